@@ -1,0 +1,112 @@
+/// The one-sided engine of a process: peers, segments and paths behind one object.
+///
+/// Thread-safe throughout. Operations complete at the target without any action of the application
+/// there. The engine knows bytes, layouts and processes; attributes, ranks and communicators belong to
+/// the layers above.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/host.h"
+#include "engine/operation.hpp"
+#include "engine/peer/peer.hpp"
+
+namespace mpix::engine {
+
+/// Counters for tests, diagnostics and the verbose report.
+struct Statistics {
+  std::size_t peers;            ///< processes that this one has talked to
+  std::size_t endpoints;        ///< UCX endpoints created by this process as an origin
+  std::size_t mapped_regions;   ///< regions of peers that are mapped into this process
+  std::uint64_t direct;         ///< not counted per operation on the hot path: always 0
+  std::uint64_t cross_memory;   ///< operations by path
+  std::uint64_t rdma;
+  std::uint64_t agent;
+  std::uint64_t messages_executed;  ///< requests of others that this process executed
+  std::uint64_t messages_dropped;   ///< malformed ones among those received
+};
+
+/// A piece of memory that peers can reach as a segment.
+struct SegmentInfo {
+  RemoteAddress base;
+  std::size_t length;  ///< bytes
+};
+
+class MPIX_ENGINE_API Engine {
+ public:
+  /// The running engine, or nullptr before mpix_engine_start and after mpix_engine_stop.
+  static Engine* running() noexcept;
+
+  Engine(mpix_engine_config const& config, mpix_host_ops const& host);
+  ~Engine();
+  Engine(Engine const&) = delete;
+  Engine& operator=(Engine const&) = delete;
+
+  /// Starts the agent. Called once, after construction.
+  Status start();
+
+  mpix_host_ops const& host() const noexcept;
+  std::uint64_t process() const noexcept;
+
+  /// The peer with identity `process`, made at first use; stays valid as long as the engine. Local.
+  /// nullptr when the host knows no address of it.
+  Peer* peer(std::uint64_t process);
+
+  /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
+  /// origin and result buffers when it is complete.
+  Issued issue(Peer& peer, Transfer const& transfer);
+  Issued issue(Peer& peer, ReadModifyWrite const& rmw);
+
+  /// Waits until every message up to `sequence` is executed at the target and its data has arrived,
+  /// and makes earlier direct stores visible. Errors: see take_error.
+  void complete(Peer& peer, std::uint64_t sequence);
+
+  /// Whether complete(peer, sequence) would return at once. Drives progress once.
+  bool test(Peer& peer, std::uint64_t sequence);
+
+  /// Every operation issued so far to `peer` is visible at the target before any that is issued later.
+  void fence(Peer& peer) noexcept;
+
+  /// Sequence of the newest message to `peer`; everything issued so far is covered by it.
+  static std::uint64_t newest(Peer const& peer) noexcept;
+
+  /// The first failure since the last call of an operation with mark `context` to `peer` that had no
+  /// completion object; ok when there was none.
+  Status take_error(Peer& peer, std::uint32_t context);
+
+  /// Waits until `done()` returns true, driving progress of the engine and of the host.
+  template <typename Predicate>
+  void wait_until(Predicate done) {
+    for (unsigned spins = 0; !done(); ++spins) wait_step(spins);
+  }
+
+  /// Drives communication once. Returns the number of events.
+  int progress();
+
+  /// Memory that peers on this host reach by load and store. Aligned to at least 64 bytes. Local.
+  Status allocate(std::size_t bytes, void** base);
+  /// Frees memory from allocate(). Returns when no peer can reach it any more. bad_argument: not such.
+  Status free(void* base);
+  /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped.
+  Status attach(void* base, std::size_t bytes);
+  /// Ends attach(). Returns when no peer can reach it through the registration any more.
+  Status detach(void* base);
+
+  /// The segment of `peer` that holds `address`: bad_address when there is none. May ask the peer's agent.
+  Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
+
+  /// Unmaps regions of peers that their owners have given up. Local; called where a group frees memory.
+  void drop_stale_mappings();
+
+  Statistics statistics() const;
+
+ private:
+  void wait_step(unsigned spins);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mpix::engine

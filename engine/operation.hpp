@@ -1,0 +1,77 @@
+/// The operations that the engine carries out, described as data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/kernel/kernels.hpp"
+#include "engine/layout/layout.hpp"
+#include "engine/status.hpp"
+
+namespace mpix::engine {
+
+/// A virtual address in the target process.
+using RemoteAddress = std::uint64_t;
+
+enum class Direction : std::uint8_t { put, get, accumulate };
+
+/// What the caller asks for beyond a plain transfer. A set of bits; none costs anything unless set.
+enum class Guarantee : std::uint32_t {
+  none = 0,
+  atomic = 1u << 0,            ///< does not interleave with other atomic operations
+  ordered = 1u << 1,           ///< after every earlier ordered operation of this process to the target
+  remote_completion = 1u << 2  ///< `completion` waits for the target's memory, not only the origin buffer
+};
+
+constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
+  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+constexpr bool has(Guarantee set, Guarantee bit) noexcept {
+  return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
+}
+
+/// Told once when an operation is complete. Embedded in a larger object of the caller's.
+struct Completion {
+  /// Called from any thread, the agent's included, while the engine is locked: must be short, must not
+  /// call the engine. After it returns the engine does not touch the object again.
+  void (*done)(Completion& self, Status status, std::size_t bytes) noexcept = nullptr;
+};
+
+struct Transfer {
+  Direction direction = Direction::put;
+  Guarantee guarantees = Guarantee::none;
+  /// Caller's mark for operations without `completion`: a failure that arrives after issue() returned
+  /// is kept at the peer under this mark until Engine::take_error.
+  std::uint32_t context = 0;
+  std::byte* origin = nullptr;  ///< not written by put and accumulate
+  Layout origin_layout;
+  RemoteAddress target = 0;
+  Layout target_layout;          ///< size() equal to origin_layout.size()
+  Reduction reduction;           ///< accumulate only
+  Completion* completion = nullptr;
+};
+
+/// target[i] = f(target[i], operand[i], operand2[i]); result[i] = previous target[i].
+struct ReadModifyWrite {
+  RmwOperation operation = RmwOperation::sum;
+  ElementType type = ElementType::int64;
+  Guarantee guarantees = Guarantee::none;
+  std::uint32_t context = 0;
+  std::size_t count = 1;  ///< elements
+  std::byte const* operand = nullptr;
+  std::byte const* operand2 = nullptr;
+  std::byte* result = nullptr;  ///< null: nothing is fetched
+  RemoteAddress target = 0;
+  Completion* completion = nullptr;
+};
+
+/// What became of an operation when issue() returned.
+struct Issued {
+  Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
+  bool complete = true;        ///< complete at the level asked for; `completion` will not be called
+  /// Position in the stream of messages to the peer, for Engine::complete; 0: already complete at the
+  /// target, up to the store fence that Engine::complete makes.
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,68 @@
+/// A process that this one talks to: how to reach its memory, and what is still on its way to it.
+///
+/// The hot path of the engine is inline here: reach() answers with one cached look-up whether an
+/// address of the peer can be touched by load and store.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/operation.hpp"
+
+namespace mpix::engine {
+
+/// One segment of a peer as it is mapped here. Read without a lock: `version` is odd while it changes,
+/// and `generation` is compared with the owner's, so that a freed segment is never reached.
+struct MappedSegment {
+  std::atomic<std::uint32_t> version{0};
+  std::atomic<RemoteAddress> begin{0};
+  std::atomic<RemoteAddress> end{0};
+  std::atomic<std::int64_t> delta{0};  ///< local address = remote address + delta
+  std::atomic<std::atomic<std::uint64_t> const*> owner_generation{nullptr};
+  std::atomic<std::uint64_t> generation{0};
+};
+
+class Peer {
+ public:
+  /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
+  /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
+  /// mean that the address is bad: Engine::issue finds out.
+  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+    MappedSegment const& segment = mapped_[slot_of(address)];
+    auto const version = segment.version.load(std::memory_order_acquire);
+    auto const begin = segment.begin.load(std::memory_order_relaxed);
+    auto const end = segment.end.load(std::memory_order_relaxed);
+    auto const delta = segment.delta.load(std::memory_order_relaxed);
+    auto const* const owner = segment.owner_generation.load(std::memory_order_relaxed);
+    auto const generation = segment.generation.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (segment.version.load(std::memory_order_relaxed) != version || version % 2 != 0) return nullptr;
+    if (address < begin || address >= end || bytes > end - address) return nullptr;
+    if (owner->load(std::memory_order_acquire) != generation) return nullptr;
+    if (messages_before_stores_.load(std::memory_order_relaxed) != 0) return nullptr;
+    return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(address) + delta);
+  }
+
+  std::uint64_t process() const noexcept { return process_; }
+
+  /// Sequence of the newest message that was issued to the peer.
+  std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class PeerAccess;  // engine internals
+
+  static constexpr std::size_t slots = 8;
+  static constexpr unsigned slot_shift = 22;  // neighbouring 4 MiB blocks take different slots
+  static std::size_t slot_of(RemoteAddress address) noexcept { return (address >> slot_shift) % slots; }
+
+  std::uint64_t process_ = 0;
+  /// Not zero after a fence that has messages before it: a store must not overtake them.
+  std::atomic<std::uint64_t> messages_before_stores_{0};
+  std::atomic<std::uint64_t> issued_{0};
+  std::array<MappedSegment, slots> mapped_{};
+};
+
+}  // namespace mpix::engine
