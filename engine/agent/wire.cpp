@@ -1,0 +1,138 @@
+#include "engine/agent/wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/kernel/kernels.hpp"
+
+namespace mpix::engine::wire {
+
+namespace {
+
+bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept { return !__builtin_add_overflow(a, b, sum); }
+
+/// Whether the layout's size and extent can be computed without overflow, and its size.
+bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
+  std::uint64_t block = header.block;
+  std::int64_t reach = 0;  // largest distance from the base, in either direction
+  if (!layout.segments.empty()) {
+    block = 0;
+    for (Segment const& segment : layout.segments) {
+      if (!add(block, segment.length, &block)) return false;
+      std::int64_t end = 0;
+      if (segment.length > INT64_MAX) return false;
+      if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end)) return false;
+      if (segment.offset == INT64_MIN) return false;
+      reach = std::max({reach, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
+    }
+    if (block != header.block) return false;
+  } else {
+    if (block > INT64_MAX) return false;
+    reach = static_cast<std::int64_t>(block);
+  }
+  for (Dimension const& dimension : layout.dims) {
+    if (__builtin_mul_overflow(block, dimension.count, &block)) return false;
+    if (dimension.count == 0) continue;
+    std::int64_t span = 0;
+    if (dimension.count > INT64_MAX || dimension.stride == INT64_MIN) return false;
+    std::int64_t const stride = dimension.stride < 0 ? -dimension.stride : dimension.stride;
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(dimension.count), stride, &span)) return false;
+    if (__builtin_add_overflow(reach, span, &reach)) return false;
+  }
+  *size = block;
+  return reach <= INT64_MAX / 2;
+}
+
+bool known_operation(RequestHeader const& header) noexcept {
+  auto const type = static_cast<ElementType>(header.element_type);
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::accumulate: {
+      if (header.element_type >= static_cast<unsigned>(ElementType::count_)) return false;
+      if (header.operation >= static_cast<unsigned>(Operation::count_)) return false;
+      Reduction const reduction{type, static_cast<Operation>(header.operation), false,
+                                (header.flags & flag_scale) != 0 ? header.scale : nullptr};
+      return is_valid(reduction);
+    }
+    case RequestKind::rmw:
+      return header.element_type < static_cast<unsigned>(ElementType::count_) &&
+             header.operation < static_cast<unsigned>(RmwOperation::count_) &&
+             is_defined(static_cast<RmwOperation>(header.operation), type);
+    default:
+      return true;
+  }
+}
+
+/// Data bytes that a request of this kind carries for `bytes` bytes of the target.
+std::uint64_t data_bytes(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put:
+    case RequestKind::accumulate:
+      return header.bytes;
+    case RequestKind::rmw: {
+      auto const operation = static_cast<RmwOperation>(header.operation);
+      if (operation == RmwOperation::increment) return 0;
+      return operation >= RmwOperation::mask_swap ? 2 * header.bytes : header.bytes;
+    }
+    default:
+      return 0;
+  }
+}
+
+/// For typed operations every boundary must fall between elements.
+bool whole_elements(CheckedRequest const& request) noexcept {
+  std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
+  auto const kind = static_cast<RequestKind>(request.header.kind);
+  if ((kind != RequestKind::accumulate && kind != RequestKind::rmw) || element <= 1) return true;
+  if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
+  if (request.layout.segments.empty()) return request.header.block % element == 0;
+  for (Segment const& segment : request.layout.segments) {
+    if (segment.length % element != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out) noexcept {
+  if (header.size() != sizeof(RequestHeader)) return "request header of wrong size";
+  RequestHeader& fields = out->header;
+  std::memcpy(&fields, header.data(), sizeof fields);
+  if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
+  if (fields.kind < static_cast<unsigned>(RequestKind::put) || fields.kind > static_cast<unsigned>(RequestKind::forgotten)) {
+    return "unknown kind of request";
+  }
+  if (fields.sequence == 0 || fields.after >= fields.sequence) return "request out of sequence";
+  if (fields.dimensions > max_dimensions) return "too many dimensions";
+  if (!known_operation(fields)) return "undefined operation";
+
+  std::size_t const dimension_bytes = fields.dimensions * sizeof(WireDimension);
+  std::size_t const segment_bytes = std::size_t{fields.segments} * sizeof(WireSegment);
+  if (payload.size() < dimension_bytes + segment_bytes) return "layout does not fit into the payload";
+  out->layout.block = fields.block;
+  out->layout.dims = {reinterpret_cast<Dimension const*>(payload.data()), fields.dimensions};
+  out->layout.segments = {reinterpret_cast<Segment const*>(payload.data() + dimension_bytes), fields.segments};
+  std::uint64_t size = 0;
+  if (!measure(fields, out->layout, &size)) return "layout overflows";
+  if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
+  if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset) return "range outside of the operation";
+  if (fields.kind == static_cast<unsigned>(RequestKind::rmw) && !out->layout.is_contiguous()) return "layout of a read-modify-write";
+
+  out->data = payload.subspan(dimension_bytes + segment_bytes);
+  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != data_bytes(fields)) return "data does not fit the request";
+  if (!whole_elements(*out)) return "partial element";
+  return nullptr;
+}
+
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, ReplyHeader* out) noexcept {
+  if (header.size() != sizeof(ReplyHeader)) return "reply header of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  if (out->magic != magic || out->version != version) return "foreign or outdated reply";
+  if (out->kind < static_cast<unsigned>(ReplyKind::executed) || out->kind > static_cast<unsigned>(ReplyKind::revoke)) {
+    return "unknown kind of reply";
+  }
+  if (out->status > static_cast<unsigned>(Status::malformed)) return "unknown status";
+  if (out->bytes != payload.size()) return "payload of the reply has another size";
+  return nullptr;
+}
+
+}  // namespace mpix::engine::wire

@@ -1,0 +1,119 @@
+/// The messages of the agent path.
+///
+/// Every message is a fixed header (the UCX active message's header) and a payload. All fields are in
+/// the byte order of the hosts, which a job shares; the version changes with the layout. A request's
+/// payload is: `dimensions` WireDimension, `segments` WireSegment, then the data.
+///
+/// A receiver believes nothing: see check().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/layout/layout.hpp"
+#include "engine/operation.hpp"
+
+namespace mpix::engine::wire {
+
+inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
+inline constexpr std::uint16_t version = 1;
+
+/// UCX active message identifiers.
+enum class Channel : unsigned { request = 17, reply = 18 };
+
+enum class RequestKind : std::uint8_t {
+  put = 1,       ///< data: bytes for the layout
+  get,           ///< no data; answered with data
+  accumulate,    ///< data: bytes for the layout
+  rmw,           ///< data: operand, then operand2 where the operation has one
+  find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
+  forgotten      ///< answer to a revocation: `token` is the segment's base
+};
+
+enum RequestFlag : std::uint8_t {
+  flag_atomic = 1,  ///< take the stripes; with bytes < total: gather all messages of the token first
+  flag_scale = 2,   ///< `scale` is valid
+  flag_fetch = 4,   ///< rmw: answered with the previous values
+  flag_report = 8   ///< the origin has an operation object: answer errors with its token
+};
+
+struct RequestHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint8_t kind;
+  std::uint8_t flags;
+  std::uint8_t element_type;
+  std::uint8_t operation;   ///< Operation or RmwOperation
+  std::uint16_t dimensions;
+  std::uint32_t segments;
+  std::uint32_t context;    ///< of the origin; returned with errors
+  std::uint32_t reserved;
+  std::uint64_t process;    ///< the origin
+  std::uint64_t sequence;   ///< position in the origin's stream to this target, from 1
+  std::uint64_t after;      ///< not before this position and all before it are executed; 0: any time
+  std::uint64_t token;      ///< names the operation at the origin
+  std::uint64_t address;    ///< base of the layout
+  std::uint64_t block;      ///< Layout::block
+  std::uint64_t position;   ///< first byte of the layout's data that this message is about
+  std::uint64_t bytes;      ///< number of data bytes that this message is about (rmw: of one operand)
+  std::uint64_t offset;     ///< the same first byte, counted in the whole operation
+  std::uint64_t total;      ///< bytes of the whole operation
+  std::uint8_t scale[32];
+};
+static_assert(sizeof(RequestHeader) == 136 && alignof(RequestHeader) == 8);
+static_assert(offsetof(RequestHeader, process) == 24 && offsetof(RequestHeader, scale) == 104);
+
+struct WireDimension {
+  std::uint64_t count;
+  std::int64_t stride;
+};
+struct WireSegment {
+  std::int64_t offset;
+  std::uint64_t length;
+};
+// The engine's own types are sent as they stand.
+static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(Segment));
+
+enum class ReplyKind : std::uint8_t {
+  executed = 1,  ///< only `executed` counts
+  data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
+  failed,        ///< the operation `token` (or, with token 0, one of `context`) ended with `status`
+  segment,       ///< payload: SegmentReply, then the packed remote key
+  revoke         ///< segments at `token` (a base address) must be forgotten; answered with `forgotten`
+};
+
+struct ReplyHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint8_t kind;
+  std::uint8_t status;
+  std::uint32_t context;
+  std::uint32_t reserved;
+  std::uint64_t process;   ///< the sender of the reply
+  std::uint64_t executed;  ///< every request up to this position of the stream is executed
+  std::uint64_t token;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(ReplyHeader) == 56);
+
+struct SegmentReply {
+  std::uint64_t base;
+  std::uint64_t length;
+  std::uint64_t key_bytes;  ///< 0: not registered with the network
+};
+
+/// A request whose fields are consistent with each other and with the size of its payload.
+struct CheckedRequest {
+  RequestHeader header;
+  Layout layout;  ///< views into the message, or into `dimensions`
+  std::span<std::byte const> data;
+};
+
+/// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills
+/// `out` when it is sound, else a text that says what is wrong with it.
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out) noexcept;
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, ReplyHeader* out) noexcept;
+
+}  // namespace mpix::engine::wire

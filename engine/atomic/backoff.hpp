@@ -1,0 +1,31 @@
+/// Waiting for another thread or process: spin shortly, then give the core away.
+#pragma once
+
+#include <sched.h>
+
+namespace mpix::engine {
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class Backoff {
+ public:
+  void pause() noexcept {
+    // With more processes than cores the holder may not be running: yield early.
+    if (++spins_ < 64) {
+      cpu_relax();
+    } else {
+      sched_yield();
+    }
+  }
+
+ private:
+  unsigned spins_ = 0;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,42 @@
+#include "engine/segment/heap.hpp"
+
+#include <iterator>
+
+namespace mpix::engine {
+
+std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment) {
+  for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
+    auto const [offset, length] = *it;
+    std::size_t const start = (offset + alignment - 1) & ~(alignment - 1);
+    std::size_t const lead = start - offset;
+    if (length < lead || length - lead < bytes) continue;
+    std::size_t const rest = length - lead - bytes;
+    if (lead == 0) {
+      ranges_.erase(it);
+    } else {
+      it->second = lead;
+    }
+    if (rest != 0) ranges_.emplace(start + bytes, rest);
+    return start;
+  }
+  return std::nullopt;
+}
+
+void FreeRanges::give_back(std::size_t offset, std::size_t bytes) {
+  auto next = ranges_.lower_bound(offset);
+  if (next != ranges_.begin()) {
+    auto const before = std::prev(next);
+    if (before->first + before->second == offset) {
+      offset = before->first;
+      bytes += before->second;
+      ranges_.erase(before);
+    }
+  }
+  if (next != ranges_.end() && offset + bytes == next->first) {
+    bytes += next->second;
+    ranges_.erase(next);
+  }
+  ranges_.emplace(offset, bytes);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,31 @@
+/// First-fit allocator for one region: keeps the free ranges of [0, size), joined where they touch.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+
+namespace mpix::engine {
+
+class FreeRanges {
+ public:
+  explicit FreeRanges(std::size_t size) : size_(size) {
+    if (size != 0) ranges_.emplace(0, size);
+  }
+
+  /// Offset of `bytes` bytes at a multiple of `alignment` (a power of two), taken out of the free ranges.
+  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment);
+
+  /// Gives [offset, offset + bytes) back.
+  void give_back(std::size_t offset, std::size_t bytes);
+
+  bool all_free() const noexcept {
+    return size_ == 0 || (ranges_.size() == 1 && ranges_.begin()->second == size_);
+  }
+
+ private:
+  std::size_t size_;
+  std::map<std::size_t, std::size_t> ranges_;  ///< offset -> length
+};
+
+}  // namespace mpix::engine

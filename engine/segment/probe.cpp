@@ -1,0 +1,59 @@
+#include "engine/segment/probe.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+
+namespace mpix::engine {
+
+namespace {
+
+// Values of the kernel's interface; libc headers older than Linux 5.14 do not name them.
+constexpr int populate_read = 22;
+constexpr int populate_write = 23;
+
+/// The slow way, for kernels without MADV_POPULATE_* and for special mappings.
+bool mapped_with_permission(std::uintptr_t begin, std::uintptr_t end, bool write) noexcept {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
+  if (!maps) return false;
+  char line[512];
+  while (begin < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    std::uintptr_t from = 0;
+    std::uintptr_t to = 0;
+    char permissions[5] = {};
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, permissions) != 3) continue;
+    if (to <= begin) continue;
+    if (from > begin) return false;  // the list is sorted: a gap
+    if (permissions[0] != 'r' || (write && permissions[1] != 'w')) return false;
+    begin = to;
+  }
+  return begin >= end;
+}
+
+}  // namespace
+
+bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
+  if (bytes == 0) return true;
+  static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto const begin = reinterpret_cast<std::uintptr_t>(address);
+  if (begin + bytes < begin) return false;
+  std::uintptr_t const first = begin & ~(page - 1);
+  std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
+  if (last < first) return false;
+  for (;;) {
+    // Reading is asked for in both cases by the kernel's definition of a writable mapping.
+    if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) == 0) {
+      return true;
+    }
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) return mapped_with_permission(begin, begin + bytes, write);
+    return false;
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,64 @@
+/// A peer's segments as they are mapped into this process. Only for peers on the same host.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "engine/peer/peer.hpp"
+#include "engine/segment/control_segment.hpp"
+#include "engine/segment/shared_memory.hpp"
+
+namespace mpix::engine {
+
+class RemoteSegments {
+ public:
+  /// Maps the control segment of process `process` with system identity `pid`; false when the system
+  /// does not let us, or something else runs under that pid by now.
+  bool open(std::uint64_t process, pid_t pid, int control_fd);
+
+  /// For the own process: nothing to map, addresses are what they are.
+  void open_own(ControlSegment& control);
+
+  /// Fills `out` with the live segment that holds `address`, mapped if its region can be; false when
+  /// there is none. `delta_known` tells whether it can be reached by load and store.
+  struct Found {
+    RemoteAddress base = 0;
+    std::size_t length = 0;
+    std::int64_t delta = 0;
+    bool mapped = false;
+    std::atomic<std::uint64_t> const* owner_generation = nullptr;
+    std::uint64_t generation = 0;
+  };
+  bool find(RemoteAddress address, Found* out);
+
+  /// Unmaps regions that the owner has given up.
+  void drop_stale();
+
+  std::size_t mapped_regions() const;
+  ControlSegment& control() const noexcept { return *control_; }
+
+ private:
+  struct MappedRegion {
+    std::uint64_t generation = 0;
+    std::uint64_t base = 0;
+    Mapping mapping;
+  };
+
+  bool map_region(std::uint32_t index, std::uint64_t segment_base, std::int64_t* delta);
+
+  mutable std::mutex mutex_;
+  pid_t pid_ = 0;
+  bool own_ = false;
+  Mapping control_mapping_;
+  ControlSegment* control_ = nullptr;
+  std::vector<MappedRegion> regions_;  ///< by the owner's slot number
+};
+
+/// Stores a found and mapped segment where Peer::reach looks.
+void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept;
+
+}  // namespace mpix::engine

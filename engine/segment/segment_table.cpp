@@ -1,0 +1,182 @@
+#include "engine/segment/segment_table.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <new>
+
+#include "engine/log.hpp"
+#include "engine/segment/probe.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t cache_line = 64;
+// From here on an allocation is page-aligned and its pages go back to the system when it is freed.
+constexpr std::size_t large_bytes = 256 * 1024;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
+
+/// The bytes that an allocation of `bytes` takes in its region.
+constexpr std::size_t footprint(std::size_t bytes) noexcept {
+  return round_up(bytes, bytes >= large_bytes ? page_bytes : cache_line);
+}
+
+}  // namespace
+
+Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
+  region_bytes_ = round_up(region_bytes, page_bytes);
+  control_fd_ = create_shared("mpix-control", sizeof(ControlSegment));
+  if (!control_fd_) return Status::out_of_memory;
+  control_mapping_ = Mapping::of(control_fd_, sizeof(ControlSegment));
+  if (!control_mapping_) return Status::out_of_memory;
+  // The file reads as zero, which is the initial state of every field but these.
+  control_ = std::launder(reinterpret_cast<ControlSegment*>(control_mapping_.base()));
+  control_->magic = ControlSegment::expected_magic;
+  control_->version = ControlSegment::expected_version;
+  control_->process = process;
+  return Status::ok;
+}
+
+Status SegmentTable::allocate(std::size_t bytes, void** base) {
+  if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
+  std::size_t const taken = footprint(bytes);
+  std::size_t const alignment = bytes >= large_bytes ? page_bytes : cache_line;
+  std::uint32_t index = no_region;
+  std::size_t offset = 0;
+  for (std::uint32_t i = 0; i < regions_.size(); ++i) {
+    if (!regions_[i]) continue;
+    if (auto const found = regions_[i]->free_ranges.take(taken, alignment)) {
+      index = i;
+      offset = *found;
+      break;
+    }
+  }
+  if (index == no_region) {
+    if (auto const status = add_region(std::max(region_bytes_, round_up(taken, page_bytes)), &index); failed(status)) {
+      return status;
+    }
+    offset = *regions_[index]->free_ranges.take(taken, alignment);
+  }
+  std::byte* const memory = regions_[index]->mapping.base() + offset;
+  if (auto const status = publish(reinterpret_cast<RemoteAddress>(memory), bytes, index); failed(status)) {
+    regions_[index]->free_ranges.give_back(offset, taken);
+    return status;
+  }
+  *base = memory;
+  return Status::ok;
+}
+
+Status SegmentTable::free(void const* base) {
+  auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
+  if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
+  return_memory(withdraw(it));
+  return Status::ok;
+}
+
+Status SegmentTable::attach(void* base, std::size_t bytes) {
+  auto const begin = reinterpret_cast<RemoteAddress>(base);
+  if (base == nullptr || bytes == 0 || begin + bytes < begin) return Status::bad_argument;
+  auto const next = segments_.lower_bound(begin);
+  if (next != segments_.end() && next->second.base < begin + bytes) return Status::bad_argument;
+  if (next != segments_.begin()) {
+    OwnSegment const& before = std::prev(next)->second;
+    if (before.base + before.length > begin) return Status::bad_argument;
+  }
+  if (!accessible(base, bytes, false)) return Status::bad_address;
+  return publish(begin, bytes, no_region);
+}
+
+Status SegmentTable::detach(void const* base) {
+  auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
+  if (it == segments_.end() || !it->second.user_memory()) return Status::bad_argument;
+  withdraw(it);
+  return Status::ok;
+}
+
+OwnSegment const* SegmentTable::find(RemoteAddress address) const {
+  auto const next = segments_.upper_bound(address);
+  if (next == segments_.begin()) return nullptr;
+  OwnSegment const& segment = std::prev(next)->second;
+  return address - segment.base < segment.length ? &segment : nullptr;
+}
+
+OwnSegment const* SegmentTable::at(void const* base) const {
+  auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
+  return it == segments_.end() ? nullptr : &it->second;
+}
+
+Status SegmentTable::add_region(std::size_t bytes, std::uint32_t* index) {
+  auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
+  auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
+  if (slot == max_regions) return Status::out_of_memory;
+  auto region = std::make_unique<Region>();
+  region->fd = create_shared("mpix-region", bytes);
+  if (region->fd) region->mapping = Mapping::of(region->fd, bytes);
+  if (!region->mapping) return Status::out_of_memory;
+  region->free_ranges = FreeRanges(bytes);
+
+  RegionSlot& shown = control_->regions[slot];
+  shown.base.store(reinterpret_cast<std::uint64_t>(region->mapping.base()), std::memory_order_relaxed);
+  shown.length.store(bytes, std::memory_order_relaxed);
+  shown.fd.store(region->fd.get(), std::memory_order_relaxed);
+  shown.generation.fetch_add(1, std::memory_order_release);
+  if (unused == regions_.end()) {
+    regions_.push_back(std::move(region));
+  } else {
+    *unused = std::move(region);
+  }
+  *index = slot;
+  log(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
+  return Status::ok;
+}
+
+void SegmentTable::remove_region(std::uint32_t index) {
+  control_->regions[index].generation.fetch_add(1, std::memory_order_release);
+  regions_[index].reset();
+}
+
+Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
+  std::uint32_t slot = 0;
+  if (!free_slots_.empty()) {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  } else {
+    slot = control_->segment_end.load(std::memory_order_relaxed);
+    if (slot == max_segments) return Status::out_of_memory;
+    control_->segment_end.store(slot + 1, std::memory_order_release);
+  }
+  SegmentSlot& shown = control_->segments[slot];
+  shown.base.store(base, std::memory_order_relaxed);
+  shown.length.store(length, std::memory_order_relaxed);
+  shown.region.store(region, std::memory_order_relaxed);
+  shown.generation.fetch_add(1, std::memory_order_release);
+  segments_.emplace(base, OwnSegment{base, length, slot, region});
+  return Status::ok;
+}
+
+OwnSegment SegmentTable::withdraw(std::map<RemoteAddress, OwnSegment>::iterator it) {
+  OwnSegment const segment = it->second;
+  // Sequentially consistent: a peer that starts an operation after our free returned sees the change.
+  control_->segments[segment.slot].generation.fetch_add(1, std::memory_order_seq_cst);
+  free_slots_.push_back(segment.slot);
+  segments_.erase(it);
+  return segment;
+}
+
+void SegmentTable::return_memory(OwnSegment const& segment) {
+  Region& region = *regions_[segment.region];
+  std::size_t const offset = segment.base - reinterpret_cast<std::uint64_t>(region.mapping.base());
+  std::size_t const taken = footprint(segment.length);
+  region.free_ranges.give_back(offset, taken);
+  if (segment.length >= large_bytes) release_pages(region.fd, offset, taken);
+  // One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
+  bool const others = std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
+  if (region.free_ranges.all_free() && (others || region.mapping.length() > region_bytes_)) {
+    remove_region(segment.region);
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,73 @@
+/// The segments of this process: memory that it allocates for communication and user memory that it
+/// has registered. Owns the control segment. Not thread-safe: used under the engine's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/operation.hpp"
+#include "engine/segment/control_segment.hpp"
+#include "engine/segment/heap.hpp"
+#include "engine/segment/shared_memory.hpp"
+#include "engine/status.hpp"
+
+namespace mpix::engine {
+
+/// One segment of this process.
+struct OwnSegment {
+  RemoteAddress base = 0;
+  std::size_t length = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t region = no_region;
+
+  /// User memory may be unmapped behind the engine's back; memory of our regions may not.
+  bool user_memory() const noexcept { return region == no_region; }
+  bool contains(RemoteAddress address, std::size_t bytes) const noexcept {
+    return address >= base && address - base <= length && bytes <= length - (address - base);
+  }
+};
+
+class SegmentTable {
+ public:
+  /// `region_bytes`: granularity of memory taken from the system.
+  Status open(std::uint64_t process, std::size_t region_bytes);
+
+  Status allocate(std::size_t bytes, void** base);
+  Status free(void const* base);
+  Status attach(void* base, std::size_t bytes);
+  Status detach(void const* base);
+
+  /// The segment that holds `address`, or nullptr.
+  OwnSegment const* find(RemoteAddress address) const;
+  /// The segment that starts at `base`, or nullptr.
+  OwnSegment const* at(void const* base) const;
+
+  ControlSegment& control() const noexcept { return *control_; }
+  int control_fd() const noexcept { return control_fd_.get(); }
+
+ private:
+  struct Region {
+    FileDescriptor fd;
+    Mapping mapping;
+    FreeRanges free_ranges{0};
+  };
+
+  Status add_region(std::size_t bytes, std::uint32_t* index);
+  void remove_region(std::uint32_t index);
+  Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
+  OwnSegment withdraw(std::map<RemoteAddress, OwnSegment>::iterator it);
+  void return_memory(OwnSegment const& segment);
+
+  std::size_t region_bytes_ = 0;
+  FileDescriptor control_fd_;
+  Mapping control_mapping_;
+  ControlSegment* control_ = nullptr;
+  std::vector<std::unique_ptr<Region>> regions_;  ///< by slot number; empty where unused
+  std::vector<std::uint32_t> free_slots_;
+  std::map<RemoteAddress, OwnSegment> segments_;  ///< by base
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,65 @@
+/// Memory that processes of one host share: anonymous files, mapped here and opened by peers through
+/// /proc. Nothing is left behind when a process dies, and /dev/shm and its size limit are not used.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace mpix::engine {
+
+/// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Owns a shared mapping.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), length_(std::exchange(other.length_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(length_, other.length_);
+    return *this;
+  }
+  ~Mapping();
+
+  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure.
+  static Mapping of(FileDescriptor const& fd, std::size_t length) noexcept;
+
+  std::byte* base() const noexcept { return base_; }
+  std::size_t length() const noexcept { return length_; }
+  explicit operator bool() const noexcept { return base_ != nullptr; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t length_ = 0;
+};
+
+/// A new anonymous file of `length` bytes (sparse); empty on failure. `name` shows in /proc.
+FileDescriptor create_shared(char const* name, std::size_t length) noexcept;
+
+/// Opens file `fd` of process `pid`; empty when the system does not permit it.
+FileDescriptor open_shared(pid_t pid, int fd) noexcept;
+
+/// Gives the pages of [offset, offset + length) back to the system; they read as zero afterwards.
+void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept;
+
+}  // namespace mpix::engine
