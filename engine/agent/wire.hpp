@@ -34,8 +34,7 @@ enum class RequestKind : std::uint8_t {
 enum RequestFlag : std::uint8_t {
   flag_atomic = 1,  ///< take the stripes; with bytes < total: gather all messages of the token first
   flag_scale = 2,   ///< `scale` is valid
-  flag_fetch = 4,   ///< rmw: answered with the previous values
-  flag_report = 8   ///< the origin has an operation object: answer errors with its token
+  flag_fetch = 4    ///< rmw: answered with the previous values
 };
 
 struct RequestHeader {
@@ -78,7 +77,8 @@ static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) 
 enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< only `executed` counts
   data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
-  failed,        ///< the operation `token` (or, with token 0, one of `context`) ended with `status`
+  failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
+                 ///< not done because of `status`
   segment,       ///< payload: SegmentReply, then the packed remote key
   revoke         ///< segments at `token` (a base address) must be forgotten; answered with `forgotten`
 };

@@ -25,8 +25,13 @@ struct MappedSegment {
   std::atomic<std::uint64_t> generation{0};
 };
 
+struct PeerState;
+
 class Peer {
  public:
+  explicit Peer(std::uint64_t process);
+  ~Peer();
+
   /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
   /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
   /// mean that the address is bad: Engine::issue finds out.
@@ -51,9 +56,30 @@ class Peer {
   /// Sequence of the newest message that was issued to the peer.
   std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
- private:
-  friend class PeerAccess;  // engine internals
+  /// What the engine keeps beyond the hot path (engine/peer/peer_state.hpp).
+  PeerState& state() noexcept { return *state_; }
 
+  /// Where reach() looks for `address`.
+  MappedSegment& slot(RemoteAddress address) noexcept { return mapped_[slot_of(address)]; }
+
+  /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
+  void hold_stores(std::uint64_t sequence) noexcept {
+    messages_before_stores_.store(sequence, std::memory_order_release);
+  }
+  std::uint64_t stores_held_by() const noexcept { return messages_before_stores_.load(std::memory_order_acquire); }
+  /// Lifts hold_stores(sequence) unless a later one has replaced it.
+  void allow_stores(std::uint64_t sequence) noexcept {
+    messages_before_stores_.compare_exchange_strong(sequence, 0, std::memory_order_acq_rel);
+  }
+
+  /// Takes the next `count` positions of the message stream; returns the last. Under the engine's lock.
+  std::uint64_t reserve(std::uint64_t count) noexcept {
+    std::uint64_t const last = issued_.load(std::memory_order_relaxed) + count;
+    issued_.store(last, std::memory_order_relaxed);
+    return last;
+  }
+
+ private:
   static constexpr std::size_t slots = 8;
   static constexpr unsigned slot_shift = 22;  // neighbouring 4 MiB blocks take different slots
   static std::size_t slot_of(RemoteAddress address) noexcept { return (address >> slot_shift) % slots; }
@@ -63,6 +89,7 @@ class Peer {
   std::atomic<std::uint64_t> messages_before_stores_{0};
   std::atomic<std::uint64_t> issued_{0};
   std::array<MappedSegment, slots> mapped_{};
+  std::unique_ptr<PeerState> state_;
 };
 
 }  // namespace mpix::engine

@@ -108,6 +108,14 @@ OwnSegment const* SegmentTable::at(void const* base) const {
   return it == segments_.end() ? nullptr : &it->second;
 }
 
+bool SegmentTable::in_region(RemoteAddress address, std::size_t bytes) const {
+  return std::any_of(regions_.begin(), regions_.end(), [&](auto const& region) {
+    if (region == nullptr) return false;
+    auto const base = reinterpret_cast<std::uint64_t>(region->mapping.base());
+    return address < base + region->mapping.length() && base < address + bytes;
+  });
+}
+
 Status SegmentTable::add_region(std::size_t bytes, std::uint32_t* index) {
   auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
   auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());

@@ -45,6 +45,9 @@ class SegmentTable {
   /// The segment that starts at `base`, or nullptr.
   OwnSegment const* at(void const* base) const;
 
+  /// Whether [address, address + bytes) touches memory of our regions, allocated or not.
+  bool in_region(RemoteAddress address, std::size_t bytes) const;
+
   ControlSegment& control() const noexcept { return *control_; }
   int control_fd() const noexcept { return control_fd_.get(); }
 

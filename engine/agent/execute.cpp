@@ -1,0 +1,197 @@
+/// Executor: carrying out one request on this process's memory.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/agent/executor.hpp"
+#include "engine/atomic/stripes.hpp"
+#include "engine/kernel/kernels.hpp"
+#include "engine/segment/probe.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// Bytes relative to the base that bytes [position, position + bytes) of the layout's data touch.
+Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
+  if (bytes == 0) return {0, 0};
+  if (layout.is_contiguous()) {
+    auto const begin = static_cast<std::ptrdiff_t>(position);
+    return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+  }
+  if (bytes == layout.size()) return layout.extent();
+  Extent extent{PTRDIFF_MAX, PTRDIFF_MIN};
+  LayoutCursor cursor(layout);
+  cursor.seek(position);
+  while (bytes != 0) {
+    Segment const run = cursor.next(bytes);
+    extent.begin = std::min(extent.begin, run.offset);
+    extent.end = std::max(extent.end, run.offset + static_cast<std::ptrdiff_t>(run.length));
+    bytes -= run.length;
+  }
+  return extent;
+}
+
+std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
+
+bool is_write(wire::CheckedRequest const& request) noexcept {
+  return static_cast<wire::RequestKind>(request.header.kind) != wire::RequestKind::get;
+}
+
+}  // namespace
+
+bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept {
+  Extent const extent = touched(request.layout, request.header.position, request.header.bytes);
+  *begin = request.header.address + static_cast<std::uint64_t>(extent.begin);
+  *end = request.header.address + static_cast<std::uint64_t>(extent.end);
+  bool const low = extent.begin < 0 && *begin > request.header.address;
+  bool const high = extent.end > 0 && *end < request.header.address;
+  return !low && !high && *begin <= *end;
+}
+
+/// Memory of our own regions is there as long as its segment is; everything else is probed.
+Status Executor::reachable(wire::CheckedRequest const& request, bool write) const {
+  RemoteAddress begin = 0;
+  RemoteAddress end = 0;
+  if (!touched_range(request, &begin, &end)) return Status::bad_address;
+  auto const probe = [&](RemoteAddress from, std::size_t bytes) {
+    OwnSegment const* const segment = segments_.find(from);
+    if (segment != nullptr && !segment->user_memory() && segment->contains(from, bytes)) return true;
+    // A range that begins in freed memory of a region is mapped, but nothing stands there any more.
+    if (segments_.in_region(from, bytes)) return false;
+    return accessible(pointer(from), bytes, write);
+  };
+  if (probe(begin, end - begin)) return Status::ok;
+  if (request.layout.is_contiguous()) return Status::bad_address;
+  // The gaps of a layout need not be mapped: look at what is really touched.
+  LayoutCursor cursor(request.layout);
+  cursor.seek(request.header.position);
+  for (std::size_t rest = request.header.bytes; rest != 0;) {
+    Segment const run = cursor.next(rest);
+    if (!probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length)) return Status::bad_address;
+    rest -= run.length;
+  }
+  return Status::ok;
+}
+
+void Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
+  Status status = Status::ok;
+  switch (static_cast<wire::RequestKind>(request.header.kind)) {
+    case wire::RequestKind::find_segment:
+      answer_query(origin, request);
+      return;
+    case wire::RequestKind::forgotten:
+      forget_holder(origin, request.header.token);
+      return;
+    default:
+      status = reachable(request, is_write(request));
+  }
+  if (!failed(status)) {
+    RemoteAddress begin = 0;
+    RemoteAddress end = 0;
+    touched_range(request, &begin, &end);
+    bool const atomic = (request.header.flags & wire::flag_atomic) != 0;
+    StripeGuard const guard(segments_.control().stripes, atomic ? stripes_of(begin, end) : 0);
+    status = carry_out(origin, request);
+  }
+  if (failed(status)) {
+    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
+    reply.header.status = static_cast<std::uint8_t>(status);
+    reply.header.offset = request.header.bytes;
+  }
+}
+
+Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) {
+  wire::RequestHeader const& header = request.header;
+  std::byte* const base = pointer(header.address);
+  switch (static_cast<wire::RequestKind>(header.kind)) {
+    case wire::RequestKind::put:
+      unpack(base, request.layout, header.position, request.data.data(), request.data.size());
+      return Status::ok;
+    case wire::RequestKind::accumulate: {
+      bool const atomic = (header.flags & wire::flag_atomic) != 0;
+      alignas(32) std::byte scale[sizeof header.scale];
+      std::memcpy(scale, header.scale, sizeof scale);
+      Reduction const reduction{static_cast<ElementType>(header.element_type), static_cast<Operation>(header.operation),
+                                atomic, (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
+      accumulate_packed(reduction, base, request.layout, header.position, request.data.data(), request.data.size());
+      return Status::ok;
+    }
+    case wire::RequestKind::get:
+      send_data(origin, request, base);
+      return Status::ok;
+    case wire::RequestKind::rmw:
+      return read_modify_write(origin, request, base + header.position);
+    default:
+      return Status::malformed;
+  }
+}
+
+Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target) {
+  wire::RequestHeader const& header = request.header;
+  auto const operation = static_cast<RmwOperation>(header.operation);
+  auto const type = static_cast<ElementType>(header.element_type);
+  std::size_t const element = std::max<std::size_t>(element_size(type), 1);
+  std::byte const* const operand = request.data.empty() ? nullptr : request.data.data();
+  std::byte const* const operand2 = request.data.size() > header.bytes ? operand + header.bytes : nullptr;
+  std::byte* result = nullptr;
+  if ((header.flags & wire::flag_fetch) != 0) {
+    Reply& reply = new_reply(origin, wire::ReplyKind::data, request);
+    reply.header.offset = header.offset;
+    reply.header.bytes = header.bytes;
+    result = reply.message->payload(header.bytes);
+  }
+  bool const cpu_atomic = is_cpu_atomic(operation, type, target);
+  // With the atomicity attribute the caller holds the stripes already.
+  bool const locked = cpu_atomic || (header.flags & wire::flag_atomic) != 0;
+  auto const begin = reinterpret_cast<RemoteAddress>(target);
+  StripeGuard const guard(segments_.control().stripes, locked ? 0 : stripes_of(begin, begin + header.bytes));
+  rmw(operation, type, target, operand, operand2, result, header.bytes / element, cpu_atomic);
+  return Status::ok;
+}
+
+void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base) {
+  wire::RequestHeader const& header = request.header;
+  for (std::uint64_t done = 0; done < header.bytes;) {
+    std::size_t const bytes = std::min<std::uint64_t>(fragment_bytes_, header.bytes - done);
+    Reply& reply = new_reply(origin, wire::ReplyKind::data, request);
+    reply.header.offset = header.offset + done;
+    reply.header.bytes = bytes;
+    pack(reply.message->payload(bytes), base, request.layout, header.position + done, bytes);
+    done += bytes;
+  }
+}
+
+void Executor::gather(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
+                      std::span<std::byte const> payload) {
+  Gathered& gathered = origin.gathered[request.header.token];
+  gathered.parts.push_back(keep(header, payload));
+  gathered.bytes += request.header.bytes;
+  if (gathered.bytes < request.header.total) return;
+
+  std::vector<wire::CheckedRequest> parts(gathered.parts.size());
+  StripeSet stripes = 0;
+  Status status = Status::ok;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Kept const& kept = gathered.parts[i];
+    (void)wire::check(kept.header, {reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes}, &parts[i]);
+    if (!failed(status)) status = reachable(parts[i], is_write(parts[i]));
+    RemoteAddress begin = 0;
+    RemoteAddress end = 0;
+    if (touched_range(parts[i], &begin, &end)) stripes |= stripes_of(begin, end);
+  }
+  {
+    StripeGuard const guard(segments_.control().stripes, failed(status) ? 0 : stripes);
+    for (auto const& part : parts) {
+      if (!failed(status)) status = carry_out(origin, part);
+    }
+  }
+  if (failed(status)) {
+    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
+    reply.header.status = static_cast<std::uint8_t>(status);
+    reply.header.offset = request.header.total;
+  }
+  for (auto const& part : parts) note_executed(origin, part.header.sequence);
+  origin.gathered.erase(request.header.token);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,186 @@
+#include "engine/agent/executor.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/log.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// Requests that an origin may have waiting for earlier ones; beyond that it is not one of ours.
+constexpr std::size_t max_held = 65536;
+
+}  // namespace
+
+void Executor::on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
+                          ucp_ep_h reply) noexcept {
+  if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) != 0) {
+    aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
+    std::memcpy(aligned_.data(), payload.data(), payload.size());
+    payload = {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
+  }
+  wire::CheckedRequest request{};
+  if (char const* const fault = wire::check(header, payload, &request)) {
+    ++dropped_;
+    log(LogLevel::error, "dropped a request: %s", fault);
+    return;
+  }
+  Origin& origin = origin_of(request.header.process, reply);
+  std::uint64_t const sequence = request.header.sequence;
+  bool const seen = sequence <= origin.executed || origin.ahead.count(sequence) != 0 || origin.held.count(sequence) != 0;
+  if (seen || origin.held.size() >= max_held || origin.ahead.size() >= max_held) {
+    ++dropped_;
+    log(LogLevel::error, "dropped a request: position %llu of the stream is taken",
+        static_cast<unsigned long long>(sequence));
+    return;
+  }
+  if (request.header.after > origin.executed) {
+    origin.held.emplace(sequence, keep(header, payload));
+    return;
+  }
+  receive(origin, request, header, payload);
+  release_held(origin);
+}
+
+Executor::Origin& Executor::origin_of(std::uint64_t process, ucp_ep_h reply) {
+  auto& origin = origins_[process];
+  if (!origin) {
+    origin = std::make_unique<Origin>();
+    origin->process = process;
+  }
+  origin->reply = reply;
+  return *origin;
+}
+
+Executor::Kept Executor::keep(std::span<std::byte const> header, std::span<std::byte const> payload) {
+  Kept kept;
+  kept.header.assign(header.begin(), header.end());
+  kept.payload = std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1);
+  kept.payload_bytes = payload.size();
+  std::memcpy(kept.payload.get(), payload.data(), payload.size());
+  return kept;
+}
+
+void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
+                       std::span<std::byte const> payload) {
+  bool const part = (request.header.flags & wire::flag_atomic) != 0 && request.header.bytes < request.header.total;
+  if (part) {
+    gather(origin, request, header, payload);
+  } else {
+    execute(origin, request);
+    note_executed(origin, request.header.sequence);
+  }
+}
+
+void Executor::note_executed(Origin& origin, std::uint64_t sequence) {
+  ++executed_;
+  if (sequence == origin.executed + 1) {
+    ++origin.executed;
+    while (!origin.ahead.empty() && *origin.ahead.begin() == origin.executed + 1) {
+      origin.ahead.erase(origin.ahead.begin());
+      ++origin.executed;
+    }
+  } else {
+    origin.ahead.insert(sequence);
+  }
+  owe(origin);
+}
+
+void Executor::release_held(Origin& origin) {
+  // Whatever runs may let the next one run.
+  for (auto it = origin.held.begin(); it != origin.held.end();) {
+    wire::CheckedRequest request{};
+    Kept const& kept = it->second;
+    std::span<std::byte const> const payload{reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes};
+    (void)wire::check(kept.header, payload, &request);  // it passed when it arrived
+    if (request.header.after > origin.executed) {
+      ++it;
+      continue;
+    }
+    receive(origin, request, kept.header, payload);
+    origin.held.erase(it);
+    it = origin.held.begin();
+  }
+}
+
+void Executor::owe(Origin& origin) {
+  if (origin.owes_answer) return;
+  origin.owes_answer = true;
+  owing_.push_back(&origin);
+}
+
+Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind, wire::CheckedRequest const& request) {
+  Reply reply{&origin, {}, &transport_.message()};
+  reply.header.magic = wire::magic;
+  reply.header.version = wire::version;
+  reply.header.kind = static_cast<std::uint8_t>(kind);
+  reply.header.context = request.header.context;
+  reply.header.process = process_;
+  reply.header.token = request.header.token;
+  replies_.push_back(reply);
+  return replies_.back();
+}
+
+void Executor::answer() {
+  // Every reply carries the acknowledgement as it stands now, so that the last one to an origin is enough.
+  for (Reply& reply : replies_) {
+    reply.header.executed = reply.origin->executed;
+    reply.message->set_header(reply.header);
+    reply.origin->owes_answer = false;
+    (void)transport_.send(reply.origin->reply, wire::Channel::reply, *reply.message, false);
+  }
+  replies_.clear();
+  for (Origin* const origin : owing_) {
+    if (!origin->owes_answer) continue;
+    origin->owes_answer = false;
+    wire::ReplyHeader header{};
+    header.magic = wire::magic;
+    header.version = wire::version;
+    header.kind = static_cast<std::uint8_t>(wire::ReplyKind::executed);
+    header.process = process_;
+    header.executed = origin->executed;
+    Message& message = transport_.message();
+    message.set_header(header);
+    (void)transport_.send(origin->reply, wire::Channel::reply, message, false);
+  }
+  owing_.clear();
+}
+
+void Executor::revoke(RemoteAddress base) {
+  auto const found = holders_.find(base);
+  if (found == holders_.end()) return;
+  for (std::uint64_t const process : found->second) {
+    wire::CheckedRequest none{};
+    none.header.token = base;
+    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none);
+  }
+  answer();
+}
+
+void Executor::forget_holder(Origin const& origin, RemoteAddress base) {
+  auto const found = holders_.find(base);
+  if (found == holders_.end()) return;
+  found->second.erase(origin.process);
+  if (found->second.empty()) holders_.erase(found);
+}
+
+void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
+  wire::SegmentReply found{};
+  std::vector<std::byte> key;
+  if (OwnSegment const* const segment = segments_.find(request.header.address)) {
+    found.base = segment->base;
+    found.length = segment->length;
+    if (provide_key_) key = provide_key_(*segment);
+    found.key_bytes = key.size();
+    if (!key.empty()) holders_[segment->base].insert(origin.process);
+  }
+  Reply& reply = new_reply(origin, wire::ReplyKind::segment, request);
+  reply.header.bytes = sizeof found + key.size();
+  std::byte* const out = reply.message->payload(reply.header.bytes);
+  std::memcpy(out, &found, sizeof found);
+  if (!key.empty()) std::memcpy(out + sizeof found, key.data(), key.size());
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,190 @@
+#include "engine/agent/transport.hpp"
+
+#include "engine/log.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// A message that grew beyond this gives its memory back when it is recycled.
+constexpr std::size_t kept_capacity = 256 * 1024;
+
+bool ok(ucs_status_t status, char const* what) noexcept {
+  if (status == UCS_OK) return true;
+  log(LogLevel::error, "%s failed: %s", what, ucs_status_string(status));
+  return false;
+}
+
+}  // namespace
+
+std::byte* Message::payload(std::size_t bytes) {
+  if (bytes > capacity_) {
+    capacity_ = bytes < 512 ? 512 : bytes;
+    storage_ = std::make_unique_for_overwrite<std::byte[]>(capacity_);
+  }
+  payload_ = storage_.get();
+  payload_bytes_ = bytes;
+  return storage_.get();
+}
+
+Transport::~Transport() { close(); }
+
+Status Transport::open(MessageHandler& handler) {
+  handler_ = &handler;
+  ucp_config_t* config = nullptr;
+  if (!ok(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration")) return Status::transport;
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+  params.name = "mpix";
+  ucs_status_t const status = ucp_init(&params, config, &context_);
+  ucp_config_release(config);
+  if (!ok(status, "ucp_init")) return Status::transport;
+
+  ucp_worker_params_t worker_params{};
+  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises
+  if (!ok(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create")) return Status::transport;
+  if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
+  if (auto const installed = install(wire::Channel::request, &Transport::on_request); failed(installed)) return installed;
+  return install(wire::Channel::reply, &Transport::on_reply);
+}
+
+Status Transport::install(wire::Channel channel, ucp_am_recv_callback_t callback) {
+  ucp_am_handler_param_t param{};
+  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                     UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.id = static_cast<unsigned>(channel);
+  param.flags = UCP_AM_FLAG_WHOLE_MSG;
+  param.cb = callback;
+  param.arg = this;
+  return ok(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler") ? Status::ok
+                                                                                               : Status::transport;
+}
+
+void Transport::close() noexcept {
+  if (worker_ != nullptr) {
+    for (ucp_ep_h endpoint : endpoints_) {
+      ucp_request_param_t param{};
+      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+      ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
+      if (UCS_PTR_IS_PTR(request)) {
+        while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+        ucp_request_free(request);
+      }
+    }
+    endpoints_.clear();
+    ucp_worker_destroy(worker_);
+    worker_ = nullptr;
+  }
+  if (context_ != nullptr) {
+    ucp_cleanup(context_);
+    context_ = nullptr;
+  }
+}
+
+std::vector<std::byte> Transport::worker_address() const {
+  ucp_address_t* address = nullptr;
+  std::size_t length = 0;
+  if (!ok(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address")) return {};
+  auto const* const begin = reinterpret_cast<std::byte const*>(address);
+  std::vector<std::byte> copy(begin, begin + length);
+  ucp_worker_release_address(worker_, address);
+  return copy;
+}
+
+ucp_ep_h Transport::connect(std::span<std::byte const> worker_address) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+  params.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = &Transport::on_error;
+  params.err_handler.arg = this;
+  ucp_ep_h endpoint = nullptr;
+  if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
+  endpoints_.push_back(endpoint);
+  return endpoint;
+}
+
+Message& Transport::message() {
+  if (free_.empty()) {
+    messages_.push_back(std::make_unique<Message>());
+    messages_.back()->owner_ = this;
+    free_.push_back(messages_.back().get());
+  }
+  Message& message = *free_.back();
+  free_.pop_back();
+  message.payload_bytes_ = 0;
+  message.payload_ = nullptr;
+  message.sent = nullptr;
+  return message;
+}
+
+void Transport::recycle(Message& message) noexcept {
+  if (message.sent != nullptr) message.sent(message.sent_argument);
+  if (message.capacity_ > kept_capacity) {
+    message.storage_.reset();
+    message.capacity_ = 0;
+  }
+  free_.push_back(&message);
+}
+
+Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& message, bool wants_reply) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.cb.send = &Transport::on_sent;
+  param.user_data = &message;
+  // Eager always: a rendezvous would need another message from an application thread or the agent.
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  if (wants_reply) param.flags |= UCP_AM_SEND_FLAG_REPLY;
+  ucs_status_ptr_t const request =
+      ucp_am_send_nbx(endpoint, static_cast<unsigned>(channel), message.header_.data(), message.header_bytes_,
+                      message.payload_, message.payload_bytes_, &param);
+  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent recycles it
+  recycle(message);
+  if (request == nullptr) return Status::ok;
+  log(LogLevel::error, "ucp_am_send_nbx failed: %s", ucs_status_string(UCS_PTR_STATUS(request)));
+  return Status::transport;
+}
+
+void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
+  log(LogLevel::error, "connection to a peer lost: %s", ucs_status_string(status));
+  static_cast<Transport*>(self)->handler_->on_broken(endpoint);
+}
+
+void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
+  auto& message = *static_cast<Message*>(argument);
+  if (status != UCS_OK && status != UCS_ERR_CANCELED) {
+    log(LogLevel::error, "a message could not be sent: %s", ucs_status_string(status));
+  }
+  message.owner_->recycle(message);
+  ucp_request_free(request);
+}
+
+ucs_status_t Transport::on_request(void* self, void const* header, std::size_t header_bytes, void* data,
+                                   std::size_t bytes, ucp_am_recv_param_t const* param) {
+  bool const sound = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
+                     (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
+  if (!sound) {
+    log(LogLevel::error, "dropped a request that was not sent by this library");
+    return UCS_OK;
+  }
+  static_cast<Transport*>(self)->handler_->on_request({static_cast<std::byte const*>(header), header_bytes},
+                                                      {static_cast<std::byte const*>(data), bytes}, param->reply_ep);
+  return UCS_OK;
+}
+
+ucs_status_t Transport::on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
+                                 std::size_t bytes, ucp_am_recv_param_t const* param) {
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    log(LogLevel::error, "dropped a reply that was not sent by this library");
+    return UCS_OK;
+  }
+  static_cast<Transport*>(self)->handler_->on_reply({static_cast<std::byte const*>(header), header_bytes},
+                                                    {static_cast<std::byte const*>(data), bytes});
+  return UCS_OK;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,116 @@
+/// The UCX worker of the process: endpoints, active messages, progress, sleeping.
+/// Not thread-safe: used under the engine's lock, but for event_fd().
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/agent/wire.hpp"
+#include "engine/status.hpp"
+
+namespace mpix::engine {
+
+class Transport;
+
+/// A message that is being built or sent. Taken from Transport::message, handed over to Transport::send.
+class Message {
+ public:
+  /// The header; set before sending.
+  template <typename Header>
+  void set_header(Header const& header) noexcept {
+    static_assert(sizeof(Header) <= header_capacity);
+    __builtin_memcpy(header_.data(), &header, sizeof header);
+    header_bytes_ = sizeof header;
+  }
+
+  /// Room for `bytes` bytes of payload, aligned to 64 bytes; becomes the payload.
+  std::byte* payload(std::size_t bytes);
+
+  /// Sends the caller's memory instead, which must stay until `sent` is called.
+  void borrow(std::byte const* data, std::size_t bytes) noexcept {
+    payload_ = data;
+    payload_bytes_ = bytes;
+  }
+
+  /// Called once when the payload is no longer referred to. May be null.
+  void (*sent)(void* argument) noexcept = nullptr;
+  void* sent_argument = nullptr;
+
+ private:
+  friend class Transport;
+  static constexpr std::size_t header_capacity = sizeof(wire::RequestHeader);
+
+  Transport* owner_ = nullptr;
+  std::size_t header_bytes_ = 0;
+  std::byte const* payload_ = nullptr;
+  std::size_t payload_bytes_ = 0;
+  std::size_t capacity_ = 0;
+  std::unique_ptr<std::byte[]> storage_;
+  alignas(64) std::array<std::byte, header_capacity> header_{};
+};
+
+/// Receives active messages, while the engine is locked, from inside progress().
+struct MessageHandler {
+  virtual ~MessageHandler() = default;
+  virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
+                          ucp_ep_h reply) noexcept = 0;
+  virtual void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
+  virtual void on_broken(ucp_ep_h endpoint) noexcept = 0;
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  ~Transport();
+  Transport(Transport const&) = delete;
+  Transport& operator=(Transport const&) = delete;
+
+  Status open(MessageHandler& handler);
+  /// Closes endpoints and the worker; messages that are not sent are dropped.
+  void close() noexcept;
+
+  std::vector<std::byte> worker_address() const;
+
+  /// A new endpoint to the worker with this address; nullptr on failure, after one log line.
+  ucp_ep_h connect(std::span<std::byte const> worker_address);
+  std::size_t endpoints() const noexcept { return endpoints_.size(); }
+
+  Message& message();
+  /// Sends and takes back `message`. With `wants_reply` the receiver can answer.
+  Status send(ucp_ep_h endpoint, wire::Channel channel, Message& message, bool wants_reply);
+
+  int progress() noexcept { return static_cast<int>(ucp_worker_progress(worker_)); }
+
+  /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.
+  bool arm() noexcept { return ucp_worker_arm(worker_) == UCS_OK; }
+  int event_fd() const noexcept { return event_fd_; }
+
+  ucp_context_h context() const noexcept { return context_; }
+  ucp_worker_h worker() const noexcept { return worker_; }
+
+ private:
+  Status install(wire::Channel channel, ucp_am_recv_callback_t callback);
+  void recycle(Message& message) noexcept;
+  static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
+  static void on_sent(void* request, ucs_status_t status, void* argument);
+  static ucs_status_t on_request(void* self, void const* header, std::size_t header_bytes, void* data,
+                                 std::size_t bytes, ucp_am_recv_param_t const* param);
+  static ucs_status_t on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, ucp_am_recv_param_t const* param);
+
+  MessageHandler* handler_ = nullptr;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  int event_fd_ = -1;
+  std::vector<ucp_ep_h> endpoints_;
+  std::vector<std::unique_ptr<Message>> messages_;  ///< all that exist
+  std::vector<Message*> free_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,287 @@
+#include "engine/path/agent_path.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/log.hpp"
+#include "engine/peer/peer_state.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// Unacknowledged messages per peer at which an application thread that issues more has to wait; bounds
+// the memory that a stream of small operations can take here and in UCX.
+constexpr std::uint64_t max_small_in_flight = 1024;
+// From here on the origin buffer is handed to UCX instead of being copied into a message.
+constexpr std::size_t borrow_bytes = 8 * 1024;
+constexpr std::size_t max_described_segments = 1024;
+
+wire::RequestHeader make_header(std::uint64_t process, wire::RequestKind kind) noexcept {
+  wire::RequestHeader header{};
+  header.magic = wire::magic;
+  header.version = wire::version;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.process = process;
+  return header;
+}
+
+wire::RequestKind kind_of(Direction direction) noexcept {
+  switch (direction) {
+    case Direction::put: return wire::RequestKind::put;
+    case Direction::get: return wire::RequestKind::get;
+    default: return wire::RequestKind::accumulate;
+  }
+}
+
+}  // namespace
+
+Issued AgentPath::issue(Peer& peer, Transfer const& transfer) {
+  MessageOperation operation;
+  operation.header = make_header(settings_.process, kind_of(transfer.direction));
+  wire::RequestHeader& header = operation.header;
+  header.context = transfer.context;
+  header.address = transfer.target;
+  operation.target = transfer.target_layout;
+  operation.total = transfer.target_layout.size();
+  operation.completion = transfer.completion;
+  if (transfer.direction == Direction::get) {
+    operation.sink = transfer.origin;
+    operation.sink_layout = transfer.origin_layout;
+  } else {
+    operation.source = transfer.origin;
+    operation.source_layout = transfer.origin_layout;
+    operation.until_executed = has(transfer.guarantees, Guarantee::remote_completion);
+  }
+  if (transfer.direction == Direction::accumulate) {
+    header.element_type = static_cast<std::uint8_t>(transfer.reduction.type);
+    header.operation = static_cast<std::uint8_t>(transfer.reduction.operation);
+    if (transfer.reduction.scale != nullptr) {
+      header.flags |= wire::flag_scale;
+      std::memcpy(header.scale, transfer.reduction.scale, element_size(transfer.reduction.type));
+    }
+  }
+  return start(peer, operation, transfer.guarantees);
+}
+
+Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw) {
+  MessageOperation operation;
+  operation.header = make_header(settings_.process, wire::RequestKind::rmw);
+  wire::RequestHeader& header = operation.header;
+  header.context = rmw.context;
+  header.address = rmw.target;
+  header.element_type = static_cast<std::uint8_t>(rmw.type);
+  header.operation = static_cast<std::uint8_t>(rmw.operation);
+  operation.total = rmw.count * std::max<std::size_t>(element_size(rmw.type), 1);
+  operation.target = Layout::contiguous(operation.total);
+  if (rmw.operation != RmwOperation::increment) {
+    operation.source = rmw.operand;
+    operation.source_layout = operation.target;
+  }
+  if (rmw.operation >= RmwOperation::mask_swap) operation.source2 = rmw.operand2;
+  if (rmw.result != nullptr) {
+    header.flags |= wire::flag_fetch;
+    operation.sink = rmw.result;
+    operation.sink_layout = operation.target;
+  }
+  operation.until_executed = has(rmw.guarantees, Guarantee::remote_completion);
+  operation.completion = rmw.completion;
+  return start(peer, operation, rmw.guarantees);
+}
+
+Issued AgentPath::start(Peer& peer, MessageOperation const& asked, Guarantee guarantees) {
+  MessageStream& stream = peer.state().messages;
+  if (endpoint(peer) == nullptr || stream.broken) return {Status::unreachable, true, 0};
+  MessageOperation operation = asked;
+  if (has(guarantees, Guarantee::atomic)) operation.header.flags |= wire::flag_atomic;
+  operation.header.total = operation.total;
+  operation.header.after = stream.fence;
+  if (has(guarantees, Guarantee::ordered)) operation.header.after = std::max(stream.fence, stream.ordered);
+
+  // One message asks for all of an atomic get: the target reads it at one moment.
+  bool const one_request = has(guarantees, Guarantee::atomic) && !operation.has_data() && operation.expects_data() &&
+                           described_whole(operation.target, limits_for(operation));
+  std::uint64_t const fragments =
+      one_request ? 1 : count_fragments(operation.target, operation.total, limits_for(operation));
+  std::uint64_t const last = peer.reserve(fragments);
+  std::uint64_t const first = last - fragments + 1;
+  if (has(guarantees, Guarantee::ordered)) {
+    stream.ordered = last;
+    if (peer.state().same_host) peer.hold_stores(last);
+  }
+
+  Status status = Status::ok;
+  if (try_send_at_once(peer, operation, fragments, first, &status)) return {status, true, last};
+  Outstanding& entry = remember(peer, operation, first, last);
+  stream.unsent.push_back(&entry);
+  advance(peer);
+  return {Status::ok, false, last};
+}
+
+/// Operations that need no further care once their only message is handed to UCX.
+bool AgentPath::try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
+                                 std::uint64_t sequence, Status* status) {
+  MessageStream const& stream = peer.state().messages;
+  bool const awaited = operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
+  if (fragments != 1 || awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
+  if (sequence - stream.executed.load(std::memory_order_relaxed) > max_small_in_flight) return false;
+  Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+  *status = send_fragment(peer, operation, fragment, sequence, nullptr);
+  return true;
+}
+
+Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation, std::uint64_t first,
+                                 std::uint64_t last) {
+  Outstanding& entry = pool_.take();
+  entry.operation = operation;
+  entry.target_layout = OwnedLayout(operation.target);
+  entry.source_layout = OwnedLayout(operation.source_layout);
+  entry.sink_layout = OwnedLayout(operation.sink_layout);
+  entry.operation.target = entry.target_layout.view();
+  entry.operation.source_layout = entry.source_layout.view();
+  entry.operation.sink_layout = entry.sink_layout.view();
+  entry.operation.header.token = entry.token;
+  entry.path = this;
+  entry.peer = &peer;
+  entry.next_sequence = first;
+  entry.last_sequence = last;
+  peer.state().messages.unfinished.push_back(entry);
+  return entry;
+}
+
+FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const noexcept {
+  std::size_t const bytes = operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
+  return {bytes, max_described_segments};
+}
+
+bool AgentPath::window_open(Peer& peer, Outstanding const& entry) const noexcept {
+  std::uint64_t const in_flight = entry.next_sequence - 1 - peer.state().messages.executed.load(std::memory_order_relaxed);
+  bool const large = entry.operation.total >= borrow_bytes;
+  return in_flight < (large ? settings_.window_messages : max_small_in_flight);
+}
+
+void AgentPath::advance(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  while (!stream.unsent.empty()) {
+    Outstanding& entry = *stream.unsent.front();
+    while (!entry.sent_completely()) {
+      if (!window_open(peer, entry)) return;
+      MessageOperation const& operation = entry.operation;
+      Fragment fragment;
+      if (entry.next_sequence == entry.last_sequence && entry.sent == 0 && !operation.has_data()) {
+        fragment.bytes = operation.total;  // a request without data is as large as it likes
+      } else {
+        fragment = fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
+      }
+      // Before sending: UCX may complete at once and call back.
+      std::uint64_t const sequence = entry.next_sequence++;
+      entry.sent += fragment.bytes;
+      Status const status = send_fragment(peer, operation, fragment, sequence, &entry);
+      if (failed(status) && !failed(entry.status)) entry.status = status;
+    }
+    stream.unsent.pop_front();
+    if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) finish(entry);
+  }
+}
+
+Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                                std::uint64_t sequence, Outstanding* entry) {
+  Message& message = transport_.message();
+  Layout const described = fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.segments};
+  wire::RequestHeader header = operation.header;
+  header.sequence = sequence;
+  header.after = std::min(header.after, sequence - 1);
+  header.dimensions = static_cast<std::uint16_t>(described.dims.size());
+  header.segments = static_cast<std::uint32_t>(described.segments.size());
+  header.block = described.block;
+  header.position = fragment.position;
+  header.bytes = fragment.bytes;
+  header.offset = fragment.offset;
+  message.set_header(header);
+
+  std::size_t const dimension_bytes = described.dims.size_bytes();
+  std::size_t const description = dimension_bytes + described.segments.size_bytes();
+  std::size_t const copies = (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
+  bool const borrow = entry != nullptr && copies == 1 && description == 0 && fragment.bytes >= borrow_bytes &&
+                      operation.source_layout.is_contiguous();
+  if (borrow) {
+    message.borrow(operation.source + fragment.offset, fragment.bytes);
+    ++entry->sends_in_flight;
+    message.sent_argument = entry;
+    message.sent = [](void* argument) noexcept {
+      auto& sent = *static_cast<Outstanding*>(argument);
+      if (--sent.sends_in_flight == 0) sent.path->due_.push_back(sent.peer);
+    };
+  } else if (description + copies * fragment.bytes != 0) {
+    std::byte* out = message.payload(description + copies * fragment.bytes);
+    if (dimension_bytes != 0) std::memcpy(out, described.dims.data(), dimension_bytes);
+    if (description != dimension_bytes) {
+      std::memcpy(out + dimension_bytes, described.segments.data(), description - dimension_bytes);
+    }
+    out += description;
+    if (operation.source != nullptr) {
+      pack(out, operation.source, operation.source_layout, fragment.offset, fragment.bytes);
+      out += fragment.bytes;
+    }
+    if (operation.source2 != nullptr) std::memcpy(out, operation.source2 + fragment.offset, fragment.bytes);
+  }
+  Status const status = transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
+  if (failed(status)) peer.state().messages.broken = true;
+  return status;
+}
+
+Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
+  if (endpoint(peer) == nullptr) return nullptr;
+  MessageOperation operation;
+  operation.header = make_header(settings_.process, wire::RequestKind::find_segment);
+  operation.header.address = address;
+  std::uint64_t const sequence = peer.reserve(1);
+  Outstanding& entry = remember(peer, operation, sequence, sequence);
+  peer.state().messages.unsent.push_back(&entry);
+  advance(peer);
+  return &entry;
+}
+
+ucp_ep_h AgentPath::endpoint(Peer& peer) {
+  PeerState& state = peer.state();
+  if (state.messages.endpoint == nullptr) {
+    state.messages.endpoint = transport_.connect(state.address.worker);
+    if (state.messages.endpoint == nullptr) return nullptr;
+    by_endpoint_.emplace(state.messages.endpoint, &peer);
+    log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(peer.process()));
+  }
+  return state.messages.endpoint;
+}
+
+void AgentPath::settle_due() {
+  while (!due_.empty()) {
+    Peer& peer = *due_.back();
+    due_.pop_back();
+    settle(peer);
+  }
+}
+
+void AgentPath::on_broken(ucp_ep_h endpoint) noexcept {
+  auto const found = by_endpoint_.find(endpoint);
+  if (found == by_endpoint_.end()) return;
+  Peer& peer = *found->second;
+  MessageStream& stream = peer.state().messages;
+  if (stream.broken) return;
+  stream.broken = true;
+  stream.unsent.clear();
+  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+    entry->status = Status::transport;
+    entry->next_sequence = entry->last_sequence + 1;
+  }
+  due_.push_back(&peer);
+}
+
+bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return true;
+  if (stream.executed.load(std::memory_order_acquire) < sequence) return false;
+  Outstanding const* const oldest = stream.unfinished.front();
+  return oldest == nullptr || oldest->last_sequence > sequence;
+}
+
+}  // namespace mpix::engine

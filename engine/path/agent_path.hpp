@@ -1,0 +1,88 @@
+/// The origin's side of the agent path: operations become messages, replies complete them.
+/// Under the engine's lock throughout.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/agent/transport.hpp"
+#include "engine/operation.hpp"
+#include "engine/path/fragment.hpp"
+#include "engine/path/outstanding.hpp"
+#include "engine/peer/peer.hpp"
+
+namespace mpix::engine {
+
+class AgentPath {
+ public:
+  struct Settings {
+    std::uint64_t process = 0;
+    std::size_t fragment_bytes = 0;
+    std::uint64_t window_messages = 0;  ///< fragments of large operations in flight per peer
+  };
+
+  /// Called when the owner of a segment wants it forgotten.
+  using RevokeHandler = std::function<void(Peer&, RemoteAddress base)>;
+
+  AgentPath(Transport& transport, Settings const& settings) : transport_(transport), settings_(settings) {}
+
+  void set_revoke_handler(RevokeHandler handler) { revoke_ = std::move(handler); }
+
+  /// Makes replies of `peer` known. Called when the peer is made.
+  void add_peer(Peer& peer) { peers_.emplace(peer.process(), &peer); }
+
+  Issued issue(Peer& peer, Transfer const& transfer);
+  Issued issue(Peer& peer, ReadModifyWrite const& rmw);
+
+  /// Asks for the segment at `address`; the answer is in the returned object, to be given to release().
+  /// nullptr when the peer cannot be reached.
+  Outstanding* find_segment(Peer& peer, RemoteAddress address);
+  void release(Outstanding& entry) noexcept { pool_.release(entry); }
+
+  /// Whether everything up to `sequence` is executed and answered.
+  static bool finished(Peer& peer, std::uint64_t sequence) noexcept;
+
+  void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
+
+  /// Finishes operations whose origin buffers UCX has let go of. After each progress of the transport.
+  void settle_due();
+
+  /// The connection behind `endpoint` is lost: everything outstanding on it fails.
+  void on_broken(ucp_ep_h endpoint) noexcept;
+
+  /// Sends what the window permits.
+  void advance(Peer& peer);
+
+  /// The peer's endpoint, made at first use; nullptr when that fails.
+  ucp_ep_h endpoint(Peer& peer);
+
+ private:
+  Issued start(Peer& peer, MessageOperation const& operation, Guarantee guarantees);
+  bool try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
+                        std::uint64_t sequence, Status* status);
+  Outstanding& remember(Peer& peer, MessageOperation const& operation, std::uint64_t first, std::uint64_t last);
+  Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                       std::uint64_t sequence, Outstanding* entry);
+  bool window_open(Peer& peer, Outstanding const& entry) const noexcept;
+  FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
+
+  void settle(Peer& peer);
+  bool is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept;
+  void finish(Outstanding& entry) noexcept;
+  void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
+  void take_failure(Peer& peer, wire::ReplyHeader const& header);
+  void answer_revocation(Peer& peer, RemoteAddress base);
+
+  Transport& transport_;
+  Settings settings_;
+  RevokeHandler revoke_;
+  OutstandingPool pool_;
+  std::unordered_map<std::uint64_t, Peer*> peers_;
+  std::unordered_map<ucp_ep_h, Peer*> by_endpoint_;
+  std::vector<Peer*> due_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,139 @@
+/// AgentPath: what replies do.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/log.hpp"
+#include "engine/path/agent_path.hpp"
+#include "engine/peer/peer_state.hpp"
+
+namespace mpix::engine {
+
+void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) noexcept {
+  wire::ReplyHeader header{};
+  if (char const* const fault = wire::check(bytes, payload, &header)) {
+    log(LogLevel::error, "dropped a reply: %s", fault);
+    return;
+  }
+  auto const found = peers_.find(header.process);
+  if (found == peers_.end()) {
+    log(LogLevel::error, "dropped a reply from an unknown process");
+    return;
+  }
+  Peer& peer = *found->second;
+  MessageStream& stream = peer.state().messages;
+  if (header.executed > peer.newest()) {
+    log(LogLevel::error, "dropped a reply: acknowledges messages that were not sent");
+    return;
+  }
+  if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
+    stream.executed.store(header.executed, std::memory_order_release);
+  }
+  switch (static_cast<wire::ReplyKind>(header.kind)) {
+    case wire::ReplyKind::data:
+    case wire::ReplyKind::segment:
+      if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer) {
+        take_data(*entry, header, payload);
+      } else {
+        log(LogLevel::error, "dropped data for an operation that does not exist");
+      }
+      break;
+    case wire::ReplyKind::failed:
+      take_failure(peer, header);
+      break;
+    case wire::ReplyKind::revoke:
+      answer_revocation(peer, header.token);
+      break;
+    case wire::ReplyKind::executed:
+      break;
+  }
+  settle(peer);
+}
+
+void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload) {
+  if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
+    entry.reply.assign(payload.begin(), payload.end());
+    return;
+  }
+  MessageOperation const& operation = entry.operation;
+  if (!operation.expects_data() || header.offset > operation.total || header.bytes > operation.total - header.offset ||
+      header.bytes > operation.total - entry.answered) {
+    log(LogLevel::error, "dropped data that no operation asked for");
+    return;
+  }
+  unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
+  entry.answered += payload.size();
+}
+
+/// `offset` of a failure is the number of bytes that will not be answered by data.
+void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header) {
+  auto const status = static_cast<Status>(header.status);
+  if (header.token != 0) {
+    Outstanding* const entry = pool_.find(header.token);
+    if (entry != nullptr && entry->peer == &peer) {
+      if (!failed(entry->status)) entry->status = status;
+      entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
+      return;
+    }
+    // The operation was complete for its origin before: the error goes to whoever completes the rest.
+  }
+  auto& errors = peer.state().messages.errors;
+  bool const known = std::any_of(errors.begin(), errors.end(), [&](auto const& e) { return e.context == header.context; });
+  if (!known) errors.push_back({header.context, status});
+}
+
+void AgentPath::answer_revocation(Peer& peer, RemoteAddress base) {
+  if (revoke_) revoke_(peer, base);
+  if (endpoint(peer) == nullptr) return;
+  MessageOperation operation;
+  operation.header.magic = wire::magic;
+  operation.header.version = wire::version;
+  operation.header.kind = static_cast<std::uint8_t>(wire::RequestKind::forgotten);
+  operation.header.process = settings_.process;
+  operation.header.token = base;
+  Status const status = send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
+  if (failed(status)) log(LogLevel::error, "a revocation could not be answered: %s", to_string(status));
+}
+
+/// Finishes what the newest reply has completed, and uses the window that it has opened.
+void AgentPath::settle(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  advance(peer);
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  // In order of issue: entries behind one that is not sent completely cannot be finished.
+  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
+    Outstanding* const next = entry->next;
+    if (is_finished(*entry, executed)) finish(*entry);
+    entry = next;
+  }
+  if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held)) peer.allow_stores(held);
+}
+
+bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept {
+  if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
+  if (failed(entry.status) && entry.status == Status::transport) return true;
+  if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
+  // find_segment is finished by its answer, which carries the acknowledgement.
+  bool const is_query = entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
+  return !(entry.operation.until_executed || is_query) || executed >= entry.last_sequence;
+}
+
+void AgentPath::finish(Outstanding& entry) noexcept {
+  Peer& peer = *entry.peer;
+  peer.state().messages.unfinished.remove(entry);
+  if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
+    entry.live = false;  // whoever asked reads the answer and releases it
+    return;
+  }
+  Completion* const completion = entry.operation.completion;
+  Status const status = entry.status;
+  std::size_t const bytes = entry.operation.total;
+  std::uint32_t const context = entry.operation.header.context;
+  pool_.release(entry);
+  if (completion != nullptr) {
+    completion->done(*completion, status, bytes);
+  } else if (failed(status)) {
+    peer.state().messages.errors.push_back({context, status});
+  }
+}
+
+}  // namespace mpix::engine

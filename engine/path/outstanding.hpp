@@ -1,0 +1,87 @@
+/// Operations on the agent path that cannot be forgotten once they are issued, because data, an
+/// acknowledgement or further fragments are still to come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/agent/wire.hpp"
+#include "engine/operation.hpp"
+
+namespace mpix::engine {
+
+class AgentPath;
+class Peer;
+
+/// What a transfer and a read-modify-write have in common as messages.
+struct MessageOperation {
+  /// Complete but for the fields that differ by fragment: sequence, position, bytes, offset.
+  wire::RequestHeader header{};
+  Layout target;
+  /// Data that goes to the target: `source` in `source_layout`, then, for operations with two operands,
+  /// `source2` (contiguous, as long). Null: the request carries no data.
+  std::byte const* source = nullptr;
+  Layout source_layout;
+  std::byte const* source2 = nullptr;
+  /// Where data that comes back goes. Null: nothing comes back.
+  std::byte* sink = nullptr;
+  Layout sink_layout;
+  std::size_t total = 0;  ///< bytes at the target
+  bool until_executed = false;  ///< complete when executed at the target, not when sent
+  Completion* completion = nullptr;
+
+  bool has_data() const noexcept { return source != nullptr; }
+  bool expects_data() const noexcept { return sink != nullptr; }
+};
+
+struct Outstanding {
+  MessageOperation operation;
+  OwnedLayout target_layout;  ///< the layouts that `operation` views
+  OwnedLayout source_layout;
+  OwnedLayout sink_layout;
+  AgentPath* path = nullptr;
+  Peer* peer = nullptr;
+  std::uint64_t token = 0;
+  std::uint64_t next_sequence = 0;  ///< of the next fragment to be sent
+  std::uint64_t last_sequence = 0;  ///< of the last fragment
+  std::size_t sent = 0;             ///< bytes of the operation that are handed to UCX
+  std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
+  unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
+  Status status = Status::ok;
+  std::vector<std::byte> reply;     ///< find_segment: the payload of the answer
+  Outstanding* previous = nullptr;
+  Outstanding* next = nullptr;
+  bool live = false;
+
+  bool sent_completely() const noexcept { return next_sequence > last_sequence; }
+};
+
+/// Doubly linked through the objects: removal from the middle without search.
+class OutstandingList {
+ public:
+  Outstanding* front() const noexcept { return front_; }
+  void push_back(Outstanding& entry) noexcept;
+  void remove(Outstanding& entry) noexcept;
+
+ private:
+  Outstanding* front_ = nullptr;
+  Outstanding* back_ = nullptr;
+};
+
+/// Owns the objects and names them by tokens that are not reused soon, so that a late or forged reply
+/// does not find a wrong one.
+class OutstandingPool {
+ public:
+  Outstanding& take();
+  void release(Outstanding& entry) noexcept;
+  /// nullptr for a token that names no live operation.
+  Outstanding* find(std::uint64_t token) noexcept;
+
+ private:
+  std::deque<Outstanding> entries_;  ///< addresses stay
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace mpix::engine

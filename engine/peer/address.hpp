@@ -1,0 +1,39 @@
+/// The blob by which a process is found: published by the host, read by every process that wants to
+/// reach it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mpix::engine {
+
+/// Two processes with equal values can open each other's files in /proc and share memory. The IPC
+/// namespace is part of it because containers that isolate it do not expect to share memory.
+struct HostIdentity {
+  std::array<char, 40> boot_id{};
+  std::uint64_t ipc_namespace = 0;
+  std::uint64_t pid_namespace = 0;
+
+  static HostIdentity of_this_process();
+  bool operator==(HostIdentity const&) const = default;
+};
+
+struct ProcessAddress {
+  std::uint64_t process = 0;
+  HostIdentity host;
+  pid_t pid = 0;
+  int control_fd = -1;
+  std::vector<std::byte> worker;  ///< UCX worker address
+};
+
+std::vector<std::byte> encode(ProcessAddress const& address);
+
+/// False when the blob is not one of ours or is damaged.
+bool decode(std::span<std::byte const> blob, ProcessAddress* address);
+
+}  // namespace mpix::engine
