@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
 
 #include "engine/host.h"
 #include "engine/operation.hpp"
@@ -20,8 +23,7 @@ struct Statistics {
   std::size_t peers;            ///< processes that this one has talked to
   std::size_t endpoints;        ///< UCX endpoints created by this process as an origin
   std::size_t mapped_regions;   ///< regions of peers that are mapped into this process
-  std::uint64_t direct;         ///< not counted per operation on the hot path: always 0
-  std::uint64_t cross_memory;   ///< operations by path
+  std::uint64_t cross_memory;   ///< operations by path; the direct path does not count
   std::uint64_t rdma;
   std::uint64_t agent;
   std::uint64_t messages_executed;  ///< requests of others that this process executed
@@ -49,6 +51,9 @@ class MPIX_ENGINE_API Engine {
 
   mpix_host_ops const& host() const noexcept;
   std::uint64_t process() const noexcept;
+
+  /// The blob by which other processes find this one.
+  std::span<std::byte const> address() const noexcept;
 
   /// The peer with identity `process`, made at first use; stays valid as long as the engine. Local.
   /// nullptr when the host knows no address of it.
@@ -103,9 +108,17 @@ class MPIX_ENGINE_API Engine {
   Statistics statistics() const;
 
  private:
-  void wait_step(unsigned spins);
-
   struct State;
+
+  void wait_step(unsigned spins);
+  bool finished(Peer& peer, std::uint64_t sequence);
+  void wait_for_held_stores(Peer& peer);
+  std::optional<Issued> issue_local(Peer& peer, Transfer const& transfer);
+  std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
+  void flush_rdma(Peer& peer, std::unique_lock<std::mutex>& held);
+  Status query(Peer& peer, RemoteAddress address, SegmentInfo* info, std::unique_lock<std::mutex>& held);
+  Status withdraw(void* base, bool user_memory);
+
   std::unique_ptr<State> state_;
 };
 

@@ -80,8 +80,8 @@ class Peer {
   }
 
  private:
-  static constexpr std::size_t slots = 8;
-  static constexpr unsigned slot_shift = 22;  // neighbouring 4 MiB blocks take different slots
+  static constexpr std::size_t slots = 32;
+  static constexpr unsigned slot_shift = 18;  // neighbouring 256 KiB blocks take different slots
   static std::size_t slot_of(RemoteAddress address) noexcept { return (address >> slot_shift) % slots; }
 
   std::uint64_t process_ = 0;

@@ -44,7 +44,7 @@ struct ControlSegment {
   std::uint32_t version;
   std::uint64_t process;                   ///< guards against a reused pid
   std::atomic<std::uint32_t> segment_end;  ///< no slot from here on was ever used
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> region_end;   ///< likewise
   alignas(64) StripeTable stripes;
   RegionSlot regions[max_regions];
   SegmentSlot segments[max_segments];

@@ -1,6 +1,7 @@
 #include "engine/segment/remote_segments.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "engine/log.hpp"
@@ -30,6 +31,34 @@ void RemoteSegments::open_own(ControlSegment& control) {
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {
   std::lock_guard const lock(mutex_);
+  auto const next = known_.upper_bound(address);
+  if (next != known_.begin()) {
+    auto const before = std::prev(next);
+    Found const& found = before->second;
+    if (found.owner_generation->load(std::memory_order_acquire) != found.generation) {
+      known_.erase(before);
+    } else if (address - found.base < found.length) {
+      *out = found;
+      return true;
+    }
+  }
+  if (!scan(address, out)) return false;
+  known_.insert_or_assign(out->base, *out);
+  return true;
+}
+
+bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noexcept {
+  std::uint32_t const count = std::min(control_->region_end.load(std::memory_order_acquire), max_regions);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    RegionSlot const& slot = control_->regions[i];
+    if (slot.generation.load(std::memory_order_acquire) % 2 == 0) continue;
+    std::uint64_t const base = slot.base.load(std::memory_order_relaxed);
+    if (begin < base + slot.length.load(std::memory_order_relaxed) && base < end) return true;
+  }
+  return false;
+}
+
+bool RemoteSegments::scan(RemoteAddress address, Found* out) {
   std::uint32_t const end = std::min(control_->segment_end.load(std::memory_order_acquire), max_segments);
   for (std::uint32_t i = 0; i < end; ++i) {
     SegmentSlot const& slot = control_->segments[i];
@@ -78,6 +107,10 @@ void RemoteSegments::drop_stale() {
       known = MappedRegion{};
     }
   }
+  std::erase_if(known_, [](auto const& entry) {
+    Found const& found = entry.second;
+    return found.owner_generation->load(std::memory_order_acquire) != found.generation;
+  });
 }
 
 std::size_t RemoteSegments::mapped_regions() const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -35,6 +36,9 @@ class RemoteSegments {
   };
   bool find(RemoteAddress address, Found* out);
 
+  /// Whether [begin, end) touches memory of the peer's regions, allocated or not.
+  bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
+
   /// Unmaps regions that the owner has given up.
   void drop_stale();
 
@@ -48,6 +52,7 @@ class RemoteSegments {
     Mapping mapping;
   };
 
+  bool scan(RemoteAddress address, Found* out);
   bool map_region(std::uint32_t index, std::uint64_t segment_base, std::int64_t* delta);
 
   mutable std::mutex mutex_;
@@ -56,6 +61,7 @@ class RemoteSegments {
   Mapping control_mapping_;
   ControlSegment* control_ = nullptr;
   std::vector<MappedRegion> regions_;  ///< by the owner's slot number
+  std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };
 
 /// Stores a found and mapped segment where Peer::reach looks.

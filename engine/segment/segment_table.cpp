@@ -133,6 +133,7 @@ Status SegmentTable::add_region(std::size_t bytes, std::uint32_t* index) {
   shown.generation.fetch_add(1, std::memory_order_release);
   if (unused == regions_.end()) {
     regions_.push_back(std::move(region));
+    control_->region_end.store(slot + 1, std::memory_order_release);
   } else {
     *unused = std::move(region);
   }

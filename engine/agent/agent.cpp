@@ -1,0 +1,105 @@
+#include "engine/agent/agent.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "engine/log.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+using std::chrono::microseconds;
+
+// A polling application is seen to poll within this time.
+constexpr microseconds glance{20};
+// Looks without a message after which the agent goes back to the event descriptor.
+constexpr int idle_looks = 16;
+
+}  // namespace
+
+Status Agent::start() {
+  stop_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_event_) return Status::out_of_memory;
+  // Signals are the application's business.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status = Status::ok;
+  try {
+    thread_ = std::thread(&Agent::run, this);
+  } catch (std::system_error const& error) {
+    log(LogLevel::error, "the agent thread could not be started: %s", error.what());
+    status = Status::out_of_memory;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void Agent::stop() noexcept {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_relaxed);
+  std::uint64_t const one = 1;
+  (void)!::write(stop_event_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void Agent::run() {
+  pthread_setname_np(pthread_self(), "mpix-agent");
+  // Default slack rounds short sleeps up by 50 us.
+  (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  while (sleep_until_event()) {
+    // No poll since the last event: the application computes, and its messages are executed at once.
+    if (progress_.polls() != polls_seen_) yield_to_application();
+  }
+}
+
+bool Agent::sleep_until_event() {
+  for (;;) {
+    if (stopping_.load(std::memory_order_relaxed)) return false;
+    std::lock_guard const held(progress_.lock);
+    while (progress_.drive() != 0) {
+    }
+    if (progress_.transport.arm()) {
+      progress_.set_quiet(true);
+      break;
+    }
+  }
+  polls_seen_ = progress_.polls();
+  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
+  while (::poll(sources, 2, -1) < 0) {
+  }
+  progress_.set_quiet(false);
+  return !stopping_.load(std::memory_order_relaxed);
+}
+
+void Agent::yield_to_application() {
+  std::uint64_t polls = progress_.polls();
+  std::uint64_t events = progress_.events();
+  microseconds duration = glance;
+  for (int idle = 0; idle < idle_looks;) {
+    if (pause(duration)) return;
+    std::uint64_t const now = progress_.polls();
+    if (now == polls) return;
+    polls = now;
+    std::uint64_t const handled = progress_.events();
+    idle = handled == events ? idle + 1 : 0;
+    events = handled;
+    duration = trust_;
+  }
+}
+
+bool Agent::pause(microseconds duration) const {
+  pollfd source{stop_event_.get(), POLLIN, 0};
+  timespec const time{0, static_cast<long>(duration.count()) * 1000};
+  return ::ppoll(&source, 1, &time, nullptr) > 0;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,44 @@
+/// The thread that executes messages when the application does not.
+///
+/// It sleeps on the worker's event descriptor. When something arrives it first finds out whether the
+/// application polls; if so it leaves the messages to it and only looks from time to time whether that
+/// has ended, so that on few cores it never competes with a polling application. After a while without
+/// messages it goes back to the descriptor and the application's polls become free of charge.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "engine/agent/progress.hpp"
+#include "engine/segment/shared_memory.hpp"
+
+namespace mpix::engine {
+
+class Agent {
+ public:
+  /// `trust`: how long a poll is taken as a sign that the application goes on polling.
+  Agent(Progress& progress, std::chrono::microseconds trust) : progress_(progress), trust_(trust) {}
+  ~Agent() { stop(); }
+
+  Status start();
+  void stop() noexcept;
+
+ private:
+  void run();
+  /// Handles everything, then sleeps until an event; false when the agent is to stop.
+  bool sleep_until_event();
+  /// Leaves the messages to the application for as long as it polls.
+  void yield_to_application();
+  /// Sleeps; true when the agent is to stop.
+  bool pause(std::chrono::microseconds duration) const;
+
+  Progress& progress_;
+  std::chrono::microseconds trust_;
+  FileDescriptor stop_event_;
+  std::atomic<bool> stopping_{false};
+  std::uint64_t polls_seen_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,74 @@
+/// What application threads and the agent share: the lock, the transport, and both sides of the agent
+/// path behind it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "engine/agent/executor.hpp"
+#include "engine/agent/transport.hpp"
+#include "engine/path/agent_path.hpp"
+#include "engine/segment/segment_table.hpp"
+
+namespace mpix::engine {
+
+class Progress final : public MessageHandler {
+ public:
+  Progress(std::uint64_t process, std::size_t fragment_bytes, std::uint64_t window_messages)
+      : agent_path(transport, {process, fragment_bytes, window_messages}),
+        executor(transport, segments, process, fragment_bytes) {}
+
+  /// The engine's lock: for everything below it, and for every peer's PeerState.
+  std::mutex lock;
+  Transport transport;
+  SegmentTable segments;
+  AgentPath agent_path;
+  Executor executor;
+
+  /// Handles what has arrived. With the lock held. Returns the number of events.
+  int drive() {
+    int const events = transport.progress();
+    executor.answer();
+    agent_path.settle_due();
+    if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
+    return events;
+  }
+
+  /// From the MPI library's progress: does next to nothing while the agent sleeps on the event
+  /// descriptor, for then nothing has arrived.
+  int poll() {
+    // Not an atomic increment: only whether it moves matters.
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (quiet_.load(std::memory_order_relaxed)) return 0;
+    std::unique_lock const held(lock, std::try_to_lock);
+    return held.owns_lock() ? drive() : 0;
+  }
+
+  /// From a thread that waits: always looks.
+  int poll_now() {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    std::unique_lock const held(lock, std::try_to_lock);
+    return held.owns_lock() ? drive() : 0;
+  }
+
+  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
+  void set_quiet(bool quiet) noexcept { quiet_.store(quiet, std::memory_order_relaxed); }
+
+ private:
+  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload, ucp_ep_h reply) noexcept override {
+    executor.on_request(header, payload, reply);
+  }
+  void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
+    agent_path.on_reply(header, payload);
+  }
+  void on_broken(ucp_ep_h endpoint) noexcept override { agent_path.on_broken(endpoint); }
+
+  std::atomic<std::uint64_t> polls_{0};
+  std::atomic<std::uint64_t> events_{0};
+  std::atomic<bool> quiet_{false};
+};
+
+}  // namespace mpix::engine

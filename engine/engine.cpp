@@ -1,0 +1,148 @@
+/// Engine: life, peers and memory.
+#include "engine/engine.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "engine/atomic/backoff.hpp"
+#include "engine/log.hpp"
+#include "engine/path/cross_memory.hpp"
+#include "engine/state.hpp"
+
+namespace mpix::engine {
+
+Engine::Engine(mpix_engine_config const& config, mpix_host_ops const& host)
+    : state_(std::make_unique<State>(config, host)) {}
+
+Engine::~Engine() {
+  state_->agent.stop();
+  std::lock_guard const held(state_->progress.lock);
+  for (auto& [process, peer] : state_->peers) RdmaPath::forget_all(*peer);
+  state_->registrations.clear();
+  state_->progress.transport.close();
+}
+
+Status Engine::start() {
+  State& state = *state_;
+  if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes); failed(status)) {
+    log(LogLevel::error, "no shared memory for the control segment");
+    return status;
+  }
+  if (Status const status = state.progress.transport.open(state.progress); failed(status)) return status;
+  state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
+                      (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
+  if (state.rdma_usable) {
+    state.progress.executor.set_key_provider(
+        [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
+    state.progress.agent_path.set_revoke_handler([](Peer& peer, RemoteAddress base) { RdmaPath::forget(peer, base); });
+  }
+  ProcessAddress address{state.config.process, state.identity, ::getpid(), state.progress.segments.control_fd(),
+                         state.progress.transport.worker_address()};
+  if (address.worker.empty()) return Status::transport;
+  state.address = encode(address);
+  return state.agent.start();
+}
+
+mpix_host_ops const& Engine::host() const noexcept { return state_->host; }
+std::uint64_t Engine::process() const noexcept { return state_->config.process; }
+std::span<std::byte const> Engine::address() const noexcept { return state_->address; }
+
+Peer* Engine::peer(std::uint64_t process) {
+  State& state = *state_;
+  std::lock_guard const held(state.peers_lock);
+  if (auto const known = state.peers.find(process); known != state.peers.end()) return known->second.get();
+
+  void const* blob = state.address.data();
+  std::size_t length = state.address.size();
+  if (process != state.config.process && state.host.peer_address(process, &blob, &length) != 0) return nullptr;
+  auto made = std::make_unique<Peer>(process);
+  PeerState& peer = made->state();
+  if (!decode({static_cast<std::byte const*>(blob), length}, &peer.address) || peer.address.process != process) {
+    log(LogLevel::error, "process %llx published no usable address", static_cast<unsigned long long>(process));
+    return nullptr;
+  }
+  if (process == state.config.process) {
+    peer.segments.open_own(state.progress.segments.control());
+    peer.same_host = true;
+  } else if (peer.address.host == state.identity) {
+    peer.same_host = peer.segments.open(process, peer.address.pid, peer.address.control_fd);
+  }
+  if (peer.same_host && state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY)) {
+    peer.cross_memory.store(cross_memory_permitted(peer.address.pid), std::memory_order_relaxed);
+  }
+  log(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
+      peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
+  {
+    std::lock_guard const locked(state.progress.lock);
+    state.progress.agent_path.add_peer(*made);
+  }
+  return state.peers.emplace(process, std::move(made)).first->second.get();
+}
+
+Status Engine::allocate(std::size_t bytes, void** base) {
+  std::lock_guard const held(state_->progress.lock);
+  return state_->progress.segments.allocate(bytes, base);
+}
+
+Status Engine::attach(void* base, std::size_t bytes) {
+  std::lock_guard const held(state_->progress.lock);
+  return state_->progress.segments.attach(base, bytes);
+}
+
+/// What free() and detach() have in common: peers forget their keys first.
+Status Engine::withdraw(void* base, bool user_memory) {
+  State& state = *state_;
+  auto const address = reinterpret_cast<RemoteAddress>(base);
+  {
+    std::lock_guard const held(state.progress.lock);
+    OwnSegment const* const segment = state.progress.segments.at(base);
+    if (segment == nullptr || segment->user_memory() != user_memory) return Status::bad_argument;
+    state.progress.executor.revoke(address);
+  }
+  wait_until([&] {
+    std::lock_guard const held(state.progress.lock);
+    return state.progress.executor.revoked(address);
+  });
+  std::lock_guard const held(state.progress.lock);
+  state.registrations.remove(address);
+  return user_memory ? state.progress.segments.detach(base) : state.progress.segments.free(base);
+}
+
+Status Engine::free(void* base) { return withdraw(base, false); }
+Status Engine::detach(void* base) { return withdraw(base, true); }
+
+void Engine::drop_stale_mappings() {
+  std::lock_guard const held(state_->peers_lock);
+  for (auto& [process, peer] : state_->peers) {
+    if (peer->state().same_host) peer->state().segments.drop_stale();
+  }
+}
+
+Statistics Engine::statistics() const {
+  State& state = *state_;
+  std::scoped_lock const held(state.peers_lock, state.progress.lock);
+  Statistics result{};
+  result.peers = state.peers.size();
+  result.endpoints = state.progress.transport.endpoints();
+  for (auto const& [process, peer] : state.peers) result.mapped_regions += peer->state().segments.mapped_regions();
+  result.cross_memory = state.cross_memory_operations.load(std::memory_order_relaxed);
+  result.rdma = state.rdma_operations.load(std::memory_order_relaxed);
+  result.agent = state.agent_operations.load(std::memory_order_relaxed);
+  result.messages_executed = state.progress.executor.executed();
+  result.messages_dropped = state.progress.executor.dropped();
+  return result;
+}
+
+int Engine::progress() { return state_->progress.poll(); }
+
+void Engine::wait_step(unsigned spins) {
+  constexpr unsigned host_interval = 32;
+  constexpr unsigned yield_after = 512;
+  if (state_->progress.poll_now() != 0) return;
+  // The peer that is waited for may itself wait in MPI for something that this process has to move.
+  if (spins % host_interval == host_interval - 1 && state_->host.progress != nullptr) state_->host.progress();
+  if (spins > yield_after) sched_yield();
+}
+
+}  // namespace mpix::engine

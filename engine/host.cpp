@@ -1,0 +1,82 @@
+/// The C side of the engine, and the one instance that a process has.
+#include "engine/host.h"
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include "engine/engine.hpp"
+#include "engine/log.hpp"
+
+namespace mpix::engine {
+
+namespace {
+std::unique_ptr<Engine> instance;
+}  // namespace
+
+Engine* Engine::running() noexcept { return instance.get(); }
+
+}  // namespace mpix::engine
+
+using mpix::engine::Engine;
+using mpix::engine::LogLevel;
+
+namespace {
+
+constexpr std::size_t default_fragment_bytes = 64 * 1024;
+constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
+constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
+constexpr int default_agent_poll_us = 500;
+
+}  // namespace
+
+void mpix_engine_config_init(struct mpix_engine_config* config) {
+  *config = mpix_engine_config{};
+  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA | MPIX_ENGINE_PATH_AGENT;
+  config->fragment_bytes = default_fragment_bytes;
+  config->window_bytes = default_window_bytes;
+  config->heap_bytes = default_heap_bytes;
+  config->agent_poll_us = default_agent_poll_us;
+}
+
+int mpix_engine_start(const struct mpix_engine_config* config, const struct mpix_host_ops* host) {
+  mpix_engine_config settings = *config;
+  mpix::engine::log_configure(settings.verbose, static_cast<unsigned long>(settings.process));
+  if (mpix::engine::instance != nullptr) {
+    mpix::engine::log(LogLevel::error, "the engine runs already");
+    return -1;
+  }
+  if (settings.fragment_bytes == 0) settings.fragment_bytes = default_fragment_bytes;
+  if (settings.window_bytes == 0) settings.window_bytes = default_window_bytes;
+  if (settings.heap_bytes == 0) settings.heap_bytes = default_heap_bytes;
+  if (settings.agent_poll_us <= 0) settings.agent_poll_us = default_agent_poll_us;
+  // Fragments must not cut elements.
+  settings.fragment_bytes = (settings.fragment_bytes + 127) / 128 * 128;
+  try {
+    auto engine = std::make_unique<Engine>(settings, *host);
+    if (auto const status = engine->start(); mpix::engine::failed(status)) {
+      mpix::engine::log(LogLevel::error, "the engine does not start: %s", mpix::engine::to_string(status));
+      return -1;
+    }
+    mpix::engine::instance = std::move(engine);
+  } catch (std::exception const& error) {
+    mpix::engine::log(LogLevel::error, "the engine does not start: %s", error.what());
+    return -1;
+  }
+  return 0;
+}
+
+int mpix_engine_address(const void** address, size_t* length) {
+  Engine const* const engine = Engine::running();
+  if (engine == nullptr) return -1;
+  *address = engine->address().data();
+  *length = engine->address().size();
+  return 0;
+}
+
+int mpix_engine_progress(void) {
+  Engine* const engine = Engine::running();
+  return engine == nullptr ? 0 : engine->progress();
+}
+
+void mpix_engine_stop(void) { mpix::engine::instance.reset(); }

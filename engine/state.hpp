@@ -1,0 +1,50 @@
+/// The parts of an Engine, shared by its implementation files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/agent/agent.hpp"
+#include "engine/agent/progress.hpp"
+#include "engine/engine.hpp"
+#include "engine/path/rdma.hpp"
+#include "engine/peer/address.hpp"
+#include "engine/peer/peer_state.hpp"
+
+namespace mpix::engine {
+
+struct Engine::State {
+  State(mpix_engine_config const& configuration, mpix_host_ops const& operations)
+      : config(configuration),
+        host(operations),
+        progress(configuration.process, configuration.fragment_bytes,
+                 std::max<std::size_t>(configuration.window_bytes / configuration.fragment_bytes, 2)),
+        agent(progress, std::chrono::microseconds(configuration.agent_poll_us)),
+        rdma(progress.transport),
+        registrations(progress.transport) {}
+
+  bool may_use(mpix_engine_path path) const noexcept { return (config.paths & static_cast<unsigned>(path)) != 0; }
+
+  mpix_engine_config config;
+  mpix_host_ops host;
+  HostIdentity identity = HostIdentity::of_this_process();
+  bool rdma_usable = false;
+  Progress progress;
+  Agent agent;
+  RdmaPath rdma;
+  Registrations registrations;
+  std::vector<std::byte> address;  ///< the blob that the host publishes
+
+  std::mutex peers_lock;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
+
+  std::atomic<std::uint64_t> cross_memory_operations{0};
+  std::atomic<std::uint64_t> rdma_operations{0};
+  std::atomic<std::uint64_t> agent_operations{0};
+};
+
+}  // namespace mpix::engine
