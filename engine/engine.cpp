@@ -62,7 +62,10 @@ Peer* Engine::peer(std::uint64_t process) {
     log(LogLevel::error, "process %llx published no usable address", static_cast<unsigned long long>(process));
     return nullptr;
   }
-  if (process == state.config.process) {
+  bool const local_paths = state.may_use(MPIX_ENGINE_PATH_DIRECT) || state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
+  if (!local_paths) {
+    // Neighbours are treated like processes of another host.
+  } else if (process == state.config.process) {
     peer.segments.open_own(state.progress.segments.control());
     peer.same_host = true;
   } else if (peer.address.host == state.identity) {

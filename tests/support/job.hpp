@@ -1,0 +1,116 @@
+/// A job of forked processes with an engine each, for tests of the engine without MPI.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace mpix::test {
+
+constexpr int max_ranks = 8;
+
+/// Memory that all processes of the job see, made before they are forked.
+struct Blackboard {
+  pthread_barrier_t barrier;
+  std::uint64_t values[max_ranks][16];
+  std::size_t address_bytes[max_ranks];
+  std::byte addresses[max_ranks][8192];
+};
+
+/// What the body of one process works with.
+class Rank {
+ public:
+  Rank(Blackboard& board, int rank, int size) : board_(board), rank_(rank), size_(size) {}
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  engine::Engine& engine() const { return *engine::Engine::running(); }
+  engine::Peer& peer(int rank) const { return *engine().peer(process_of(rank)); }
+
+  /// Blocks in the kernel: the engine gets no progress from the caller meanwhile.
+  void barrier() const { pthread_barrier_wait(&board_.barrier); }
+
+  /// Shows `value` to the others; read it with shown() after a barrier.
+  void show(int slot, std::uint64_t value) const { board_.values[rank_][slot] = value; }
+  void show(int slot, void const* pointer) const { show(slot, reinterpret_cast<std::uint64_t>(pointer)); }
+  std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
+
+  static std::uint64_t process_of(int rank) { return 0x100 + static_cast<std::uint64_t>(rank); }
+
+ private:
+  Blackboard& board_;
+  int rank_;
+  int size_;
+};
+
+/// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
+/// to end without a failed expectation.
+inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& configure,
+                    std::function<void(Rank&)> const& body) {
+  auto* const board = static_cast<Blackboard*>(
+      ::mmap(nullptr, sizeof(Blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(board, MAP_FAILED);
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&board->barrier, &attributes, static_cast<unsigned>(ranks));
+  static Blackboard* shared = nullptr;
+  shared = board;
+
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    pid_t const pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid != 0) {
+      children.push_back(pid);
+      continue;
+    }
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    config.process = Rank::process_of(rank);
+    configure(config);
+    mpix_host_ops host{};
+    host.size = sizeof host;
+    host.peer_address = [](std::uint64_t process, void const** address, std::size_t* length) {
+      std::uint64_t const peer = process - Rank::process_of(0);
+      if (peer >= max_ranks) return -1;
+      *address = shared->addresses[peer];
+      *length = shared->address_bytes[peer];
+      return *length == 0 ? -1 : 0;
+    };
+    Rank self(*board, rank, ranks);
+    if (mpix_engine_start(&config, &host) != 0) ::_exit(2);
+    void const* address = nullptr;
+    std::size_t length = 0;
+    mpix_engine_address(&address, &length);
+    std::memcpy(board->addresses[rank], address, length);
+    board->address_bytes[rank] = length;
+    self.barrier();
+    body(self);
+    self.barrier();
+    mpix_engine_stop();
+    bool const failed = ::testing::Test::HasFailure();
+    std::fflush(nullptr);
+    ::_exit(failed ? 1 : 0);
+  }
+  for (pid_t const child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a process of the job ended with status " << status;
+  }
+  pthread_barrier_destroy(&board->barrier);
+  ::munmap(board, sizeof(Blackboard));
+}
+
+}  // namespace mpix::test

@@ -1,0 +1,354 @@
+/// Whole operations between processes, on every path.
+#include "engine/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/job.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::Rank;
+using test::run_job;
+
+struct PathCase {
+  char const* name;
+  unsigned paths;
+  int rdma_without_hardware;
+};
+
+class EnginePath : public ::testing::TestWithParam<PathCase> {
+ protected:
+  static void configure(mpix_engine_config& config) {
+    config.paths = GetParam().paths;
+    config.rdma_without_hardware = GetParam().rdma_without_hardware;
+    config.fragment_bytes = 4096;  // operations of moderate size take several messages
+    config.window_bytes = 16384;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath,
+                         ::testing::Values(PathCase{"automatic", 0xf, 0}, PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
+                                           PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
+                                           PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
+                                           PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}),
+                         [](auto const& info) { return std::string(info.param.name); });
+
+Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std::size_t bytes) {
+  Transfer transfer;
+  transfer.direction = direction;
+  transfer.origin = static_cast<std::byte*>(origin);
+  transfer.target = target;
+  transfer.origin_layout = transfer.target_layout = Layout::contiguous(bytes);
+  return transfer;
+}
+
+/// A completion that a test can wait for.
+struct Waiter : Completion {
+  Waiter() {
+    done = [](Completion& self, Status status, std::size_t bytes) noexcept {
+      auto& waiter = static_cast<Waiter&>(self);
+      waiter.status = status;
+      waiter.bytes = bytes;
+      waiter.complete.store(true, std::memory_order_release);
+    };
+  }
+  std::atomic<bool> complete{false};
+  Status status = Status::ok;
+  std::size_t bytes = 0;
+};
+
+template <typename Operation>
+Status run(Engine& engine, Peer& peer, Operation operation) {
+  Waiter waiter;
+  operation.completion = &waiter;
+  operation.guarantees = operation.guarantees | Guarantee::remote_completion;
+  Issued const issued = engine.issue(peer, operation);
+  if (failed(issued.status) || issued.complete) return issued.status;
+  engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  return waiter.status;
+}
+
+/// Memory of three kinds at every process.
+struct Buffers {
+  static constexpr std::size_t bytes = 100000;
+  void* allocated = nullptr;
+  std::vector<char> attached = std::vector<char>(bytes);
+  std::vector<char> plain = std::vector<char>(bytes);
+
+  explicit Buffers(Rank& rank) {
+    EXPECT_EQ(rank.engine().allocate(bytes, &allocated), Status::ok);
+    EXPECT_EQ(rank.engine().attach(attached.data(), bytes), Status::ok);
+    std::memset(allocated, 0, bytes);
+    rank.show(0, allocated);
+    rank.show(1, attached.data());
+    rank.show(2, plain.data());
+    rank.barrier();
+  }
+  char* kind(int k) { return k == 0 ? static_cast<char*>(allocated) : k == 1 ? attached.data() : plain.data(); }
+};
+
+TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    Engine& engine = rank.engine();
+    if (rank.rank() == 0) {
+      for (int target = 0; target < 2; ++target) {
+        for (int kind = 0; kind < 3; ++kind) {
+          for (std::size_t const bytes : {std::size_t{1}, std::size_t{8}, std::size_t{4097}, Buffers::bytes}) {
+            std::vector<char> out(bytes);
+            for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<char>(i * 7 + bytes + static_cast<std::size_t>(kind));
+            RemoteAddress const address = rank.shown(target, kind);
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::put, out.data(), address, bytes)), Status::ok);
+            std::vector<char> in(bytes);
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::get, in.data(), address, bytes)), Status::ok);
+            ASSERT_EQ(in, out) << "target " << target << " kind " << kind << " bytes " << bytes;
+          }
+        }
+      }
+    }
+    rank.barrier();
+    for (int kind = 0; kind < 3; ++kind) {
+      for (std::size_t i = 0; i < Buffers::bytes; ++i) {
+        ASSERT_EQ(buffers.kind(kind)[i], static_cast<char>(i * 7 + Buffers::bytes + static_cast<std::size_t>(kind)));
+      }
+    }
+    rank.barrier();
+    EXPECT_EQ(engine.free(buffers.allocated), Status::ok);
+    EXPECT_EQ(engine.detach(buffers.attached.data()), Status::ok);
+  });
+}
+
+TEST_P(EnginePath, strided_and_listed_layouts_meet) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      // 100 rows of 24 bytes out of 40, against a list of pieces of uneven lengths.
+      Dimension const rows[] = {{100, 40}};
+      std::vector<Segment> pieces;
+      std::size_t total = 0;
+      for (std::ptrdiff_t at = 0; total < 2400; at += 90) {
+        std::size_t const length = std::min<std::size_t>(1 + static_cast<std::size_t>(at) % 37, 2400 - total);
+        pieces.push_back({at, length});
+        total += length;
+      }
+      std::vector<char> out(4000);
+      std::iota(out.begin(), out.end(), 3);
+      for (int kind = 0; kind < 3; ++kind) {
+        Transfer transfer;
+        transfer.direction = Direction::put;
+        transfer.origin = reinterpret_cast<std::byte*>(out.data());
+        transfer.origin_layout = {24, rows, {}};
+        transfer.target = rank.shown(1, kind);
+        transfer.target_layout = {2400, {}, pieces};
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
+        std::vector<char> in(4000);
+        transfer.direction = Direction::get;
+        transfer.origin = reinterpret_cast<std::byte*>(in.data());
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          bool const in_row = i % 40 < 24;
+          ASSERT_EQ(in[i], in_row ? out[i] : 0) << "byte " << i << " kind " << kind;
+        }
+      }
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
+  constexpr int ranks = 3;
+  constexpr int rounds = 200;
+  constexpr std::size_t elements = 1500;  // several fragments
+  run_job(ranks, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    std::vector<double> ones(elements, 1.0);
+    std::vector<std::int64_t> counts(elements, 1);
+    double const scale = 2.0;
+    for (int round = 0; round < rounds; ++round) {
+      for (int kind = 0; kind < 3; ++kind) {
+        Transfer transfer = contiguous(Direction::accumulate, ones.data(), rank.shown(0, kind), elements * 8);
+        transfer.reduction = {ElementType::float64, Operation::sum, false, &scale};
+        transfer.guarantees = Guarantee::atomic;
+        ASSERT_EQ(rank.engine().issue(rank.peer(0), transfer).status, Status::ok);
+        transfer.origin = reinterpret_cast<std::byte*>(counts.data());
+        transfer.target += 40000;
+        transfer.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+        ASSERT_EQ(rank.engine().issue(rank.peer(0), transfer).status, Status::ok);
+      }
+    }
+    rank.engine().complete(rank.peer(0), Engine::newest(rank.peer(0)));
+    EXPECT_EQ(rank.engine().take_error(rank.peer(0), 0), Status::ok);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      for (int kind = 0; kind < 3; ++kind) {
+        auto const* const sums = reinterpret_cast<double const*>(buffers.kind(kind));
+        auto const* const totals = reinterpret_cast<std::int64_t const*>(buffers.kind(kind) + 40000);
+        for (std::size_t i = 0; i < elements; ++i) {
+          ASSERT_EQ(sums[i], 2.0 * ranks * rounds) << "kind " << kind;
+          ASSERT_EQ(totals[i], ranks * rounds) << "kind " << kind;
+        }
+      }
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
+  constexpr int ranks = 3;
+  constexpr int rounds = 500;
+  run_job(ranks, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    // Where each process writes down what it fetched: in memory of process 0.
+    for (int kind = 0; kind < 3; ++kind) {
+      for (int round = 0; round < rounds; ++round) {
+        std::int64_t const one = 1;
+        std::int64_t fetched = -1;
+        ReadModifyWrite rmw;
+        rmw.operand = reinterpret_cast<std::byte const*>(&one);
+        rmw.result = reinterpret_cast<std::byte*>(&fetched);
+        rmw.target = rank.shown(0, kind);
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), rmw), Status::ok);
+        ASSERT_GE(fetched, 0);
+        ASSERT_LT(fetched, ranks * rounds);
+        char mark = 1;
+        Transfer const put = contiguous(Direction::put, &mark, rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), put), Status::ok);
+      }
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      for (int kind = 0; kind < 3; ++kind) {
+        std::int64_t count = 0;
+        std::memcpy(&count, buffers.kind(kind), sizeof count);
+        EXPECT_EQ(count, ranks * rounds);
+        for (int i = 0; i < ranks * rounds; ++i) ASSERT_EQ(buffers.kind(kind)[64 + i], 1) << "value " << i;
+      }
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      Engine& engine = rank.engine();
+      std::int64_t value = 5;
+      for (RemoteAddress const address : {RemoteAddress{16}, RemoteAddress{0xdeadbeef000}, ~RemoteAddress{0} - 3}) {
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, address, 8)), Status::bad_address);
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::get, &value, address, 8)), Status::bad_address);
+        Transfer accumulate = contiguous(Direction::accumulate, &value, address, 8);
+        accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+        accumulate.guarantees = Guarantee::atomic;
+        EXPECT_EQ(run(engine, rank.peer(1), accumulate), Status::bad_address);
+        ReadModifyWrite rmw;
+        rmw.operand = rmw.result = reinterpret_cast<std::byte*>(&value);
+        rmw.target = address;
+        EXPECT_EQ(run(engine, rank.peer(1), rmw), Status::bad_address);
+      }
+      // Without a completion the failure is kept for whoever completes, under its own context only.
+      Transfer put = contiguous(Direction::put, &value, 16, 8);
+      put.context = 7;
+      Issued const issued = engine.issue(rank.peer(1), put);
+      if (!failed(issued.status)) {
+        engine.complete(rank.peer(1), issued.sequence);
+        EXPECT_EQ(engine.take_error(rank.peer(1), 8), Status::ok);
+        EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::bad_address);
+        EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
+      }
+      EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
+  run_job(2, configure, [](Rank& rank) {
+    constexpr std::size_t bytes = 1 << 20;
+    for (int round = 0; round < 20; ++round) {
+      void* memory = nullptr;
+      ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+      std::memset(memory, 0, bytes);
+      rank.show(0, memory);
+      rank.barrier();
+      std::int64_t value = round;
+      if (rank.rank() == 0) {
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)), Status::ok);
+      }
+      rank.barrier();
+      if (rank.rank() == 1) {
+        ASSERT_EQ(*static_cast<std::int64_t*>(memory), round);
+      }
+      ASSERT_EQ(rank.engine().free(memory), Status::ok);
+      rank.barrier();
+      if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PATH_CROSS_MEMORY) {
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
+                  Status::bad_address);
+      }
+      rank.engine().drop_stale_mappings();
+      rank.barrier();
+    }
+  });
+}
+
+TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> ones(500, 1);
+      for (int round = 1; round <= 200; ++round) {
+        Transfer accumulate = contiguous(Direction::accumulate, ones.data(), rank.shown(1, 2), ones.size() * 8);
+        accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+        accumulate.guarantees = Guarantee::atomic;
+        ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
+        rank.engine().fence(rank.peer(1));
+        std::int64_t flag = round;
+        Transfer put = contiguous(Direction::put, &flag, rank.shown(1, 0), 8);
+        Issued const issued = rank.engine().issue(rank.peer(1), put);
+        ASSERT_EQ(issued.status, Status::ok);
+        rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+      }
+    } else {
+      auto const* const flag = static_cast<std::int64_t volatile*>(buffers.allocated);
+      auto const* const sums = reinterpret_cast<std::int64_t volatile*>(buffers.plain.data());
+      for (std::int64_t seen = 0; seen < 200;) {
+        seen = *flag;
+        std::atomic_thread_fence(std::memory_order_acquire);
+        ASSERT_GE(sums[499], seen);
+      }
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, a_target_that_computes_does_not_delay_the_origin) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    using Clock = std::chrono::steady_clock;
+    if (rank.rank() == 1) {
+      // Busy outside of the library until the accumulate has arrived.
+      auto const* const value = reinterpret_cast<double volatile*>(buffers.plain.data());
+      auto const start = Clock::now();
+      while (*value == 0.0 && Clock::now() - start < std::chrono::seconds(20)) {
+      }
+      EXPECT_EQ(*value, 1.5);
+    } else {
+      double addend = 1.5;
+      Transfer accumulate = contiguous(Direction::accumulate, &addend, rank.shown(1, 2), 8);
+      accumulate.reduction = {ElementType::float64, Operation::sum, false, nullptr};
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), accumulate), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
