@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, EnginePath,
                                            PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
                                            PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
                                            PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}),
-                         [](auto const& info) { return std::string(info.param.name); });
+                         [](auto const& instance) { return std::string(instance.param.name); });
 
 Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std::size_t bytes) {
   Transfer transfer;
@@ -53,10 +53,10 @@ Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std
 /// A completion that a test can wait for.
 struct Waiter : Completion {
   Waiter() {
-    done = [](Completion& self, Status status, std::size_t bytes) noexcept {
+    done = [](Completion& self, Status result, std::size_t moved) noexcept {
       auto& waiter = static_cast<Waiter&>(self);
-      waiter.status = status;
-      waiter.bytes = bytes;
+      waiter.status = result;
+      waiter.bytes = moved;
       waiter.complete.store(true, std::memory_order_release);
     };
   }

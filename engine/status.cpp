@@ -1,0 +1,19 @@
+#include "engine/status.hpp"
+
+namespace mpix::engine {
+
+char const* to_string(Status status) noexcept {
+  switch (status) {
+    case Status::ok: return "success";
+    case Status::bad_address: return "no memory stands at the target address";
+    case Status::bad_argument: return "an argument is out of range or inconsistent";
+    case Status::unsupported: return "operation not supported";
+    case Status::out_of_memory: return "out of memory or table space";
+    case Status::unreachable: return "the target process cannot be reached";
+    case Status::transport: return "the connection to the target failed";
+    case Status::malformed: return "malformed message";
+  }
+  return "unknown status";
+}
+
+}  // namespace mpix::engine

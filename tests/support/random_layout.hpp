@@ -1,0 +1,102 @@
+/// Random layouts whose bytes do not overlap, and the naive list of their bytes.
+#pragma once
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/layout/layout.hpp"
+
+namespace mpix::test {
+
+/// MPIX_TEST_SEED, or a new one; printed so that a failure can be repeated.
+inline std::uint64_t seed() {
+  char const* const given = std::getenv("MPIX_TEST_SEED");
+  std::uint64_t const value = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "MPIX_TEST_SEED=" << value << '\n';
+  return value;
+}
+
+/// Offset of every byte, in order.
+inline std::vector<std::ptrdiff_t> offsets_of(engine::Layout const& layout) {
+  std::vector<std::ptrdiff_t> unit;
+  if (layout.segments.empty()) {
+    for (std::size_t i = 0; i < layout.block; ++i) unit.push_back(static_cast<std::ptrdiff_t>(i));
+  }
+  for (auto const& segment : layout.segments) {
+    for (std::size_t i = 0; i < segment.length; ++i) unit.push_back(segment.offset + static_cast<std::ptrdiff_t>(i));
+  }
+  for (auto const& dimension : layout.dims) {
+    std::vector<std::ptrdiff_t> repeated;
+    for (std::size_t i = 0; i < dimension.count; ++i) {
+      for (auto const offset : unit) repeated.push_back(offset + static_cast<std::ptrdiff_t>(i) * dimension.stride);
+    }
+    unit = std::move(repeated);
+  }
+  return unit;
+}
+
+class RandomLayout {
+ public:
+  /// About `bytes` bytes at most, every length a multiple of `element`.
+  RandomLayout(std::mt19937_64& random, std::size_t bytes, std::size_t element) {
+    auto const up_to = [&](std::size_t limit) { return 1 + random() % limit; };
+    std::size_t const lists = random() % 3;
+    std::ptrdiff_t extent = 0;
+    if (lists == 0) {
+      block_ = up_to(std::max<std::size_t>(bytes / 40 / element, 1)) * element;
+      extent = static_cast<std::ptrdiff_t>(block_);
+    } else {
+      std::size_t const count = up_to(8);
+      for (std::size_t i = 0; i < count; ++i) {
+        std::size_t const length = (random() % 6) * element;  // empty ones too
+        extent += static_cast<std::ptrdiff_t>((random() % 4) * element);
+        segments_.push_back({extent, length});
+        extent += static_cast<std::ptrdiff_t>(length);
+        block_ += length;
+      }
+    }
+    std::size_t const dimensions = random() % 4;
+    for (std::size_t i = 0; i < dimensions; ++i) {
+      std::size_t const count = up_to(4);
+      std::ptrdiff_t const stride = std::max<std::ptrdiff_t>(extent, 1) + static_cast<std::ptrdiff_t>((random() % 3) * element);
+      dims_.push_back({count, random() % 4 == 0 ? -stride : stride});
+      extent = static_cast<std::ptrdiff_t>(count) * stride;
+    }
+  }
+
+  engine::Layout view() const { return {block_, dims_, segments_}; }
+  /// Where in a buffer of span_bytes() the base address has to stand.
+  std::size_t base() const { return static_cast<std::size_t>(-view().extent().begin * (view().extent().begin < 0)); }
+  std::size_t span_bytes() const { return base() + static_cast<std::size_t>(std::max<std::ptrdiff_t>(view().extent().end, 0)) + 1; }
+
+  /// Becomes the list of the first `bytes` bytes of itself.
+  void trim(std::size_t bytes) {
+    std::vector<engine::Segment> runs;
+    engine::LayoutCursor cursor(view());
+    for (std::size_t rest = bytes; rest != 0;) {
+      runs.push_back(cursor.next(rest));
+      rest -= runs.back().length;
+    }
+    block_ = bytes;
+    dims_.clear();
+    segments_ = std::move(runs);
+    if (segments_.empty()) block_ = 0;
+  }
+
+ private:
+  std::size_t block_ = 0;
+  std::vector<engine::Dimension> dims_;
+  std::vector<engine::Segment> segments_;
+};
+
+/// Shortens the longer of two layouts, so that they describe one transfer.
+inline void trim_to_equal_size(RandomLayout& a, RandomLayout& b) {
+  std::size_t const bytes = std::min(a.view().size(), b.view().size());
+  if (a.view().size() > bytes) a.trim(bytes);
+  if (b.view().size() > bytes) b.trim(bytes);
+}
+
+}  // namespace mpix::test

@@ -1,0 +1,127 @@
+/// Layouts against a naive enumeration of their bytes.
+#include "engine/layout/layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "engine/kernel/kernels.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::offsets_of;
+using test::RandomLayout;
+using test::seed;
+
+TEST(Layout, size_and_extent_of_simple_forms) {
+  EXPECT_EQ(Layout::contiguous(40).size(), 40u);
+  Dimension const rows[] = {{3, 100}, {2, -1000}};
+  Layout const grid{8, rows, {}};
+  EXPECT_EQ(grid.size(), 48u);
+  EXPECT_EQ(grid.extent().begin, -1000);
+  EXPECT_EQ(grid.extent().end, 208);
+  Segment const list[] = {{50, 4}, {-6, 2}, {0, 0}};
+  EXPECT_EQ((Layout{6, {}, list}.extent().begin), -6);
+  EXPECT_EQ((Layout{6, {}, list}.extent().end), 54);
+  Dimension const none[] = {{0, 8}};
+  EXPECT_EQ((Layout{8, none, {}}.size()), 0u);
+  EXPECT_EQ((Layout{8, none, {}}.extent().end), 0);
+}
+
+TEST(Layout, cursor_visits_the_bytes_in_order_from_any_position) {
+  auto const start = seed();
+  std::mt19937_64 random(start);
+  for (int round = 0; round < 500; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
+    RandomLayout const made(random, 2000, 1);
+    std::vector<std::ptrdiff_t> const expected = offsets_of(made.view());
+    ASSERT_EQ(made.view().size(), expected.size());
+    std::size_t const from = random() % (expected.size() + 1);
+    LayoutCursor cursor(made.view());
+    cursor.seek(from);
+    ASSERT_EQ(cursor.remaining(), expected.size() - from);
+    std::size_t at = from;
+    for (;;) {
+      Segment const run = cursor.next(1 + random() % 50);
+      if (run.length == 0) break;
+      for (std::size_t i = 0; i < run.length; ++i) ASSERT_EQ(run.offset + static_cast<std::ptrdiff_t>(i), expected[at++]);
+    }
+    ASSERT_EQ(at, expected.size());
+  }
+}
+
+TEST(Layout, normalised_form_has_the_same_bytes_and_extent) {
+  auto const start = seed();
+  std::mt19937_64 random(start);
+  for (int round = 0; round < 500; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
+    RandomLayout const made(random, 2000, 1);
+    OwnedLayout const normal(made.view());
+    ASSERT_EQ(offsets_of(normal.view()), offsets_of(made.view()));
+    ASSERT_LE(normal.view().dims.size(), made.view().dims.size() + 1);
+  }
+}
+
+TEST(Layout, normalisation_finds_the_simple_form) {
+  Dimension const touching[] = {{4, 8}, {3, 32}};
+  EXPECT_TRUE(OwnedLayout(Layout{8, touching, {}}).view().is_contiguous());
+  Segment const regular[] = {{0, 16}, {64, 16}, {128, 16}};
+  OwnedLayout const rows(Layout{48, {}, regular});
+  EXPECT_TRUE(rows.view().segments.empty());
+  ASSERT_EQ(rows.view().dims.size(), 1u);
+  EXPECT_EQ(rows.view().dims[0].stride, 64);
+  Segment const adjacent[] = {{0, 16}, {16, 8}};
+  EXPECT_TRUE(OwnedLayout(Layout{24, {}, adjacent}).view().is_contiguous());
+}
+
+TEST(Copy, every_pair_of_layouts_moves_each_byte_to_its_place) {
+  auto const start = seed();
+  std::mt19937_64 random(start);
+  for (int round = 0; round < 1000; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
+    RandomLayout to(random, 3000, 1);
+    RandomLayout from(random, 3000, 1);
+    test::trim_to_equal_size(to, from);
+    auto const to_offsets = offsets_of(to.view());
+    auto const from_offsets = offsets_of(from.view());
+    ASSERT_EQ(to_offsets.size(), from_offsets.size());
+    std::vector<std::byte> target(to.span_bytes(), std::byte{0});
+    std::vector<std::byte> origin(from.span_bytes());
+    for (auto& byte : origin) byte = static_cast<std::byte>(random());
+    std::vector<std::byte> expected = target;
+    for (std::size_t i = 0; i < to_offsets.size(); ++i) {
+      expected[to.base() + static_cast<std::size_t>(to_offsets[i])] = origin[from.base() + static_cast<std::size_t>(from_offsets[i])];
+    }
+    copy(target.data() + to.base(), to.view(), origin.data() + from.base(), from.view());
+    ASSERT_EQ(target, expected);
+
+    // The same through packed memory, in two parts.
+    std::size_t const bytes = to_offsets.size();
+    std::size_t const cut = bytes == 0 ? 0 : random() % bytes;
+    std::vector<std::byte> packed(bytes);
+    pack(packed.data(), origin.data() + from.base(), from.view(), 0, cut);
+    pack(packed.data() + cut, origin.data() + from.base(), from.view(), cut, bytes - cut);
+    std::vector<std::byte> again(to.span_bytes(), std::byte{0});
+    unpack(again.data() + to.base(), to.view(), 0, packed.data(), bytes);
+    ASSERT_EQ(again, expected);
+  }
+}
+
+TEST(Copy, contiguous_copies_of_every_small_size_touch_nothing_else) {
+  for (std::size_t bytes = 0; bytes < 300; ++bytes) {
+    std::vector<std::byte> from(bytes + 2, std::byte{7});
+    std::vector<std::byte> to(bytes + 2, std::byte{1});
+    copy_bytes(to.data() + 1, from.data() + 1, bytes);
+    EXPECT_EQ(to.front(), std::byte{1});
+    EXPECT_EQ(to.back(), std::byte{1});
+    EXPECT_TRUE(std::all_of(to.begin() + 1, to.end() - 1, [](std::byte b) { return b == std::byte{7}; })) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace mpix::engine
