@@ -40,6 +40,9 @@ struct mpix_host_ops {
     /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
     int (*communicator_is_live)(void *communicator);
 
+    /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
+    int (*datatype_is_committed)(void *datatype);
+
     /** A new active MPI_Request, or NULL. Completed by request_complete. */
     void *(*request_create)(void *communicator);
 

@@ -1,0 +1,57 @@
+/*
+ * The Open MPI OSC component that hosts the one-sided engine.
+ *
+ * Open MPI opens it in MPI_Init like its own components. It starts the engine, publishes the engine's
+ * address with the process's other connection data, lets the engine make progress from opal_progress,
+ * and lends it what only the inside of an MPI library can give: process identities behind ranks, and
+ * requests that MPI_Wait and MPI_Test know. It declines every window.
+ */
+#ifndef OSC_MPIX_H
+#define OSC_MPIX_H
+
+#include "ompi_config.h"
+
+#include "engine/host.h"
+#include "ompi/mca/osc/base/base.h"
+#include "ompi/mca/osc/osc.h"
+
+extern ompi_osc_base_component_t mca_osc_mpix_component;
+
+/* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
+int ompi_osc_mpix_register(void);
+int ompi_osc_mpix_configure(struct mpix_engine_config *config);
+
+/* osc_mpix_modex.c: how processes find each other's engines. */
+int ompi_osc_mpix_publish(void);
+int ompi_osc_mpix_peer_address(uint64_t process, const void **address, size_t *length);
+uint64_t ompi_osc_mpix_self(void);
+void ompi_osc_mpix_modex_start(void);
+void ompi_osc_mpix_modex_stop(void);
+
+/* osc_mpix_communicator.c */
+int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *process);
+int ompi_osc_mpix_communicator_is_live(void *communicator);
+int ompi_osc_mpix_datatype_is_committed(void *datatype);
+
+/* osc_mpix_request.c: native requests. */
+void ompi_osc_mpix_requests_start(void);
+void ompi_osc_mpix_requests_stop(void);
+void *ompi_osc_mpix_request_create(void *communicator);
+void ompi_osc_mpix_request_complete(void *request, int mpi_error, size_t bytes);
+void *ompi_osc_mpix_request_completed(void);
+/* Shows to Open MPI what was completed meanwhile; on application threads only. Returns how many. */
+int ompi_osc_mpix_requests_drain(void);
+
+/* Packs Open MPI's process name into the engine's process identity and back. */
+static inline uint64_t ompi_osc_mpix_pack_name(opal_process_name_t name)
+{
+    return ((uint64_t) name.jobid << 32) | name.vpid;
+}
+
+static inline opal_process_name_t ompi_osc_mpix_unpack_name(uint64_t process)
+{
+    opal_process_name_t name = {.jobid = (opal_jobid_t) (process >> 32), .vpid = (opal_vpid_t) process};
+    return name;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* What only the inside of the MPI library knows about handles. */
+#include "osc_mpix.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+
+int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *process)
+{
+    ompi_communicator_t *comm = communicator;
+    if (rank < 0 || rank >= ompi_comm_remote_size(comm)) {
+        return -1;
+    }
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    if (NULL == proc) {
+        return -1;
+    }
+    *process = ompi_osc_mpix_pack_name(proc->super.proc_name);
+    return 0;
+}
+
+/* The pointer may be dangling: it is compared with the live ones before it is looked into. */
+int ompi_osc_mpix_communicator_is_live(void *communicator)
+{
+    if (NULL == communicator || MPI_COMM_NULL == (ompi_communicator_t *) communicator) {
+        return 0;
+    }
+    const int size = opal_pointer_array_get_size(&ompi_mpi_communicators);
+    for (int i = 0; i < size; ++i) {
+        if (communicator == opal_pointer_array_get_item(&ompi_mpi_communicators, i)) {
+            return !ompi_comm_invalid(communicator);
+        }
+    }
+    return 0;
+}
+
+int ompi_osc_mpix_datatype_is_committed(void *datatype)
+{
+    const ompi_datatype_t *type = datatype;
+    return opal_datatype_is_committed(&type->super) || opal_datatype_is_predefined(&type->super);
+}

@@ -1,0 +1,102 @@
+/* Life of the component. */
+#include "osc_mpix.h"
+
+#include "opal/runtime/opal_progress.h"
+
+static bool engine_runs = false;
+
+static void progress_everything(void)
+{
+    opal_progress();
+}
+
+static const struct mpix_host_ops host_ops = {
+    .size = sizeof(struct mpix_host_ops),
+    .peer_address = ompi_osc_mpix_peer_address,
+    .progress = progress_everything,
+    .process_of_rank = ompi_osc_mpix_process_of_rank,
+    .communicator_is_live = ompi_osc_mpix_communicator_is_live,
+    .datatype_is_committed = ompi_osc_mpix_datatype_is_committed,
+    .request_create = ompi_osc_mpix_request_create,
+    .request_complete = ompi_osc_mpix_request_complete,
+    .request_completed = ompi_osc_mpix_request_completed,
+};
+
+static int progress_callback(void)
+{
+    return mpix_engine_progress() + ompi_osc_mpix_requests_drain();
+}
+
+static void stop_engine(void)
+{
+    if (!engine_runs) {
+        return;
+    }
+    engine_runs = false;
+    opal_progress_unregister(progress_callback);
+    mpix_engine_stop();
+    ompi_osc_mpix_requests_stop();
+    ompi_osc_mpix_modex_stop();
+}
+
+/* Called in MPI_Init before the processes exchange their connection data. An engine that does not start
+ * must not take the job with it: the component is then closed and the front end says what is missing. */
+static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
+{
+    struct mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    config.process = ompi_osc_mpix_self();
+    config.thread_multiple = enable_mpi_threads;
+    if (OMPI_SUCCESS != ompi_osc_mpix_configure(&config)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    ompi_osc_mpix_modex_start();
+    ompi_osc_mpix_requests_start();
+    if (0 != mpix_engine_start(&config, &host_ops)) {
+        ompi_osc_mpix_requests_stop();
+        ompi_osc_mpix_modex_stop();
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    engine_runs = true;
+    opal_progress_register(progress_callback);
+    int ret = ompi_osc_mpix_publish();
+    if (OMPI_SUCCESS != ret) {
+        stop_engine();
+    }
+    return ret;
+}
+
+static int component_finalize(void)
+{
+    stop_engine();
+    return OMPI_SUCCESS;
+}
+
+/* Any negative value but OMPI_ERR_RMA_SHARED passes the window on to the other components. */
+static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
+                           struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
+{
+    return OMPI_ERR_NOT_SUPPORTED;
+}
+
+static int component_select(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
+                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor, int *model)
+{
+    return OMPI_ERR_NOT_SUPPORTED;
+}
+
+__attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_component = {
+    .osc_version = {
+        OMPI_OSC_BASE_VERSION_3_0_0,
+        .mca_component_name = "mpix",
+        MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+        .mca_register_component_params = ompi_osc_mpix_register,
+    },
+    .osc_data = {
+        MCA_BASE_METADATA_PARAM_NONE,
+    },
+    .osc_init = component_init,
+    .osc_query = component_query,
+    .osc_select = component_select,
+    .osc_finalize = component_finalize,
+};

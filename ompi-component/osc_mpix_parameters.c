@@ -1,0 +1,112 @@
+/* MCA parameters: osc_mpix_*, seen with ompi_info --param osc mpix --level 9. */
+#include "osc_mpix.h"
+
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/util/argv.h"
+#include "opal/util/output.h"
+
+static char *path = "auto";
+static char *rdma = "auto";
+static size_t fragment_size;
+static size_t window_size;
+static size_t heap_size;
+static int agent_poll_us;
+static int verbose;
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} path_names[] = {
+    {"direct", MPIX_ENGINE_PATH_DIRECT},
+    {"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY},
+    {"rdma", MPIX_ENGINE_PATH_RDMA},
+    {"agent", MPIX_ENGINE_PATH_AGENT},
+};
+
+static void add(const char *name, const char *description, mca_base_var_type_t type, mca_base_var_info_lvl_t level,
+                void *storage)
+{
+    (void) mca_base_component_var_register(&mca_osc_mpix_component.osc_version, name, description, type, NULL, 0, 0,
+                                           level, MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+int ompi_osc_mpix_register(void)
+{
+    struct mpix_engine_config defaults;
+    mpix_engine_config_init(&defaults);
+    path = "auto";
+    rdma = "auto";
+    fragment_size = defaults.fragment_bytes;
+    window_size = defaults.window_bytes;
+    heap_size = defaults.heap_bytes;
+    agent_poll_us = defaults.agent_poll_us;
+    verbose = 0;
+    add("path",
+        "Comma-separated list of the paths that operations may take: direct (mapped memory of the same host), "
+        "cross_memory (process_vm_readv and process_vm_writev), rdma (UCX put and get), agent (active messages); "
+        "or auto for all. The agent serves whatever the others cannot",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &path);
+    add("rdma",
+        "Use of UCX put and get for registered memory of other hosts: auto (where the network does them in "
+        "hardware), always (also where UCX emulates them), never",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &rdma);
+    add("fragment_size", "Largest payload of one message of the agent path, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
+        OPAL_INFO_LVL_6, &fragment_size);
+    add("window_size", "Unacknowledged payload of large operations per target, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
+        OPAL_INFO_LVL_6, &window_size);
+    add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
+    add("agent_poll_us",
+        "How long the agent thread leaves messages to an application that polls before it looks whether the "
+        "application still does, microseconds",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &agent_poll_us);
+    add("verbose", "0: errors only, 1: start, end and memory, 2: peers and paths", MCA_BASE_VAR_TYPE_INT,
+        OPAL_INFO_LVL_4, &verbose);
+    return OMPI_SUCCESS;
+}
+
+static int parse_paths(unsigned *paths)
+{
+    if (0 == strcmp(path, "auto")) {
+        return OMPI_SUCCESS;
+    }
+    char **words = opal_argv_split(path, ',');
+    *paths = 0;
+    for (int i = 0; NULL != words && NULL != words[i]; ++i) {
+        unsigned bit = 0;
+        for (size_t j = 0; j < sizeof(path_names) / sizeof(path_names[0]); ++j) {
+            if (0 == strcmp(words[i], path_names[j].name)) {
+                bit = path_names[j].bit;
+            }
+        }
+        if (0 == bit) {
+            opal_output(0, "osc_mpix_path: \"%s\" is none of direct, cross_memory, rdma, agent, auto", words[i]);
+            opal_argv_free(words);
+            return OMPI_ERR_BAD_PARAM;
+        }
+        *paths |= bit;
+    }
+    opal_argv_free(words);
+    return OMPI_SUCCESS;
+}
+
+int ompi_osc_mpix_configure(struct mpix_engine_config *config)
+{
+    if (OMPI_SUCCESS != parse_paths(&config->paths)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (0 == strcmp(rdma, "never")) {
+        config->paths &= ~(unsigned) MPIX_ENGINE_PATH_RDMA;
+    } else if (0 == strcmp(rdma, "always")) {
+        config->rdma_without_hardware = 1;
+    } else if (0 != strcmp(rdma, "auto")) {
+        opal_output(0, "osc_mpix_rdma: \"%s\" is none of auto, always, never", rdma);
+        return OMPI_ERR_BAD_PARAM;
+    }
+    config->fragment_bytes = fragment_size;
+    config->window_bytes = window_size;
+    config->heap_bytes = heap_size;
+    config->agent_poll_us = agent_poll_us;
+    config->verbose = verbose;
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,125 @@
+/*
+ * Native requests.
+ *
+ * The engine completes an operation on any thread, its agent included, also when MPI was initialised
+ * without threads. Open MPI's completion is not safe then, so completed requests wait in a lock-free
+ * list until an application thread comes through opal_progress, as every MPI_Wait and MPI_Test does.
+ */
+#include "osc_mpix.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/request/request.h"
+#include "opal/class/opal_free_list.h"
+#include "opal/class/opal_lifo.h"
+
+typedef struct {
+    ompi_request_t super;
+    opal_list_item_t completed_item; /* link in `completed`: super's own links belong to the free list */
+    int mpi_error;
+    size_t bytes;
+    volatile int32_t references; /* one of the engine until completion, one of the user until free */
+} osc_mpix_request_t;
+
+static opal_free_list_t requests;
+static opal_lifo_t completed;
+
+static void release(osc_mpix_request_t *request)
+{
+    if (0 == opal_atomic_add_fetch_32(&request->references, -1)) {
+        OMPI_REQUEST_FINI(&request->super);
+        opal_free_list_return(&requests, (opal_free_list_item_t *) request);
+    }
+}
+
+static int request_free(ompi_request_t **handle)
+{
+    osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
+    *handle = MPI_REQUEST_NULL;
+    release(request);
+    return OMPI_SUCCESS;
+}
+
+/* One-sided operations cannot be taken back. */
+static int request_cancel(ompi_request_t *request, int complete)
+{
+    return MPI_ERR_REQUEST;
+}
+
+static void construct(osc_mpix_request_t *request)
+{
+    OBJ_CONSTRUCT(&request->completed_item, opal_list_item_t);
+    request->super.req_type = OMPI_REQUEST_WIN;
+    request->super.req_status._cancelled = 0;
+    request->super.req_free = request_free;
+    request->super.req_cancel = request_cancel;
+}
+
+static void destruct(osc_mpix_request_t *request)
+{
+    OBJ_DESTRUCT(&request->completed_item);
+}
+
+static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, destruct);
+
+void ompi_osc_mpix_requests_start(void)
+{
+    OBJ_CONSTRUCT(&requests, opal_free_list_t);
+    OBJ_CONSTRUCT(&completed, opal_lifo_t);
+    opal_free_list_init(&requests, sizeof(osc_mpix_request_t), opal_cache_line_size,
+                        OBJ_CLASS(osc_mpix_request_t), 0, 0, 0, -1, 64, NULL, 0, NULL, NULL, NULL);
+}
+
+void ompi_osc_mpix_requests_stop(void)
+{
+    OBJ_DESTRUCT(&completed);
+    OBJ_DESTRUCT(&requests);
+}
+
+void *ompi_osc_mpix_request_create(void *communicator)
+{
+    osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
+    if (NULL == request) {
+        return NULL;
+    }
+    OMPI_REQUEST_INIT(&request->super, false);
+    request->super.req_mpi_object.comm = communicator;
+    request->super.req_state = OMPI_REQUEST_ACTIVE;
+    request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
+    request->super.req_status.MPI_TAG = MPI_ANY_TAG;
+    request->super.req_status.MPI_ERROR = MPI_SUCCESS;
+    request->super.req_status._cancelled = 0;
+    request->references = 2;
+    return request;
+}
+
+void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)
+{
+    osc_mpix_request_t *request = handle;
+    request->mpi_error = mpi_error;
+    request->bytes = bytes;
+    opal_lifo_push_atomic(&completed, &request->completed_item);
+}
+
+void *ompi_osc_mpix_request_completed(void)
+{
+    return &ompi_request_empty;
+}
+
+int ompi_osc_mpix_requests_drain(void)
+{
+    int count = 0;
+    while (!opal_lifo_is_empty(&completed)) {
+        opal_list_item_t *item = opal_lifo_pop_atomic(&completed);
+        if (NULL == item) {
+            break;
+        }
+        osc_mpix_request_t *request =
+            (osc_mpix_request_t *) ((char *) item - offsetof(osc_mpix_request_t, completed_item));
+        request->super.req_status.MPI_ERROR = request->mpi_error;
+        request->super.req_status._ucount = request->bytes;
+        ompi_request_complete(&request->super, true);
+        release(request);
+        ++count;
+    }
+    return count;
+}
