@@ -1,10 +1,16 @@
-# mpix_unit_test(NAME SOURCES a.cpp... [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...]): a GoogleTest binary
-#   that needs no MPI.
-# mpix_mpi_test(NAME SOURCES ... [RANKS 1 2 3 4] [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...] [MCA key=value ...]
-#   [TWO_HOSTS] [ARGS ...]): one binary run under mpirun at each rank count, and with TWO_HOSTS
-#   also through scripts/two-hosts. Exit code 77 of a two-hosts run means skipped.
+# mpix_unit_test(NAME SOURCES a.cpp... [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...])
+#   A GoogleTest binary that needs no MPI.
+# mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4] [TIMEOUT seconds] [LABELS ...] [TWO_HOSTS]
+#               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...])
+#   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
+#   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
+#   tests of this set of MCA parameters.
 find_package(GTest REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
+
+# Debian's Open MPI may not be the default MPI of the machine.
+find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)
+set(mpix_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1)
 
 function(mpix_unit_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
@@ -13,13 +19,13 @@ function(mpix_unit_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main GTest::gmock mpix_warnings)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
   add_test(NAME unit.${name} COMMAND ${name})
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}")
 endfunction()
 
 function(mpix_mpi_test name)
-  cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -31,22 +37,25 @@ function(mpix_mpi_test name)
     string(REPLACE "=" ";" pair "${pair}")
     list(APPEND mca_flags --mca ${pair})
   endforeach()
+  set(test_name ${name})
+  if(arg_VARIANT)
+    set(test_name ${name}.${arg_VARIANT})
+  endif()
   if(arg_SOURCES)
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mpix_warnings)
+    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   endif()
   foreach(ranks IN LISTS arg_RANKS)
-    add_test(NAME mpi.${name}.np${ranks}
-             COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks} ${mca_flags}
-                     $<TARGET_FILE:${name}> ${arg_ARGS})
-    set_tests_properties(mpi.${name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
-      PROCESSORS 2 ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+    add_test(NAME mpi.${test_name}.np${ranks}
+             COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}>)
+    set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
+      PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT}")
   endforeach()
   if(arg_TWO_HOSTS)
-    add_test(NAME two_hosts.${name}
-             COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host 1 -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGS})
-    set_tests_properties(two_hosts.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "two_hosts;${arg_LABELS}"
-      SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+    add_test(NAME two_hosts.${test_name}
+             COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts -- ${mca_flags} $<TARGET_FILE:${name}>)
+    set_tests_properties(two_hosts.${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "two_hosts;${arg_LABELS}"
+      SKIP_RETURN_CODE 77 PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT}")
   endif()
 endfunction()

@@ -9,7 +9,8 @@
 int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *process)
 {
     ompi_communicator_t *comm = communicator;
-    if (rank < 0 || rank >= ompi_comm_remote_size(comm)) {
+    /* The remote group of an intracommunicator is its own. */
+    if (rank < 0 || rank >= ompi_group_size(comm->c_remote_group)) {
         return -1;
     }
     ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);

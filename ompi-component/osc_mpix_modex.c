@@ -44,7 +44,12 @@ int ompi_osc_mpix_publish(void)
     if (0 != mpix_engine_address(&address, &length)) {
         return OMPI_ERROR;
     }
+    /* Open MPI has committed its own data when components of this framework start, and waits for all
+     * processes once more at the end of MPI_Init: until then ours is committed too. */
     OPAL_MODEX_SEND(ret, OPAL_PMIX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
+    if (OPAL_SUCCESS == ret) {
+        ret = opal_pmix.commit();
+    }
     return ret;
 }
 

@@ -10,18 +10,20 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_free_list.h"
-#include "opal/class/opal_lifo.h"
 
-typedef struct {
+#include <stdatomic.h>
+
+typedef struct osc_mpix_request_t {
     ompi_request_t super;
-    opal_list_item_t completed_item; /* link in `completed`: super's own links belong to the free list */
+    struct osc_mpix_request_t *next_completed;
     int mpi_error;
     size_t bytes;
     volatile int32_t references; /* one of the engine until completion, one of the user until free */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
-static opal_lifo_t completed;
+/* Stack of completed requests. Pushed one by one, taken as a whole: nothing to go wrong with reuse. */
+static _Atomic(osc_mpix_request_t *) completed;
 
 static void release(osc_mpix_request_t *request)
 {
@@ -47,31 +49,24 @@ static int request_cancel(ompi_request_t *request, int complete)
 
 static void construct(osc_mpix_request_t *request)
 {
-    OBJ_CONSTRUCT(&request->completed_item, opal_list_item_t);
     request->super.req_type = OMPI_REQUEST_WIN;
     request->super.req_status._cancelled = 0;
     request->super.req_free = request_free;
     request->super.req_cancel = request_cancel;
 }
 
-static void destruct(osc_mpix_request_t *request)
-{
-    OBJ_DESTRUCT(&request->completed_item);
-}
-
-static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, destruct);
+static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, NULL);
 
 void ompi_osc_mpix_requests_start(void)
 {
     OBJ_CONSTRUCT(&requests, opal_free_list_t);
-    OBJ_CONSTRUCT(&completed, opal_lifo_t);
+    atomic_store(&completed, NULL);
     opal_free_list_init(&requests, sizeof(osc_mpix_request_t), opal_cache_line_size,
                         OBJ_CLASS(osc_mpix_request_t), 0, 0, 0, -1, 64, NULL, 0, NULL, NULL, NULL);
 }
 
 void ompi_osc_mpix_requests_stop(void)
 {
-    OBJ_DESTRUCT(&completed);
     OBJ_DESTRUCT(&requests);
 }
 
@@ -97,7 +92,10 @@ void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)
     osc_mpix_request_t *request = handle;
     request->mpi_error = mpi_error;
     request->bytes = bytes;
-    opal_lifo_push_atomic(&completed, &request->completed_item);
+    request->next_completed = atomic_load_explicit(&completed, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&completed, &request->next_completed, request,
+                                                  memory_order_release, memory_order_relaxed)) {
+    }
 }
 
 void *ompi_osc_mpix_request_completed(void)
@@ -107,18 +105,18 @@ void *ompi_osc_mpix_request_completed(void)
 
 int ompi_osc_mpix_requests_drain(void)
 {
+    if (NULL == atomic_load_explicit(&completed, memory_order_relaxed)) {
+        return 0;
+    }
     int count = 0;
-    while (!opal_lifo_is_empty(&completed)) {
-        opal_list_item_t *item = opal_lifo_pop_atomic(&completed);
-        if (NULL == item) {
-            break;
-        }
-        osc_mpix_request_t *request =
-            (osc_mpix_request_t *) ((char *) item - offsetof(osc_mpix_request_t, completed_item));
+    osc_mpix_request_t *request = atomic_exchange_explicit(&completed, NULL, memory_order_acquire);
+    while (NULL != request) {
+        osc_mpix_request_t *next = request->next_completed; /* the request may be reused once completed */
         request->super.req_status.MPI_ERROR = request->mpi_error;
         request->super.req_status._ucount = request->bytes;
         ompi_request_complete(&request->super, true);
         release(request);
+        request = next;
         ++count;
     }
     return count;

@@ -7,9 +7,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "engine/engine.hpp"
+#include "mpix/runtime/handle_cache.hpp"
+#include "mpix/visibility.hpp"
 
 namespace mpix {
 
@@ -36,11 +39,14 @@ struct Target {
   }
 };
 
-class Communicator {
+class MPIX_WAIST_API Communicator {
  public:
   /// The state of `comm`, made at its first use. nullptr when `comm` is not a live communicator or the
   /// engine does not run. Local; any thread that MPI's thread level allows.
-  static Communicator* find(MPI_Comm comm);
+  static Communicator* find(MPI_Comm comm) {
+    Communicator* const known = cache_.find(comm);
+    return known != nullptr ? known : find_slowly(comm);
+  }
 
   /// The target for `rank` (of the remote group for an intercommunicator), made at its first use.
   /// nullptr when the rank is out of range or its process cannot be reached.
@@ -56,29 +62,54 @@ class Communicator {
 
   /// Number of ranks that can be targets (the remote group's for an intercommunicator).
   int size() const noexcept { return size_; }
-  MPI_Comm handle() const noexcept { return comm_; }
+  MPI_Comm handle() const noexcept { return comm_.load(std::memory_order_relaxed); }
 
   /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path.
   std::uint64_t attributes() const noexcept { return attributes_.load(std::memory_order_relaxed); }
 
   /// Calls `visit(Target&)` for every target made so far.
   template <typename Visitor>
-  void for_each_target(Visitor visit);
+  void for_each_target(Visitor visit) {
+    for (std::size_t i = 0; i < pages_count(); ++i) {
+      Page* const page = pages_[i].load(std::memory_order_acquire);
+      if (page == nullptr) continue;
+      for (auto& entry : page->targets) {
+        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      }
+    }
+  }
+
+  bool is_open() const noexcept { return pages_ != nullptr; }
+
+  /// The communicator is being freed: the state is reset and may be reused for another.
+  void retire();
+  /// Takes the state into use for `comm`.
+  void open(MPI_Comm comm, std::uint32_t context);
 
  private:
   // Memory is taken per page of ranks that are talked to, not per rank of the job.
   static constexpr std::size_t page_size = 64;
   struct Page {
-    std::atomic<Target*> targets[page_size];
+    std::atomic<Target*> targets[page_size] = {};
   };
 
+  static Communicator* find_slowly(MPI_Comm comm);
   Target* make_target(int rank);
+  std::size_t pages_count() const noexcept { return (static_cast<std::size_t>(size_) + page_size - 1) / page_size; }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  static HandleCache<MPI_Comm, Communicator> cache_;
+
+  std::atomic<MPI_Comm> comm_{nullptr};
   int size_ = 0;
   std::uint32_t context_ = 0;
   std::atomic<std::uint64_t> attributes_{0};
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 };
+
+/// Visits the state of every communicator that is in use.
+void for_each_communicator(std::function<void(Communicator&)> const& visit);
+
+/// Delete callback of the keyval that ties a state to its communicator.
+int communicator_freed(MPI_Comm comm, int keyval, void* state, void* extra);
 
 }  // namespace mpix

@@ -34,21 +34,21 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
 }
 
 /// Starts `transfer` or `rmw` (its context is filled in here) on whatever path serves it.
-engine::Issued issue(Target& target, engine::Transfer& transfer);
-engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw);
+MPIX_WAIST_API engine::Issued issue(Target& target, engine::Transfer& transfer);
+MPIX_WAIST_API engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw);
 
 /// The same, returning when complete at the level that the operation's guarantees ask for.
-engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
-engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw);
+MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
+MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw);
 
 /// Waits until all that was issued through `target` is complete at the target. Returns the first error
 /// of an operation that had no request to report it.
-engine::Status complete(Target& target);
+MPIX_WAIST_API engine::Status complete(Target& target);
 
 /// complete() for every target of `communicator` that has something outstanding.
-engine::Status complete_all(Communicator& communicator);
+MPIX_WAIST_API engine::Status complete_all(Communicator& communicator);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits.
-void fence(Target& target) noexcept;
+MPIX_WAIST_API void fence(Target& target) noexcept;
 
 }  // namespace mpix

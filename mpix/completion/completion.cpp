@@ -1,0 +1,41 @@
+/// MPIX_RMA_Complete and MPIX_RMA_Fence.
+#include "include/mpix_rma.h"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/runtime.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+namespace mpix {
+
+namespace {
+
+/// Applies `one` to the target of a valid rank or `all` to the communicator; what both calls share.
+template <typename One, typename All>
+int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
+  Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
+  if (state == nullptr) return raise_unusable(call, comm);
+  if (Target* const target = state->target(rank)) return result_of(state->handle(), one(*target));
+  if (rank == MPIX_ALL_RANKS) return result_of(state->handle(), all(*state));
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  bool const in_range = rank >= 0 && rank < state->size();
+  return raise(state->handle(), in_range ? keys().transport_class : MPI_ERR_RANK);
+}
+
+}  // namespace
+}  // namespace mpix
+
+int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
+  return mpix::for_targets("MPIX_RMA_Complete", communicator, target_rank, &mpix::complete, &mpix::complete_all);
+}
+
+int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) {
+  auto const one = [](mpix::Target& target) {
+    mpix::fence(target);
+    return mpix::engine::Status::ok;
+  };
+  auto const all = [](mpix::Communicator& state) {
+    state.for_each_target([](mpix::Target& target) { mpix::fence(target); });
+    return mpix::engine::Status::ok;
+  };
+  return mpix::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);
+}

@@ -1,0 +1,66 @@
+#include "mpix/datatype/datatype.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+namespace {
+
+std::mutex states_lock;
+std::deque<Datatype> states;  ///< never shrinks: see HandleCache
+std::vector<Datatype*> unused;
+
+}  // namespace
+
+HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
+
+Datatype const* Datatype::find_slowly(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL || prepare() != Readiness::ready) return nullptr;
+  if (engine::Engine::running()->host().datatype_is_committed(type) == 0) return nullptr;
+  void* attribute = nullptr;
+  int found = 0;
+  std::lock_guard const held(states_lock);
+  MPI_Type_get_attr(type, keys().datatype, &attribute, &found);
+  if (found == 0) {
+    if (unused.empty()) unused.push_back(&states.emplace_back());
+    Datatype* const state = unused.back();
+    unused.pop_back();
+    state->open(type);
+    MPI_Type_set_attr(type, keys().datatype, state);
+    attribute = state;
+  }
+  auto* const state = static_cast<Datatype*>(attribute);
+  cache_.insert(*state);
+  return state;
+}
+
+void Datatype::open(MPI_Datatype type) {
+  flat_ = flatten(type);
+  contiguous_ = flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
+  type_.store(type, std::memory_order_release);
+}
+
+engine::Layout Datatype::layout(std::size_t count, engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept {
+  if (contiguous_) return engine::Layout::contiguous(flat_.size * count);
+  engine::Layout const one = flat_.layout.view();
+  std::size_t used = one.dims.size();
+  std::copy(one.dims.begin(), one.dims.end(), dimensions);
+  if (count != 1) dimensions[used++] = {count, flat_.extent};
+  return {one.block, {dimensions, used}, one.segments};
+}
+
+int datatype_freed(MPI_Datatype, int, void* state, void*) {
+  auto* const datatype = static_cast<Datatype*>(state);
+  std::lock_guard const held(states_lock);
+  datatype->retire();
+  unused.push_back(datatype);
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix

@@ -1,0 +1,63 @@
+/// MPI datatypes as layouts: flattened once, kept with the datatype.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "engine/kernel/types.hpp"
+#include "engine/layout/layout.hpp"
+#include "mpix/runtime/handle_cache.hpp"
+
+namespace mpix {
+
+/// What one element of a datatype is made of.
+struct FlatType {
+  engine::OwnedLayout layout;   ///< displacements included
+  std::ptrdiff_t extent = 0;    ///< bytes from one element to the next
+  std::size_t size = 0;         ///< data bytes; of pair types, their padding included
+  /// The predefined type that it is built of; meaningless when `mixed`.
+  engine::ElementType element = engine::ElementType::none;
+  MPI_Datatype base = MPI_DATATYPE_NULL;
+  bool mixed = false;
+};
+
+/// Decodes `type`, which must be a valid handle. The names follow MPI_Type_get_envelope.
+FlatType flatten(MPI_Datatype type);
+
+class Datatype {
+ public:
+  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed. Predefined types are always committed.
+  static Datatype const* find(MPI_Datatype type) {
+    Datatype const* const known = cache_.find(type);
+    return known != nullptr ? known : find_slowly(type);
+  }
+
+  MPI_Datatype handle() const noexcept { return type_.load(std::memory_order_relaxed); }
+  FlatType const& flat() const noexcept { return flat_; }
+  /// Elements follow each other without gaps, in memory order.
+  bool is_contiguous() const noexcept { return contiguous_; }
+  std::size_t size() const noexcept { return flat_.size; }
+
+  /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
+  engine::Layout layout(std::size_t count, engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
+
+  void open(MPI_Datatype type);
+  /// No handle: even MPI_DATATYPE_NULL might be looked up.
+  void retire() noexcept { type_.store(reinterpret_cast<MPI_Datatype>(this), std::memory_order_release); }
+
+ private:
+  static Datatype const* find_slowly(MPI_Datatype type);
+
+  static HandleCache<MPI_Datatype, Datatype> cache_;
+
+  std::atomic<MPI_Datatype> type_{nullptr};
+  FlatType flat_;
+  bool contiguous_ = false;
+};
+
+/// Delete callback of the keyval that ties a Datatype to its MPI datatype.
+int datatype_freed(MPI_Datatype type, int keyval, void* state, void* extra);
+
+}  // namespace mpix

@@ -1,0 +1,62 @@
+#include "mpix/runtime/runtime.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include "mpix/comm/communicator.hpp"
+#include "mpix/datatype/datatype.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+namespace mpix {
+
+namespace {
+
+std::mutex setup_lock;
+std::atomic<bool> set_up{false};
+RuntimeKeys runtime_keys;
+
+/// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
+/// the place to complete what is outstanding. Works from every language.
+int at_finalize(MPI_Comm, int, void*, void*) {
+  for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
+  set_up.store(false, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+int add_class(char const* text) {
+  int code = MPI_ERR_OTHER;
+  if (MPI_Add_error_class(&code) == MPI_SUCCESS) MPI_Add_error_string(code, text);
+  return code;
+}
+
+void set_up_once() {
+  int finalize_key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &finalize_key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, nullptr);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &runtime_keys.datatype, nullptr);
+  runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
+  runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
+}
+
+}  // namespace
+
+RuntimeKeys const& keys() noexcept { return runtime_keys; }
+
+Readiness prepare() {
+  if (set_up.load(std::memory_order_acquire)) return Readiness::ready;
+  int flag = 0;
+  MPI_Initialized(&flag);
+  if (flag == 0) return Readiness::not_initialised;
+  MPI_Finalized(&flag);
+  if (flag != 0) return Readiness::finalised;
+  if (engine::Engine::running() == nullptr) return Readiness::no_component;
+  std::lock_guard const held(setup_lock);
+  if (!set_up.load(std::memory_order_relaxed)) {
+    set_up_once();
+    set_up.store(true, std::memory_order_release);
+  }
+  return Readiness::ready;
+}
+
+}  // namespace mpix

@@ -1,0 +1,25 @@
+/// The library's state in this process between MPI_Init and MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include "engine/engine.hpp"
+
+namespace mpix {
+
+/// Why a call cannot be served at all.
+enum class Readiness { ready, not_initialised, finalised, no_component };
+
+/// Sets up the library at the first call after MPI_Init; cheap afterwards.
+Readiness prepare();
+
+/// Keyvals that tie our state to MPI objects, and error classes; valid once prepare() returned ready.
+struct RuntimeKeys {
+  int communicator = MPI_KEYVAL_INVALID;
+  int datatype = MPI_KEYVAL_INVALID;
+  int address_class = MPI_ERR_OTHER;
+  int transport_class = MPI_ERR_OTHER;
+};
+RuntimeKeys const& keys() noexcept;
+
+}  // namespace mpix

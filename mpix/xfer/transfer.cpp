@@ -1,0 +1,86 @@
+#include "mpix/xfer/transfer.hpp"
+
+#include <atomic>
+
+namespace mpix {
+
+namespace {
+
+engine::Engine& engine_of_process() noexcept { return *engine::Engine::running(); }
+
+/// A completion that the calling thread waits for.
+struct Waiter : engine::Completion {
+  Waiter() noexcept {
+    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
+      auto& waiter = static_cast<Waiter&>(self);
+      waiter.status = result;
+      waiter.complete.store(true, std::memory_order_release);
+    };
+  }
+  engine::Status status = engine::Status::ok;
+  std::atomic<bool> complete{false};
+};
+
+template <typename Operation>
+engine::Issued issue_any(Target& target, Operation& operation) {
+  operation.context = target.context;
+  engine::Issued const issued = engine_of_process().issue(*target.peer, operation);
+  if (issued.sequence != 0) {
+    target.note_message(issued.sequence);
+  } else {
+    target.note_store();
+  }
+  return issued;
+}
+
+template <typename Operation>
+engine::Status wait_any(Target& target, Operation& operation) {
+  Waiter waiter;
+  operation.completion = &waiter;
+  engine::Issued const issued = issue_any(target, operation);
+  if (!engine::failed(issued.status) && !issued.complete) {
+    engine_of_process().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    return waiter.status;
+  }
+  if (has(operation.guarantees, Guarantee::remote_completion)) std::atomic_thread_fence(std::memory_order_seq_cst);
+  return issued.status;
+}
+
+}  // namespace
+
+engine::Issued issue(Target& target, engine::Transfer& transfer) { return issue_any(target, transfer); }
+engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw) { return issue_any(target, rmw); }
+
+engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) { return wait_any(target, transfer); }
+engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { return wait_any(target, rmw); }
+
+engine::Status complete(Target& target) {
+  // Only what is outstanding now: other threads may issue more meanwhile.
+  std::uint64_t const sequence = target.sequence.exchange(0, std::memory_order_relaxed);
+  target.stored.store(false, std::memory_order_relaxed);
+  if (sequence == 0) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return engine::Status::ok;
+  }
+  engine_of_process().complete(*target.peer, sequence);
+  return engine_of_process().take_error(*target.peer, target.context);
+}
+
+engine::Status complete_all(Communicator& communicator) {
+  engine::Status first = engine::Status::ok;
+  bool stored = false;
+  communicator.for_each_target([&](Target& target) {
+    if (target.sequence.load(std::memory_order_relaxed) != 0) {
+      engine::Status const status = complete(target);
+      if (!engine::failed(first)) first = status;
+    } else if (target.stored.exchange(false, std::memory_order_relaxed)) {
+      stored = true;
+    }
+  });
+  if (stored) std::atomic_thread_fence(std::memory_order_seq_cst);
+  return first;
+}
+
+void fence(Target& target) noexcept { engine_of_process().fence(*target.peer); }
+
+}  // namespace mpix

@@ -1,0 +1,154 @@
+/// Derived datatypes on either side, against MPI's own packing.
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "tests/support/mpix_fixture.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::test {
+namespace {
+
+/// Datatypes over int with at most about a hundred elements; `lower` bytes below the address are used.
+MPI_Datatype random_type(std::mt19937_64& random, int depth) {
+  if (depth == 0) return MPI_INT;
+  MPI_Datatype old = random_type(random, depth - 1);
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  auto const up_to = [&](int limit) { return 1 + static_cast<int>(random() % static_cast<unsigned>(limit)); };
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Type_get_extent(old, &lower, &extent);
+  int const lengths[] = {up_to(2), 0, up_to(3)};
+  int const places[] = {0, 5, 7};
+  MPI_Aint const bytes[] = {8 * extent, 0, 3 * extent};
+  switch (random() % 11) {
+    case 0: MPI_Type_contiguous(up_to(4), old, &made); break;
+    case 1: MPI_Type_vector(up_to(4), 2, 2 + up_to(3), old, &made); break;
+    case 2: MPI_Type_create_hvector(up_to(4), 1, extent * (1 + up_to(3)), old, &made); break;
+    case 3: MPI_Type_indexed(3, lengths, places, old, &made); break;
+    case 4: MPI_Type_create_hindexed(3, lengths, bytes, old, &made); break;
+    case 5: MPI_Type_create_indexed_block(3, 2, places, old, &made); break;
+    case 6: MPI_Type_create_resized(old, lower, extent + 4 * up_to(4), &made); break;
+    case 7: {
+      MPI_Datatype const types[] = {old, MPI_INT, old};
+      MPI_Type_create_struct(3, lengths, bytes, types, &made);
+      break;
+    }
+    case 8: {
+      int const sizes[] = {4, 5};
+      int const parts[] = {2, 3};
+      int const starts[] = {1, 1};
+      MPI_Type_create_subarray(2, sizes, parts, starts, random() % 2 == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old, &made);
+      break;
+    }
+    case 9: {
+      int const sizes[] = {6, 6};
+      int const kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
+      int const arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
+      int const grid[] = {2, 2};
+      MPI_Type_create_darray(4, static_cast<int>(random() % 4), 2, sizes, kinds, arguments, grid, MPI_ORDER_C, old, &made);
+      break;
+    }
+    default: MPI_Type_dup(old, &made); break;
+  }
+  if (depth > 1) MPI_Type_free(&old);
+  return made;
+}
+
+struct Side {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  int size = 0;
+};
+
+Side make_side(std::mt19937_64& random) {
+  Side side;
+  side.type = random_type(random, 1 + static_cast<int>(random() % 2));
+  MPI_Type_commit(&side.type);
+  MPI_Type_get_true_extent(side.type, &side.lower, &side.extent);
+  MPI_Type_size(side.type, &side.size);
+  return side;
+}
+
+TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
+  auto start = seed();
+  MPI_Bcast(&start, 1, MPI_UINT64_T, 0, world);
+  std::mt19937_64 random(start);
+  constexpr int span = 1 << 18;
+  Memory memory(2 * span);
+  int const next = (memory.rank() + 1) % memory.size();
+  for (int round = 0; round < 150; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
+    Side origin = make_side(random);
+    Side target = make_side(random);
+    // Counts that give both sides the same number of bytes.
+    int const common = std::lcm(origin.size, target.size);
+    int const origin_count = common / origin.size;
+    int const target_count = common / target.size;
+    MPI_Aint unused = 0;
+    MPI_Aint origin_step = 0;
+    MPI_Aint target_step = 0;
+    MPI_Type_get_extent(origin.type, &unused, &origin_step);
+    MPI_Type_get_extent(target.type, &unused, &target_step);
+    bool const fits = origin_count * origin_step + origin.extent < span && target_count * target_step + target.extent < span;
+    int const kind = round % Memory::kinds;
+    if (fits) {
+      std::vector<char> out(2 * span);
+      for (auto& byte : out) byte = static_cast<char>(random() + static_cast<unsigned>(memory.rank()));
+      std::memset(memory.own(kind), 0, 2 * span);
+      std::vector<char> packed(static_cast<std::size_t>(common));
+      int position = 0;
+      MPI_Pack(out.data() + span / 2, origin_count, origin.type, packed.data(), common, &position, world);
+      std::vector<char> expected(2 * span, 0);
+      position = 0;
+      MPI_Unpack(packed.data(), common, &position, expected.data() + span / 2, target_count, target.type, world);
+      MPI_Barrier(world);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, out.data() + span / 2, origin_count, origin.type, next, memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world, nullptr), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+      std::vector<char> back(2 * span, 0);
+      MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data(), 2 * span, MPI_BYTE, next, memory.at(next, kind), 2 * span, MPI_BYTE, nullptr, &world, &blocking), MPI_SUCCESS);
+      ASSERT_EQ(back, expected);
+      std::fill(back.begin(), back.end(), 0);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data() + span / 2, origin_count, origin.type, next, memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world, &blocking), MPI_SUCCESS);
+      std::vector<char> repacked(static_cast<std::size_t>(common));
+      position = 0;
+      MPI_Pack(back.data() + span / 2, origin_count, origin.type, repacked.data(), common, &position, world);
+      ASSERT_EQ(repacked, packed);
+    }
+    MPI_Barrier(world);
+    MPI_Type_free(&origin.type);
+    MPI_Type_free(&target.type);
+  }
+}
+
+TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
+  Memory memory(4096);
+  MPI_Datatype columns = MPI_DATATYPE_NULL;
+  MPI_Type_vector(10, 2, 5, MPI_DOUBLE, &columns);
+  MPI_Type_commit(&columns);
+  std::vector<double> values(20);
+  std::iota(values.begin(), values.end(), 1.0);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPIX_RMA_Attributes atomic = attributes(MPIX_RMA_ATTR_ATOMICITY);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 20, MPI_DOUBLE, 0, memory.at(0, kind), 1, columns, nullptr, &world, &atomic), MPI_SUCCESS);
+  }
+  ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
+  MPI_Barrier(world);
+  if (memory.rank() == 0) {
+    for (int kind = 0; kind < Memory::kinds; ++kind) {
+      auto const* const got = reinterpret_cast<double const*>(memory.own(kind));
+      for (int row = 0; row < 10; ++row) {
+        for (int column = 0; column < 5; ++column) {
+          double const expected = column < 2 ? (row * 2 + column + 1) * memory.size() : 0;
+          if (row * 5 + column < 47) ASSERT_EQ(got[row * 5 + column], expected) << "row " << row << " column " << column;
+        }
+      }
+    }
+  }
+  MPI_Type_free(&columns);
+}
+
+}  // namespace
+}  // namespace mpix::test

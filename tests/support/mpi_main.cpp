@@ -1,0 +1,43 @@
+/// main() of the multi-rank tests: every rank runs all tests; a failure of any rank fails the run. Ranks
+/// other than 0 print only what fails. A run that hangs is ended.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+constexpr unsigned hang_seconds = 100;
+
+class FailuresOnly : public ::testing::EmptyTestEventListener {
+  void OnTestPartResult(::testing::TestPartResult const& result) override {
+    if (!result.failed()) return;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank, result.file_name() != nullptr ? result.file_name() : "?",
+                 result.line_number(), result.summary());
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  ::testing::InitGoogleTest(&argc, argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailuresOnly);
+  }
+  ::alarm(hang_seconds);  // its default action ends the process, and mpirun the job
+  int failed = RUN_ALL_TESTS();
+  int any = 0;
+  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return any;
+}
