@@ -1,0 +1,15 @@
+/// Remote memory of the world and of groups.
+#pragma once
+
+#include "armci/state.hpp"
+
+namespace armci {
+
+/// Collective over `comm`: `bases` receives every member's address.
+void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm);
+void release(char const* call, void* base, MPI_Comm comm);
+
+/// Frees what the program has left allocated at this process.
+void free_all_memory();
+
+}  // namespace armci

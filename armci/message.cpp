@@ -1,0 +1,205 @@
+/// armci_msg_*: message passing over MPI on ARMCI's own communicator.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "armci/groups.hpp"
+#include "armci/state.hpp"
+
+namespace armci {
+
+namespace {
+
+template <typename T>
+T magnitude(T value) {
+  return value < 0 ? static_cast<T>(-value) : value;
+}
+
+template <typename T, bool largest>
+void by_magnitude(void* in, void* inout, int* count, MPI_Datatype*) {
+  auto const* const a = static_cast<T const*>(in);
+  auto* const b = static_cast<T*>(inout);
+  for (int i = 0; i < *count; ++i) {
+    T const x = magnitude(a[i]);
+    T const y = magnitude(b[i]);
+    b[i] = (x < y) == largest ? y : x;
+  }
+}
+
+/// MPI's names of one element type, and the operations that MPI does not have.
+struct Type {
+  MPI_Datatype datatype;
+  std::size_t bytes;
+  MPI_User_function* absmax;
+  MPI_User_function* absmin;
+  double (*key)(void const*);
+  bool integer;
+};
+
+template <typename T>
+double key(void const* address) {
+  T value;
+  std::memcpy(&value, address, sizeof value);
+  return static_cast<double>(value);
+}
+
+template <typename T>
+Type describe(MPI_Datatype datatype) {
+  return {datatype, sizeof(T), &by_magnitude<T, true>, &by_magnitude<T, false>, &key<T>, std::is_integral_v<T>};
+}
+
+Type type_of(char const* call, int type) {
+  switch (type) {
+    case ARMCI_INT: return describe<int>(MPI_INT);
+    case ARMCI_LONG: return describe<long>(MPI_LONG);
+    case ARMCI_LONG_LONG: return describe<long long>(MPI_LONG_LONG);
+    case ARMCI_FLOAT: return describe<float>(MPI_FLOAT);
+    case ARMCI_DOUBLE: return describe<double>(MPI_DOUBLE);
+    default: fail(call, "unknown type %d", type);
+  }
+}
+
+/// GA passes blank-padded Fortran strings too: only the beginning counts.
+bool begins(char const* op, char const* name) { return std::strncmp(op, name, std::strlen(name)) == 0; }
+
+void combine(char const* call, void* x, int n, char const* op, int type, MPI_Comm comm) {
+  if (n == 0) return;
+  if (n < 0 || x == nullptr || op == nullptr) fail(call, "n is %d, or an argument is null", n);
+  Type const described = type_of(call, type);
+  MPI_Op made = MPI_OP_NULL;
+  MPI_Op chosen = MPI_OP_NULL;
+  if (begins(op, "+")) chosen = MPI_SUM;
+  else if (begins(op, "*")) chosen = MPI_PROD;
+  else if (begins(op, "max")) chosen = MPI_MAX;
+  else if (begins(op, "min")) chosen = MPI_MIN;
+  else if (begins(op, "or") && described.integer) chosen = MPI_BOR;
+  else if (begins(op, "absmax") || begins(op, "absmin")) {
+    MPI_Op_create(begins(op, "absmax") ? described.absmax : described.absmin, 1, &made);
+    chosen = made;
+  } else {
+    fail(call, "unknown operation \"%.8s\"", op);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, chosen, comm);
+  if (made != MPI_OP_NULL) MPI_Op_free(&made);
+}
+
+/// A domain is one process: within it there is nobody else, and everybody is a master.
+bool alone(char const* call, int scope) {
+  if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
+  return scope == SCOPE_NODE;
+}
+
+MPI_Comm world_comm(char const* call) {
+  if (world.comm == MPI_COMM_NULL) fail_process(call, 0);
+  return world.comm;
+}
+
+}  // namespace
+}  // namespace armci
+
+using namespace armci;
+
+int armci_msg_me(void) {
+  if (world.rank >= 0) return world.rank;
+  int rank = 0;  // GA asks before ARMCI_Init
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int armci_msg_nproc(void) {
+  if (world.size > 0) return world.size;
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+void armci_msg_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code != 0 ? code : 1); }
+double armci_timer(void) { return MPI_Wtime(); }
+
+void armci_msg_snd(int tag, void* buffer, int len, int to) {
+  MPI_Send(buffer, len, MPI_BYTE, to, tag, world_comm("armci_msg_snd"));
+}
+int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
+  MPI_Status status;
+  MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, world_comm("armci_msg_rcvany"), &status);
+  if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+  return status.MPI_SOURCE;
+}
+void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
+  MPI_Status status;
+  MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, world_comm("armci_msg_rcv"), &status);
+  if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+}
+
+void parmci_msg_barrier(void) { MPI_Barrier(world_comm("armci_msg_barrier")); }
+void parmci_msg_group_barrier(ARMCI_Group* group) { MPI_Barrier(comm_of("armci_msg_group_barrier", group)); }
+extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
+extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier __attribute__((weak, alias("parmci_msg_group_barrier")));
+
+void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
+  int const me = armci_msg_me();
+  *Up = *Left = *Right = -1;
+  if (alone("armci_msg_bintree", scope)) {
+    *Root = me;
+    return;
+  }
+  int const size = armci_msg_nproc();
+  *Root = 0;
+  if (me != 0) *Up = (me - 1) / 2;
+  if (2 * me + 1 < size) *Left = 2 * me + 1;
+  if (2 * me + 2 < size) *Right = 2 * me + 2;
+}
+
+void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
+  if (alone("armci_msg_bcast_scope", scope)) return;
+  MPI_Bcast(buffer, len, MPI_BYTE, root, world_comm("armci_msg_bcast_scope"));
+}
+void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
+void armci_msg_brdcst(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
+void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
+  if (alone("armci_msg_group_bcast_scope", scope)) return;
+  MPI_Bcast(buf, len, MPI_BYTE, root, comm_of("armci_msg_group_bcast_scope", group));
+}
+
+void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
+  char const* const call = "armci_msg_sel";
+  if (alone(call, scope)) return;
+  Type const described = type_of(call, type);
+  if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
+  bool const smallest = begins(op, "min");
+  if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
+  // One record per process: whether it takes part, then its bytes.
+  std::size_t const record = static_cast<std::size_t>(n) + 1;
+  std::vector<char> mine(record);
+  std::vector<char> all(record * static_cast<std::size_t>(world.size));
+  mine[0] = contribute != 0 ? 1 : 0;
+  std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
+  MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE, world_comm(call));
+  char const* best = nullptr;
+  for (int i = 0; i < world.size; ++i) {
+    char const* const each = all.data() + record * static_cast<std::size_t>(i);
+    if (each[0] == 0) continue;
+    bool const better = best == nullptr || (smallest ? described.key(each + 1) < described.key(best + 1)
+                                                     : described.key(best + 1) < described.key(each + 1));
+    if (better) best = each;
+  }
+  if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
+}
+void armci_msg_sel(void* x, int n, char* op, int type, int contribute) { armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute); }
+
+void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
+  if (!alone("armci_msg_gop_scope", scope)) combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
+}
+void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
+  char const* const call = "armci_msg_group_gop_scope";
+  if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
+}
+
+#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                                      \
+  void armci_msg_##letter##gop(ctype* x, int n, char* op) { armci_msg_gop_scope(SCOPE_ALL, x, n, op, tag); }         \
+  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {                                \
+    armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, tag, group);                                                      \
+  }
+ARMCI_GOP_FUNCTIONS(i, int, ARMCI_INT)
+ARMCI_GOP_FUNCTIONS(l, long, ARMCI_LONG)
+ARMCI_GOP_FUNCTIONS(ll, long long, ARMCI_LONG_LONG)
+ARMCI_GOP_FUNCTIONS(f, float, ARMCI_FLOAT)
+ARMCI_GOP_FUNCTIONS(d, double, ARMCI_DOUBLE)

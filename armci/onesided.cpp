@@ -1,0 +1,92 @@
+/// Contiguous transfers, and completion at the target.
+#include "armci/onesided.hpp"
+
+#include <complex>
+#include <cstring>
+
+namespace armci {
+
+namespace {
+
+template <typename T>
+bool is_one(void const* scale) {
+  T value;
+  std::memcpy(&value, scale, sizeof value);
+  return value == T(1);
+}
+
+}  // namespace
+
+mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
+  using mpix::engine::ElementType;
+  struct Entry {
+    ElementType type;
+    bool (*is_one)(void const*);
+  };
+  // In the order of ARMCI_Acc_e.
+  static constexpr Entry table[] = {
+      {ElementType::int32, &is_one<int>},          {ElementType::int64, &is_one<long>},
+      {ElementType::float32, &is_one<float>},      {ElementType::float64, &is_one<double>},
+      {ElementType::complex_float, &is_one<std::complex<float>>},
+      {ElementType::complex_double, &is_one<std::complex<double>>},
+  };
+  if (scaled.datatype < ARMCI_ACC_INT || scaled.datatype > ARMCI_ACC_DCP) fail(call, "unknown accumulate type %d", scaled.datatype);
+  if (scaled.scale == nullptr) fail(call, "scale is null");
+  Entry const& entry = table[scaled.datatype];
+  return {entry.type, mpix::engine::Operation::sum, false, entry.is_one(scaled.scale) ? nullptr : scaled.scale};
+}
+
+}  // namespace armci
+
+using namespace armci;
+
+int PARMCI_Put(void* src, void* dst, int size, int target) {
+  return contiguous<Direction::put>("ARMCI_Put", src, dst, size, target, {}, Blocking{});
+}
+int PARMCI_Get(void* src, void* dst, int size, int target) {
+  return contiguous<Direction::get>("ARMCI_Get", dst, src, size, target, {}, Blocking{});
+}
+int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
+  return contiguous<Direction::accumulate>("ARMCI_Acc", src, dst, bytes, proc, {datatype, scale}, Blocking{});
+}
+int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
+  return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{hdl});
+}
+int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
+  return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{hdl});
+}
+int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
+  return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale}, NonBlocking{hdl});
+}
+int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
+  PARMCI_Put(src, dst, size, proc);
+  mpix::fence(target_of("ARMCI_Put_flag", proc));
+  return PARMCI_Put(&value, flag, sizeof value, proc);
+}
+
+void PARMCI_Fence(int proc) { check("ARMCI_Fence", mpix::complete(target_of("ARMCI_Fence", proc))); }
+void PARMCI_AllFence(void) {
+  if (world.communicator == nullptr) fail_process("ARMCI_AllFence", 0);
+  check("ARMCI_AllFence", mpix::complete_all(*world.communicator));
+}
+void PARMCI_Barrier(void) {
+  PARMCI_AllFence();
+  MPI_Barrier(world.comm);
+}
+void PARMCI_Access_begin(void*) {}
+void PARMCI_Access_end(void*) {}
+
+ARMCI_ALIAS(Put);
+ARMCI_ALIAS(Get);
+ARMCI_ALIAS(Acc);
+ARMCI_ALIAS(NbPut);
+ARMCI_ALIAS(NbGet);
+ARMCI_ALIAS(NbAcc);
+ARMCI_ALIAS(Put_flag);
+ARMCI_ALIAS(Fence);
+ARMCI_ALIAS(AllFence);
+ARMCI_ALIAS(Barrier);
+ARMCI_ALIAS(Access_begin);
+ARMCI_ALIAS(Access_end);
+
+void ARMCI_Copy(void* src, void* dst, int size) { std::memmove(dst, src, static_cast<std::size_t>(size)); }

@@ -1,0 +1,76 @@
+/// The one way of all transfers: contiguous, strided and vector, blocking and not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "armci/handles.hpp"
+#include "armci/state.hpp"
+
+namespace armci {
+
+using mpix::Direction;
+using mpix::engine::Layout;
+
+/// Whether the call returns when complete, or leaves that to a handle.
+struct Blocking {};
+struct NonBlocking {
+  armci_hdl_t* handle;
+};
+
+/// What accumulate adds: null for put and get.
+struct Scaled {
+  int datatype = -1;
+  void const* scale = nullptr;
+};
+
+/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Ends the program for an unknown type.
+mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled);
+
+inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, Blocking) {
+  check(call, mpix::issue_and_wait(target, transfer));
+}
+inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, NonBlocking mode) {
+  issue_nonblocking(call, target, transfer, mode.handle);
+}
+
+/// Moves between `local` here and `remote` at `process`; both layouts have the same size.
+template <Direction direction, typename Mode>
+void transfer(char const* call, void* local, Layout const& local_layout, void* remote, Layout const& remote_layout,
+              int process, Scaled const& scaled, Mode mode) {
+  mpix::Target& target = target_of(call, process);
+  mpix::engine::Transfer operation;
+  operation.direction = direction;
+  // Operations to one process take effect in the order of issue.
+  operation.guarantees = mpix::Guarantee::ordered;
+  operation.origin = static_cast<std::byte*>(local);
+  operation.origin_layout = local_layout;
+  operation.target = reinterpret_cast<mpix::RemoteAddress>(remote);
+  operation.target_layout = remote_layout;
+  if constexpr (direction == Direction::accumulate) {
+    operation.guarantees = operation.guarantees | mpix::Guarantee::atomic;
+    operation.reduction = reduction_of(call, scaled);
+  }
+  run(call, target, operation, mode);
+}
+
+template <Direction direction, typename Mode>
+int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled, Mode mode) {
+  if (bytes <= 0 || local == nullptr || remote == nullptr) [[unlikely]] {
+    if (bytes == 0) return 0;
+    if (bytes < 0) fail(call, "size %d is negative", bytes);
+    fail(call, "%s address is null", local == nullptr ? "local" : "remote");
+  }
+  if constexpr (direction != Direction::accumulate) {
+    mpix::Target& target = target_of(call, process);
+    if (mpix::try_direct<direction>(target, local, reinterpret_cast<mpix::RemoteAddress>(remote),
+                                    static_cast<std::size_t>(bytes))) {
+      return 0;
+    }
+  }
+  Layout const layout = Layout::contiguous(static_cast<std::size_t>(bytes));
+  transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);
+  return 0;
+}
+
+}  // namespace armci

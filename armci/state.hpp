@@ -1,0 +1,46 @@
+/// The library's state, and what every family of calls begins with.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "include/armci/armci.h"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+/// Gives a PARMCI_ function, defined before in the same file, its weak ARMCI_ name, so that a tool can
+/// put its own function in between.
+#define ARMCI_ALIAS(name) \
+  extern "C" decltype(ARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name)))
+
+namespace armci {
+
+/// Between ARMCI_Init and ARMCI_Finalize.
+struct World {
+  MPI_Comm comm = MPI_COMM_NULL;  ///< private duplicate of the communicator of initialisation
+  mpix::Communicator* communicator = nullptr;
+  int rank = -1;
+  int size = 0;
+};
+extern World world;
+
+/// Ends the program; printf-style.
+[[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
+
+[[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
+
+/// The target of process `process`, or the end of the program.
+inline mpix::Target& target_of(char const* call, int process) {
+  mpix::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
+  if (target == nullptr) [[unlikely]] fail_process(call, process);
+  return *target;
+}
+
+/// Ends the program when an operation failed.
+inline void check(char const* call, mpix::engine::Status status) {
+  if (mpix::engine::failed(status)) [[unlikely]] fail(call, "%s", to_string(status));
+}
+
+}  // namespace armci

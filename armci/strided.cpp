@@ -1,0 +1,119 @@
+/// Strided transfers.
+#include <algorithm>
+#include <cstring>
+
+#include "armci/onesided.hpp"
+
+namespace armci {
+
+namespace {
+
+using mpix::engine::Dimension;
+
+constexpr int max_levels = 8;  // of the ARMCI interface
+
+/// One side of a strided transfer; refers to itself, so it stays where it is.
+class Strides {
+ public:
+  Strides(char const* call, int const* strides, int const* count, int levels) {
+    for (int i = 0; i < levels; ++i) {
+      if (count[i + 1] < 0) fail(call, "count[%d] is %d", i + 1, count[i + 1]);
+      dims_[i] = {static_cast<std::size_t>(count[i + 1]), strides[i]};
+    }
+    layout_ = {static_cast<std::size_t>(count[0]), {dims_, static_cast<std::size_t>(levels)}, {}};
+  }
+  Strides(Strides const&) = delete;
+  Strides& operator=(Strides const&) = delete;
+
+  Layout const& layout() const { return layout_; }
+
+ private:
+  Dimension dims_[max_levels];
+  Layout layout_;
+};
+
+/// The arguments of a call on one side.
+struct Side {
+  void* address;
+  int* strides;
+};
+
+void check_shape(char const* call, Side const& a, Side const& b, int const* count, int levels) {
+  if (levels < 0 || levels > max_levels) fail(call, "stride_levels %d is not in 0..%d", levels, max_levels);
+  if (count == nullptr) fail(call, "count is null");
+  if (count[0] < 0) fail(call, "count[0] is %d", count[0]);
+  if (levels > 0 && (a.strides == nullptr || b.strides == nullptr)) fail(call, "a stride array is null");
+  if (a.address == nullptr || b.address == nullptr) fail(call, "an address is null");
+}
+
+template <Direction direction, typename Mode>
+int strided(char const* call, Side const& local, Side const& remote, int* count, int levels, int process,
+            Scaled const& scaled, Mode mode) {
+  check_shape(call, local, remote, count, levels);
+  if (levels == 0) return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
+  Strides const here(call, local.strides, count, levels);
+  Strides const there(call, remote.strides, count, levels);
+  transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled, mode);
+  return 0;
+}
+
+}  // namespace
+}  // namespace armci
+
+using namespace armci;
+
+int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                int stride_levels, int proc) {
+  return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count, stride_levels,
+                                 proc, {}, Blocking{});
+}
+int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                int stride_levels, int proc) {
+  return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count, stride_levels,
+                                 proc, {}, Blocking{});
+}
+int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[],
+                int count[], int stride_levels, int proc) {
+  return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                        stride_levels, proc, {datatype, scale}, Blocking{});
+}
+int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                  int stride_levels, int proc, armci_hdl_t* hdl) {
+  return strided<Direction::put>("ARMCI_NbPutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                 stride_levels, proc, {}, NonBlocking{hdl});
+}
+int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                  int stride_levels, int proc, armci_hdl_t* hdl) {
+  return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
+                                 stride_levels, proc, {}, NonBlocking{hdl});
+}
+int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[],
+                  int count[], int stride_levels, int proc, armci_hdl_t* hdl) {
+  return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                        stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
+}
+int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                     int stride_levels, int* flag, int value, int proc) {
+  PARMCI_PutS(src_ptr, src_stride_ar, dst_ptr, dst_stride_ar, count, stride_levels, proc);
+  mpix::fence(target_of("ARMCI_PutS_flag", proc));
+  return PARMCI_Put(&value, flag, sizeof value, proc);
+}
+
+ARMCI_ALIAS(PutS);
+ARMCI_ALIAS(GetS);
+ARMCI_ALIAS(AccS);
+ARMCI_ALIAS(NbPutS);
+ARMCI_ALIAS(NbGetS);
+ARMCI_ALIAS(NbAccS);
+ARMCI_ALIAS(PutS_flag);
+
+void armci_write_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
+  Strides const strides("armci_write_strided", stride_arr, count, stride_levels);
+  mpix::engine::pack(reinterpret_cast<std::byte*>(buf), static_cast<std::byte*>(ptr), strides.layout(), 0,
+                     strides.layout().size());
+}
+void armci_read_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
+  Strides const strides("armci_read_strided", stride_arr, count, stride_levels);
+  mpix::engine::unpack(static_cast<std::byte*>(ptr), strides.layout(), 0, reinterpret_cast<std::byte*>(buf),
+                       strides.layout().size());
+}
