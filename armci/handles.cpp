@@ -143,7 +143,7 @@ int PARMCI_Wait(armci_hdl_t* hdl) {
   wait_for("ARMCI_Wait", hdl);
   return 0;
 }
-int PARMCI_Test(armci_hdl_t* hdl) { return test(hdl) ? 1 : 0; }
+int PARMCI_Test(armci_hdl_t* hdl) { return test(hdl) ? 0 : 1; }
 int PARMCI_WaitProc(int proc) {
   wait_for_process(proc);
   return 0;

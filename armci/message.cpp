@@ -156,7 +156,10 @@ void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SC
 void armci_msg_brdcst(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
   if (alone("armci_msg_group_bcast_scope", scope)) return;
-  MPI_Bcast(buf, len, MPI_BYTE, root, comm_of("armci_msg_group_bcast_scope", group));
+  char const* const call = "armci_msg_group_bcast_scope";
+  MPI_Comm const comm = comm_of(call, group);
+  if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0) fail(call, "process %d is not in the group", root);
+  MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm);
 }
 
 void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {

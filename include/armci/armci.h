@@ -143,7 +143,7 @@ int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 
-/** Local completion. ARMCI_Test returns 1 when the operation is complete, else 0. */
+/** Local completion. ARMCI_Test returns 0 when the operation is complete, else 1. */
 int ARMCI_Wait(armci_hdl_t *hdl);
 int ARMCI_Test(armci_hdl_t *hdl);
 int ARMCI_WaitProc(int proc);

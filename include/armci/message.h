@@ -36,6 +36,7 @@ void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right);
 void armci_msg_bcast(void *buffer, int len, int root);
 void armci_msg_bcast_scope(int scope, void *buffer, int len, int root);
 void armci_msg_brdcst(void *buffer, int len, int root);
+/** root is an id in the world group. */
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group);
 
 /** x is n bytes that begin with a value of `type`; everybody receives the x of the contributing process
