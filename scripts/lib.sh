@@ -1,0 +1,64 @@
+# Shared by scripts/quickstart and scripts/test: steps with progress, packages, configure and build.
+# Expects: root (the checkout), log (a file for details).
+
+step_number=0
+step_started=$SECONDS
+
+# step TITLE COMMAND...: runs it with its output in the log; on failure shows the end of it and stops.
+step() {
+  local title=$1 began=$SECONDS
+  shift
+  step_number=$((step_number + 1))
+  printf '[%d] %s ... ' "$step_number" "$title"
+  if "$@" >> "$log" 2>&1 < /dev/null; then
+    printf 'done (%d s)\n' $((SECONDS - began))
+  else
+    local code=$?
+    printf 'FAILED\n'
+    printf 'The step "%s" failed with exit status %d. The end of %s:\n' "$title" "$code" "$log" >&2
+    tail -n 25 "$log" >&2
+    exit 1
+  fi
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo > /dev/null; then
+    sudo "$@"
+  else
+    echo "root is needed to install packages: run as root, or install sudo" >&2
+    return 1
+  fi
+}
+
+missing_packages() {
+  local package
+  grep -v '^#' "$root/scripts/packages.txt" | while read -r package; do
+    dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'install ok installed' || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing
+  missing=$(missing_packages)
+  [ -n "$missing" ] || { echo "all packages are installed"; return 0; }
+  echo "installing:" $missing
+  command -v apt-get > /dev/null || { echo "this is not Debian: install these packages' equivalents by hand:" $missing; return 1; }
+  as_root apt-get update || return 1
+  # shellcheck disable=SC2086
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+}
+
+configure() { # preset
+  cmake --preset "$1" -S "$root"
+}
+
+build() { # directory
+  cmake --build "$1" -j "${jobs:-$(nproc)}"
+}
+
+# Open MPI refuses to run as root unless told twice.
+allow_root() {
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
+}

@@ -1,0 +1,174 @@
+/// Messages that no peer of ours would send: each is refused by the check, and nothing is read beyond it.
+#include "engine/agent/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/atomic/stripes.hpp"
+#include "engine/path/outstanding.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine::wire {
+namespace {
+
+/// A sound put of 64 bytes in two rows of 32.
+struct Sample {
+  RequestHeader header{};
+  std::vector<std::uint64_t> payload;  // aligned
+
+  Sample() {
+    header.magic = magic;
+    header.version = version;
+    header.kind = static_cast<std::uint8_t>(RequestKind::put);
+    header.dimensions = 1;
+    header.sequence = 1;
+    header.block = 32;
+    header.bytes = header.total = 64;
+    header.address = 0x10000;
+    payload.resize(2 + 8);
+    Dimension const rows{2, 100};
+    std::memcpy(payload.data(), &rows, sizeof rows);
+  }
+
+  char const* run(std::size_t header_bytes = sizeof(RequestHeader), std::ptrdiff_t payload_change = 0) {
+    CheckedRequest out{};
+    std::size_t const bytes = payload.size() * 8 + static_cast<std::size_t>(payload_change);
+    return check({reinterpret_cast<std::byte const*>(&header), header_bytes},
+                 {reinterpret_cast<std::byte const*>(payload.data()), bytes}, &out);
+  }
+};
+
+TEST(WireRequest, sound_message_passes) { EXPECT_EQ(Sample().run(), nullptr); }
+
+TEST(WireRequest, each_wrong_field_is_refused) {
+  struct Change {
+    char const* name;
+    void (*apply)(RequestHeader&);
+  };
+  Change const changes[] = {
+      {"magic", [](RequestHeader& h) { h.magic = 0; }},
+      {"version", [](RequestHeader& h) { h.version = 99; }},
+      {"kind", [](RequestHeader& h) { h.kind = 0; }},
+      {"kind beyond", [](RequestHeader& h) { h.kind = 200; }},
+      {"sequence", [](RequestHeader& h) { h.sequence = 0; }},
+      {"after itself", [](RequestHeader& h) { h.after = h.sequence; }},
+      {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
+      {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
+      {"position", [](RequestHeader& h) { h.position = 1; }},
+      {"huge position", [](RequestHeader& h) { h.position = ~std::uint64_t{0}; }},
+      {"bytes", [](RequestHeader& h) { h.bytes = 63; }},
+      {"huge bytes", [](RequestHeader& h) { h.bytes = ~std::uint64_t{0}; }},
+      {"block", [](RequestHeader& h) { h.block = ~std::uint64_t{0}; }},
+      {"offset", [](RequestHeader& h) { h.offset = 1; }},
+      {"total", [](RequestHeader& h) { h.total = 10; }},
+      {"accumulate without a type", [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
+         h.operation = static_cast<std::uint8_t>(Operation::sum);
+       }},
+      {"undefined operation", [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
+         h.element_type = static_cast<std::uint8_t>(ElementType::float64);
+         h.operation = static_cast<std::uint8_t>(Operation::bxor);
+       }},
+      {"strided read-modify-write", [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::rmw);
+         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
+         h.operation = static_cast<std::uint8_t>(RmwOperation::sum);
+       }},
+  };
+  for (Change const& change : changes) {
+    Sample sample;
+    change.apply(sample.header);
+    EXPECT_NE(sample.run(), nullptr) << change.name;
+  }
+}
+
+TEST(WireRequest, short_and_long_messages_are_refused) {
+  EXPECT_NE(Sample().run(sizeof(RequestHeader) - 1), nullptr);
+  EXPECT_NE(Sample().run(0), nullptr);
+  EXPECT_NE(Sample().run(sizeof(RequestHeader), -1), nullptr);
+  EXPECT_NE(Sample().run(sizeof(RequestHeader), -80), nullptr);
+}
+
+TEST(WireRequest, layouts_that_overflow_are_refused) {
+  Sample sample;
+  Dimension const huge{~std::size_t{0} / 2, PTRDIFF_MAX / 2};
+  std::memcpy(sample.payload.data(), &huge, sizeof huge);
+  EXPECT_NE(sample.run(), nullptr);
+  Dimension const far{2, PTRDIFF_MIN};
+  std::memcpy(sample.payload.data(), &far, sizeof far);
+  EXPECT_NE(sample.run(), nullptr);
+}
+
+/// Whatever the bytes are, the check neither crashes nor accepts a range outside of the layout.
+TEST(WireRequest, random_corruption_is_survived) {
+  std::mt19937_64 random(test::seed());
+  for (int round = 0; round < 100000; ++round) {
+    Sample sample;
+    auto* const bytes = reinterpret_cast<unsigned char*>(&sample.header);
+    for (int flips = 1 + static_cast<int>(random() % 4); flips != 0; --flips) {
+      bytes[random() % sizeof(RequestHeader)] = static_cast<unsigned char>(random());
+    }
+    CheckedRequest out{};
+    char const* const fault = check({reinterpret_cast<std::byte const*>(&sample.header), sizeof sample.header},
+                                    {reinterpret_cast<std::byte const*>(sample.payload.data()), sample.payload.size() * 8}, &out);
+    if (fault == nullptr) {
+      ASSERT_LE(out.header.position + out.header.bytes, out.layout.size());
+      ASSERT_LE(out.data.size(), sample.payload.size() * 8);
+    }
+  }
+}
+
+TEST(WireReply, wrong_replies_are_refused) {
+  ReplyHeader header{};
+  header.magic = magic;
+  header.version = version;
+  header.kind = static_cast<std::uint8_t>(ReplyKind::executed);
+  ReplyHeader out{};
+  auto const run = [&](std::size_t payload) {
+    std::vector<std::byte> const data(payload);
+    return check({reinterpret_cast<std::byte const*>(&header), sizeof header}, data, &out);
+  };
+  EXPECT_EQ(run(0), nullptr);
+  EXPECT_NE(run(3), nullptr);
+  header.kind = 77;
+  EXPECT_NE(run(0), nullptr);
+  header.kind = static_cast<std::uint8_t>(ReplyKind::failed);
+  header.status = 99;
+  EXPECT_NE(run(0), nullptr);
+}
+
+TEST(Tokens, are_not_reused_and_stale_ones_find_nothing) {
+  OutstandingPool pool;
+  Outstanding& first = pool.take();
+  std::uint64_t const token = first.token;
+  EXPECT_EQ(pool.find(token), &first);
+  pool.release(first);
+  EXPECT_EQ(pool.find(token), nullptr);
+  Outstanding& second = pool.take();
+  EXPECT_NE(second.token, token);
+  EXPECT_EQ(pool.find(token), nullptr);
+  EXPECT_EQ(pool.find(second.token), &second);
+  EXPECT_EQ(pool.find(~std::uint64_t{0}), nullptr);
+  EXPECT_EQ(pool.find(0), nullptr);
+}
+
+TEST(Stripes, cover_every_address_of_the_range_and_only_as_many_as_needed) {
+  std::mt19937_64 random(test::seed());
+  for (int round = 0; round < 2000; ++round) {
+    RemoteAddress const begin = random() >> 20;
+    RemoteAddress const end = begin + random() % (stripe_count << stripe_shift);
+    StripeSet const set = stripes_of(begin, end);
+    for (RemoteAddress at = begin; at < end; at += 4096) {
+      ASSERT_NE(set & stripes_of(at, at + 1), 0u);
+    }
+    ASSERT_LE(static_cast<RemoteAddress>(__builtin_popcountll(set)), (end - begin) / (1 << stripe_shift) + 2);
+  }
+  EXPECT_EQ(stripes_of(100, 100), 0u);
+}
+
+}  // namespace
+}  // namespace mpix::engine::wire
