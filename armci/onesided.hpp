@@ -51,6 +51,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
     operation.guarantees = operation.guarantees | mpix::Guarantee::atomic;
     operation.reduction = reduction_of(call, scaled);
   }
+  if (mpix::try_direct(target, operation)) return;
   run(call, target, operation, mode);
 }
 

@@ -1,13 +1,18 @@
 /// Atomic updates of one word.
 #include "armci/rmw.hpp"
 
+#include <type_traits>
+
 namespace armci {
 
 template <typename T>
 T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void* remote, int process) {
   using namespace mpix::engine;
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  using Word = std::make_unsigned_t<T>;
   mpix::Target& target = target_of(call, process);
+  auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+  Word word{};
+  if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), &word)) return static_cast<T>(word);
   T result{};
   ReadModifyWrite rmw;
   rmw.operation = operation;
@@ -15,12 +20,7 @@ T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void*
   rmw.guarantees = mpix::Guarantee::ordered;
   rmw.operand = reinterpret_cast<std::byte const*>(&operand);
   rmw.result = reinterpret_cast<std::byte*>(&result);
-  rmw.target = reinterpret_cast<mpix::RemoteAddress>(remote);
-  std::byte* const mapped = target.peer->reach(rmw.target, sizeof(T));
-  if (mapped != nullptr && is_cpu_atomic(operation, rmw.type, mapped)) {
-    if (operation == RmwOperation::sum) return __atomic_fetch_add(reinterpret_cast<T*>(mapped), operand, __ATOMIC_SEQ_CST);
-    if (operation == RmwOperation::swap) return __atomic_exchange_n(reinterpret_cast<T*>(mapped), operand, __ATOMIC_SEQ_CST);
-  }
+  rmw.target = address;
   check(call, mpix::issue_and_wait(target, rmw));
   return result;
 }

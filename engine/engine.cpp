@@ -62,15 +62,17 @@ Peer* Engine::peer(std::uint64_t process) {
     log(LogLevel::error, "process %llx published no usable address", static_cast<unsigned long long>(process));
     return nullptr;
   }
+  peer.same_machine = peer.address.host == state.identity;
   bool const local_paths = state.may_use(MPIX_ENGINE_PATH_DIRECT) || state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
   if (!local_paths) {
     // Neighbours are treated like processes of another host.
   } else if (process == state.config.process) {
     peer.segments.open_own(state.progress.segments.control());
     peer.same_host = true;
-  } else if (peer.address.host == state.identity) {
+  } else if (peer.same_machine) {
     peer.same_host = peer.segments.open(process, peer.address.pid, peer.address.control_fd);
   }
+  if (peer.same_host) made->set_stripes(peer.segments.control().stripes);
   if (peer.same_host && state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY)) {
     peer.cross_memory.store(cross_memory_permitted(peer.address.pid), std::memory_order_relaxed);
   }

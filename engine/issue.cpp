@@ -50,7 +50,7 @@ bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
     Segment const run = check.next();
     if (map_range(peer, plus(transfer.target, run.offset), run.length, bad) == nullptr) return false;
   }
-  StripeTable& stripes = peer.state().segments.control().stripes;
+  StripeTable& stripes = *peer.stripes();
   StripeGuard const guard(stripes, stripes_for(transfer));
   LayoutCursor cursor(transfer.target_layout);
   for (std::size_t position = 0; position < total;) {
@@ -95,7 +95,7 @@ std::optional<Issued> Engine::issue_local(Peer& peer, Transfer const& transfer) 
   RemoteAddress const begin = plus(transfer.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
-  StripeTable& stripes = peer.state().segments.control().stripes;
+  StripeTable& stripes = *peer.stripes();
   bool bad = false;
   if (state.may_use(MPIX_ENGINE_PATH_DIRECT)) {
     if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
@@ -189,7 +189,7 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
     std::size_t const bytes = operation.count * std::max<std::size_t>(element_size(operation.type), 1);
     bool bad = false;
     if (std::byte* const mapped = map_range(peer, operation.target, bytes, &bad)) {
-      direct_rmw(operation, mapped, peer.state().segments.control().stripes);
+      direct_rmw(operation, mapped, *peer.stripes());
       return {};
     }
     if (bad) return {Status::bad_address, true, 0};

@@ -140,7 +140,7 @@ Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& r
     reply.header.bytes = header.bytes;
     result = reply.message->payload(header.bytes);
   }
-  bool const cpu_atomic = is_cpu_atomic(operation, type, target);
+  bool const cpu_atomic = is_cpu_atomic(type, header.address + header.position);
   // With the atomicity attribute the caller holds the stripes already.
   bool const locked = cpu_atomic || (header.flags & wire::flag_atomic) != 0;
   auto const begin = reinterpret_cast<RemoteAddress>(target);

@@ -94,12 +94,12 @@ std::vector<std::byte> Transport::worker_address() const {
   return copy;
 }
 
-ucp_ep_h Transport::connect(std::span<std::byte const> worker_address) {
+ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, bool detect_failure) {
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_mode = detect_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
   params.err_handler.cb = &Transport::on_error;
   params.err_handler.arg = this;
   ucp_ep_h endpoint = nullptr;

@@ -77,8 +77,10 @@ class Transport {
 
   std::vector<std::byte> worker_address() const;
 
-  /// A new endpoint to the worker with this address; nullptr on failure, after one log line.
-  ucp_ep_h connect(std::span<std::byte const> worker_address);
+  /// A new endpoint to the worker with this address; nullptr on failure, after one log line. With
+  /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that,
+  /// and a process that dies on the same host takes the job with it.
+  ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
   Message& message();

@@ -63,8 +63,12 @@ void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layo
 void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
                        std::byte const* from, std::size_t bytes) noexcept;
 
-/// Whether rmw() on one element at `address` can use the CPU's atomic instructions.
-bool is_cpu_atomic(RmwOperation operation, ElementType type, void const* address) noexcept;
+/// Whether rmw() on one element at `address` can use the CPU's atomic instructions: naturally aligned
+/// integers of 4 and 8 bytes.
+inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
+  if (type < ElementType::int32 || type > ElementType::uint64) return false;
+  return address % (type <= ElementType::uint32 ? 4 : 8) == 0;
+}
 
 /// target[i] = f(target[i], operand[i], operand2[i]), result[i] = old target[i] for `count` elements.
 /// `operand` may be null for increment, `operand2` where the operation has one operand, `result` to

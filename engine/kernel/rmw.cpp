@@ -140,11 +140,6 @@ bool is_defined(RmwOperation operation, ElementType type) noexcept {
          table.of[static_cast<std::size_t>(operation)][static_cast<std::size_t>(type)] != nullptr;
 }
 
-bool is_cpu_atomic(RmwOperation, ElementType type, void const* address) noexcept {
-  if (type < ElementType::int32 || type > ElementType::uint64) return false;
-  return reinterpret_cast<std::uintptr_t>(address) % element_size(type) == 0;
-}
-
 void rmw(RmwOperation operation, ElementType type, std::byte* target, std::byte const* operand,
          std::byte const* operand2, std::byte* result, std::size_t count, bool cpu_atomic) noexcept {
   table.of[static_cast<std::size_t>(operation)][static_cast<std::size_t>(type)](target, operand, operand2, result, count,

@@ -245,7 +245,7 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
 ucp_ep_h AgentPath::endpoint(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint == nullptr) {
-    state.messages.endpoint = transport_.connect(state.address.worker);
+    state.messages.endpoint = transport_.connect(state.address.worker, !state.same_machine);
     if (state.messages.endpoint == nullptr) return nullptr;
     by_endpoint_.emplace(state.messages.endpoint, &peer);
     log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(peer.process()));

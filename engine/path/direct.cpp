@@ -37,7 +37,7 @@ void direct_transfer(Transfer const& transfer, std::byte* target, StripeTable& s
 
 void direct_rmw(ReadModifyWrite const& operation, std::byte* target, StripeTable& stripes) noexcept {
   std::size_t const bytes = operation.count * std::max<std::size_t>(element_size(operation.type), 1);
-  bool const cpu_atomic = is_cpu_atomic(operation.operation, operation.type, target);
+  bool const cpu_atomic = is_cpu_atomic(operation.type, operation.target);
   // One element in one instruction needs no lock, unless the caller wants the attribute's full guarantee.
   bool const locked = !cpu_atomic || has(operation.guarantees, Guarantee::atomic);
   StripeGuard const guard(stripes, locked ? stripes_of(operation.target, operation.target + bytes) : 0);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -53,6 +54,10 @@ class Peer {
 
   std::uint64_t process() const noexcept { return process_; }
 
+  /// The locks of the peer's memory; only of a peer on this host, so not null when reach() succeeded.
+  StripeTable* stripes() const noexcept { return stripes_; }
+  void set_stripes(StripeTable& stripes) noexcept { stripes_ = &stripes; }
+
   /// Sequence of the newest message that was issued to the peer.
   std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
@@ -88,6 +93,7 @@ class Peer {
   /// Not zero after a fence that has messages before it: a store must not overtake them.
   std::atomic<std::uint64_t> messages_before_stores_{0};
   std::atomic<std::uint64_t> issued_{0};
+  StripeTable* stripes_ = nullptr;
   std::array<MappedSegment, slots> mapped_{};
   std::unique_ptr<PeerState> state_;
 };

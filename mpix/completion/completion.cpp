@@ -25,7 +25,9 @@ int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
 }  // namespace mpix
 
 int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
-  return mpix::for_targets("MPIX_RMA_Complete", communicator, target_rank, &mpix::complete, &mpix::complete_all);
+  auto const one = [](mpix::Target& target) { return mpix::complete(target); };
+  auto const all = [](mpix::Communicator& state) { return mpix::complete_all(state); };
+  return mpix::for_targets("MPIX_RMA_Complete", communicator, target_rank, one, all);
 }
 
 int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) {

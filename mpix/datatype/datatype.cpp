@@ -43,6 +43,9 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
 void Datatype::open(MPI_Datatype type) {
   flat_ = flatten(type);
   contiguous_ = flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
+  bool const integer = flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
+  bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
+  atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.store(type, std::memory_order_release);
 }
 

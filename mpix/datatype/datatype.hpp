@@ -39,6 +39,8 @@ class Datatype {
   /// Elements follow each other without gaps, in memory order.
   bool is_contiguous() const noexcept { return contiguous_; }
   std::size_t size() const noexcept { return flat_.size; }
+  /// 4 or 8 for an integer of that size, on which the CPU's atomics work; else 0.
+  unsigned atomic_word() const noexcept { return atomic_word_; }
 
   /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
   engine::Layout layout(std::size_t count, engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
@@ -55,6 +57,7 @@ class Datatype {
   std::atomic<MPI_Datatype> type_{nullptr};
   FlatType flat_;
   bool contiguous_ = false;
+  unsigned atomic_word_ = 0;
 };
 
 /// Delete callback of the keyval that ties a Datatype to its MPI datatype.

@@ -1,4 +1,5 @@
 /// MPIX_RMA_rmw.
+#include <cstring>
 #include <optional>
 
 #include "include/mpix_rma.h"
@@ -30,14 +31,30 @@ std::optional<engine::RmwOperation> operation_of(MPIX_RMW_Op op) noexcept {
   return std::nullopt;
 }
 
-/// One element of 4 or 8 bytes in mapped memory: one atomic instruction. False: not that case.
-inline bool rmw_directly(engine::ReadModifyWrite const& rmw, Target& target, std::uint64_t set) {
-  if (rmw.count != 1 || (set & MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
-  if (!engine::is_cpu_atomic(rmw.operation, rmw.type, reinterpret_cast<void const*>(rmw.target))) return false;
-  std::byte* const remote = target.peer->reach(rmw.target, engine::element_size(rmw.type));
-  if (remote == nullptr) return false;
-  engine::rmw(rmw.operation, rmw.type, remote, rmw.operand, rmw.operand2, rmw.result, 1, true);
+template <typename Word>
+bool fetch_word(Target& target, engine::RmwOperation operation, RemoteAddress address, void const* operand, void* result) {
+  Word value{};
+  Word previous{};
+  if (operand != nullptr) std::memcpy(&value, operand, sizeof value);
+  if (!try_direct_rmw(target, operation, address, value, &previous)) return false;
+  if (result != nullptr) std::memcpy(result, &previous, sizeof previous);
   return true;
+}
+
+/// The common case in a few instructions: one integer in mapped memory, no atomicity beyond the element's.
+/// False, with nothing done and nothing checked for good, in every other case.
+inline bool rmw_directly(MPIX_RMW_Op op, void const* operand, Datatype const& type, void* result, Target& target,
+                         RemoteAddress address) {
+  auto const operation = op == MPIX_RMW_SUM    ? engine::RmwOperation::sum
+                         : op == MPIX_RMW_SWAP ? engine::RmwOperation::swap
+                         : op == MPIX_RMW_INC  ? engine::RmwOperation::increment
+                                               : engine::RmwOperation::count_;
+  if (operand == nullptr && operation != engine::RmwOperation::increment) return false;
+  switch (type.atomic_word()) {
+    case 8: return fetch_word<std::uint64_t>(target, operation, address, operand, result);
+    case 4: return fetch_word<std::uint32_t>(target, operation, address, operand, result);
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -51,6 +68,16 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
   if (state == nullptr) return raise_unusable("MPIX_RMA_rmw", communicator);
   MPI_Comm const comm = state->handle();
   auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(rmw_attr_val);
+  std::uint64_t const set = effective(attributes, *state);
+  if (count == 1 && (set & ~(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORDERING)) == 0) {
+    Datatype const* const type = Datatype::find(datatype);
+    Target* const target = state->target(target_rank);
+    if (type != nullptr && target != nullptr &&
+        rmw_directly(op, operand_addr, *type, result_addr, *target, static_cast<RemoteAddress>(target_disp))) {
+      if (request != nullptr) *request = completed_request();
+      return MPI_SUCCESS;
+    }
+  }
   auto const operation = operation_of(op);
   if (!operation) return raise(comm, MPI_ERR_OP);
   if (count < 0) return raise(comm, MPI_ERR_COUNT);
@@ -68,7 +95,6 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
   Target* const target = state->target(target_rank);
   if (target == nullptr) return raise(comm, keys().transport_class);
 
-  std::uint64_t const set = effective(attributes, *state);
   engine::ReadModifyWrite rmw;
   rmw.operation = *operation;
   rmw.type = type->flat().element;
@@ -78,9 +104,5 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
   rmw.operand = static_cast<std::byte const*>(operand_addr);
   rmw.result = static_cast<std::byte*>(result_addr);
   rmw.target = static_cast<RemoteAddress>(target_disp);
-  if (rmw_directly(rmw, *target, set)) {
-    if (request != nullptr) *request = completed_request();
-    return MPI_SUCCESS;
-  }
   return submit(*state, *target, rmw, set, request);
 }

@@ -54,14 +54,10 @@ engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw) { return issu
 engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) { return wait_any(target, transfer); }
 engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { return wait_any(target, rmw); }
 
-engine::Status complete(Target& target) {
+engine::Status complete_messages(Target& target) {
+  target.stored.store(false, std::memory_order_relaxed);
   // Only what is outstanding now: other threads may issue more meanwhile.
   std::uint64_t const sequence = target.sequence.exchange(0, std::memory_order_relaxed);
-  target.stored.store(false, std::memory_order_relaxed);
-  if (sequence == 0) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return engine::Status::ok;
-  }
   engine_of_process().complete(*target.peer, sequence);
   return engine_of_process().take_error(*target.peer, target.context);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/kernel/kernels.hpp"
+#include "engine/path/direct.hpp"
 #include "mpix/comm/communicator.hpp"
 
 namespace mpix {
@@ -33,6 +34,35 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   return true;
 }
 
+/// The same for any transfer, its guarantees included.
+inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
+  engine::Extent const extent = transfer.target_layout.is_contiguous()
+                                    ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
+                                    : transfer.target_layout.extent();
+  std::byte* const mapped = target.peer->reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
+                                               static_cast<std::size_t>(extent.end - extent.begin));
+  if (mapped == nullptr) return false;
+  engine::direct_transfer(transfer, mapped - extent.begin, *target.peer->stripes());
+  target.note_store();
+  return true;
+}
+
+/// A sum, increment or swap of one aligned 4- or 8-byte integer by one instruction. Word is the unsigned
+/// type of that size. False, with nothing done, when the memory cannot be reached that way now.
+template <typename Word>
+inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address, Word operand,
+                           Word* result) noexcept {
+  if (address % sizeof(Word) != 0) return false;
+  auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
+  if (word == nullptr) return false;
+  switch (operation) {
+    case engine::RmwOperation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); return true;
+    case engine::RmwOperation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); return true;
+    case engine::RmwOperation::swap: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); return true;
+    default: return false;
+  }
+}
+
 /// Starts `transfer` or `rmw` (its context is filled in here) on whatever path serves it.
 MPIX_WAIST_API engine::Issued issue(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw);
@@ -41,9 +71,18 @@ MPIX_WAIST_API engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw);
 
+/// complete() where messages are outstanding.
+MPIX_WAIST_API engine::Status complete_messages(Target& target);
+
 /// Waits until all that was issued through `target` is complete at the target. Returns the first error
 /// of an operation that had no request to report it.
-MPIX_WAIST_API engine::Status complete(Target& target);
+inline engine::Status complete(Target& target) {
+  if (target.sequence.load(std::memory_order_relaxed) != 0) [[unlikely]] return complete_messages(target);
+  target.stored.store(false, std::memory_order_relaxed);
+  // The stores leave this processor's buffer: from here on everybody sees them.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return engine::Status::ok;
+}
 
 /// complete() for every target of `communicator` that has something outstanding.
 MPIX_WAIST_API engine::Status complete_all(Communicator& communicator);

@@ -232,7 +232,7 @@ void check_rmw(ElementType type) {
       for (bool const cpu : {false, true}) {
         alignas(8) T target = old;
         T result{};
-        if (cpu && !is_cpu_atomic(operation, type, &target)) continue;
+        if (cpu && !is_cpu_atomic(type, reinterpret_cast<std::uint64_t>(&target))) continue;
         rmw(operation, type, reinterpret_cast<std::byte*>(&target), reinterpret_cast<std::byte const*>(&a),
             reinterpret_cast<std::byte const*>(&b), reinterpret_cast<std::byte*>(&result), 1, cpu);
         ASSERT_EQ(target, expected) << "operation " << op << " cpu " << cpu;

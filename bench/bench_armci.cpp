@@ -1,0 +1,104 @@
+/// ARMCI operations; linked once with this project's library and once with ARMCI-MPI.
+///
+/// usage: bench_armci_* [--quick]    (2 ranks)
+#include <mpi.h>
+// ARMCI-MPI's header has no C++ guard.
+extern "C" {
+#include <armci.h>
+}
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/support/harness.hpp"
+
+namespace {
+
+constexpr std::size_t max_bytes = 4u << 20;
+double scale = 2.0;
+
+void contiguous(std::string const& implementation, char* origin, char* target, bool quick) {
+  for (std::size_t const bytes : bench::sizes(quick)) {
+    int const n = static_cast<int>(bytes);
+    bench::measure({"armci", implementation, "put", "allocated", 1, bytes}, [&] { ARMCI_Put(origin, target, n, 1); });
+    bench::measure({"armci", implementation, "get", "allocated", 1, bytes}, [&] { ARMCI_Get(target, origin, n, 1); });
+    if (bench::rank() == 0) std::memset(origin, 0, bytes);
+    bench::measure({"armci", implementation, "acc", "allocated", 1, bytes},
+                   [&] { ARMCI_Acc(ARMCI_ACC_DBL, &scale, origin, target, n, 1); });
+  }
+}
+
+/// Rows of `segment` bytes, twice as far apart on either side.
+void strided(std::string const& implementation, char* origin, char* target, bool quick) {
+  for (int const segment : {16, 1024}) {
+    for (int segments = quick ? 1024 : 1; segments <= 1024; segments *= 4) {
+      int stride = 2 * segment;
+      int count[2] = {segment, segments};
+      auto const line = [&](char const* operation) {
+        return bench::Case{"armci", implementation, operation, "allocated", static_cast<std::size_t>(segments), static_cast<std::size_t>(segment)};
+      };
+      bench::measure(line("puts"), [&] { ARMCI_PutS(origin, &stride, target, &stride, count, 1, 1); });
+      bench::measure(line("accs"), [&] { ARMCI_AccS(ARMCI_ACC_DBL, &scale, origin, &stride, target, &stride, count, 1, 1); });
+      // What a program would write by hand on its own memory.
+      std::vector<char> copy(static_cast<std::size_t>(stride) * static_cast<std::size_t>(segments));
+      bench::measure(line("memcpy"), [&] {
+        for (int i = 0; i < segments; ++i) {
+          char* const to = copy.data() + i * stride;
+          char const* const from = origin + i * stride;
+          if (segment == 16) {
+            std::memcpy(to, from, 16);
+          } else {
+            std::memcpy(to, from, 1024);
+          }
+        }
+        asm volatile("" : : "r"(copy.data()) : "memory");
+      });
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) {
+    std::fprintf(stderr, "usage: mpirun -np 2 %s [--quick]\n", argv[0]);
+    return 2;
+  }
+  ARMCI_Init();
+  bool const quick = argc > 1 && std::string(argv[1]) == "--quick";
+  char const* const label = std::getenv("BENCH_LABEL");
+  std::string const implementation = label != nullptr ? label : "armci";
+  void* bases[2];
+  ARMCI_Malloc(bases, max_bytes);
+  std::memset(bases[bench::rank()], 0, max_bytes);
+  auto* const origin = static_cast<char*>(ARMCI_Malloc_local(max_bytes));
+  std::memset(origin, 0, max_bytes);
+  auto* const target = static_cast<char*>(bases[1]);
+  MPI_Barrier(MPI_COMM_WORLD);
+
+  contiguous(implementation, origin, target, quick);
+  strided(implementation, origin, target, quick);
+  long fetched = 0;
+  ARMCI_AllFence();
+  bench::measure({"armci", implementation, "rmw", "allocated", 1, 8},
+                 [&] { ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &fetched, target, 1, 1); });
+  bench::measure({"armci", implementation, "put_fence", "allocated", 1, 8}, [&] {
+    ARMCI_Put(origin, target + 64, 8, 1);
+    ARMCI_Fence(1);
+  });
+  ARMCI_Create_mutexes(1);
+  bench::measure({"armci", implementation, "lock_unlock", "allocated", 1, 8}, [&] {
+    ARMCI_Lock(0, 1);
+    ARMCI_Unlock(0, 1);
+  });
+  ARMCI_Destroy_mutexes();
+  ARMCI_Free_local(origin);
+  ARMCI_Free(bases[bench::rank()]);
+  ARMCI_Finalize();
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,141 @@
+/// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate with
+/// remote completion, memory named by address, fetch-and-add.
+///
+/// usage: bench_rma mpix|window|dynamic [--quick]    (2 ranks)
+#include <mpi.h>
+#include <mpix_rma.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/support/harness.hpp"
+
+namespace {
+
+constexpr std::size_t max_bytes = 4u << 20;
+MPI_Comm world = MPI_COMM_WORLD;
+
+/// An implementation: how to issue each operation on `target` memory of rank 1 and complete it there.
+struct Mpix {
+  static constexpr char const* name = "mpix";
+  static void run(MPIX_RMA_Op op, void* origin, std::size_t bytes, void* target) {
+    int const count = static_cast<int>(bytes / 8);
+    MPIX_RMA_xfer(op, origin, count, MPI_DOUBLE, 1, target, count, MPI_DOUBLE, nullptr, &world, nullptr);
+    MPIX_RMA_Complete(&world, 1);
+  }
+  static long fetch_add(long value, void* target) {
+    long result = 0;
+    MPI_Aint const where = reinterpret_cast<MPI_Aint>(target);
+    static MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr};
+    MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, &result, 1, where, nullptr, &world, &blocking);
+    return result;
+  }
+};
+
+MPI_Win window = MPI_WIN_NULL;
+
+/// Both kinds of windows; `base` is what the displacement is relative to.
+struct Window {
+  static inline char* base = nullptr;
+  static MPI_Aint displacement(void* target) { return static_cast<char*>(target) - base; }
+  static void run(MPIX_RMA_Op op, void* origin, std::size_t bytes, void* target) {
+    int const count = static_cast<int>(bytes / 8);
+    MPI_Aint const at = displacement(target);
+    if (op == MPIX_RMA_PUT) MPI_Put(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, window);
+    if (op == MPIX_RMA_GET) MPI_Get(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, window);
+    if (op == MPIX_RMA_ACCUMULATE) MPI_Accumulate(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, MPI_SUM, window);
+    MPI_Win_flush(1, window);
+  }
+  static long fetch_add(long value, void* target) {
+    long result = 0;
+    MPI_Fetch_and_op(&value, &result, MPI_LONG, 1, displacement(target), MPI_SUM, window);
+    MPI_Win_flush(1, window);
+    return result;
+  }
+};
+
+char const* name_of(MPIX_RMA_Op op) { return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate"; }
+
+template <typename Implementation>
+void measure_all(std::string const& implementation, std::string const& memory, char* target, bool quick) {
+  std::vector<double> origin(max_bytes / 8, 1.0);
+  for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
+    for (std::size_t const bytes : bench::sizes(quick)) {
+      bench::Case const what{"rma", implementation, name_of(op), memory, 1, bytes};
+      bench::measure(what, [&] { Implementation::run(op, origin.data(), bytes, target); });
+      if (bench::rank() == 0 && op == MPIX_RMA_PUT) {
+        std::vector<double> pattern(bytes / 8);
+        for (std::size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<double>(i) + 0.5;
+        std::vector<double> back(bytes / 8);
+        Implementation::run(MPIX_RMA_PUT, pattern.data(), bytes, target);
+        Implementation::run(MPIX_RMA_GET, back.data(), bytes, target);
+        bench::require(back == pattern, what);
+      }
+    }
+  }
+  bench::Case const what{"rma", implementation, "fetch_add", memory, 1, 8};
+  long zero = 0;
+  MPI_Barrier(world);
+  if (bench::rank() == 1) std::memcpy(target, &zero, sizeof zero);
+  MPI_Barrier(world);
+  long calls = 0;
+  bench::measure(what, [&] {
+    Implementation::fetch_add(1, target);
+    ++calls;
+  });
+  if (bench::rank() == 0) bench::require(Implementation::fetch_add(0, target) == calls, what);
+}
+
+/// Rank 1's address, known to both.
+char* address_of_target(void* mine) {
+  auto value = reinterpret_cast<std::uintptr_t>(mine);
+  MPI_Bcast(&value, sizeof value, MPI_BYTE, 1, world);
+  return reinterpret_cast<char*>(value);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size = 0;
+  MPI_Comm_size(world, &size);
+  std::string const kind = argc > 1 ? argv[1] : "";
+  bool const quick = argc > 2 && std::string(argv[2]) == "--quick";
+  if (size != 2 || (kind != "mpix" && kind != "window" && kind != "dynamic")) {
+    if (bench::rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick]\n");
+    MPI_Finalize();
+    return 2;
+  }
+  char const* const label = std::getenv("BENCH_LABEL");
+  std::string const implementation = label != nullptr ? label : kind;
+  std::vector<char> heap(max_bytes);
+  if (kind == "mpix") {
+    void* bases[2];
+    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, &world, bases);
+    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]), quick);
+    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data()), quick);
+    MPIX_RMA_Free(bases[bench::rank()], &world);
+  } else if (kind == "window") {
+    char* mine = nullptr;
+    MPI_Win_allocate(max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
+    MPI_Win_lock_all(0, window);
+    // Displacements count from the target's base; only rank 1 touches the memory itself.
+    char* const target = bench::rank() == 1 ? mine : nullptr;
+    Window::base = target;
+    measure_all<Window>(implementation, "allocated", target, quick);
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+  } else {
+    MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
+    MPI_Win_attach(window, heap.data(), max_bytes);
+    MPI_Win_lock_all(0, window);
+    measure_all<Window>(implementation, "heap", address_of_target(heap.data()), quick);
+    MPI_Win_unlock_all(window);
+    MPI_Win_detach(window, heap.data());
+    MPI_Win_free(&window);
+  }
+  MPI_Finalize();
+  return 0;
+}

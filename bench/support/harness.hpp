@@ -1,0 +1,86 @@
+/// Measuring: rank 0 is the origin, rank 1 the target, which waits in MPI_Barrier. CSV lines on stdout:
+/// family,implementation,operation,memory,segments,segment_bytes,median_us
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// What a line is about.
+struct Case {
+  std::string family;
+  std::string implementation;
+  std::string operation;
+  std::string memory = "allocated";
+  std::size_t segments = 1;
+  std::size_t segment_bytes = 8;
+};
+
+inline int rank() {
+  int value = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &value);
+  return value;
+}
+
+/// Median time of one call of `operation` in microseconds: batches of calls that last about a millisecond.
+template <typename Operation>
+double median_us(Operation operation, int repetitions = 15) {
+  double const batch_seconds = 1e-3;
+  for (int i = 0; i < 10; ++i) operation();
+  std::size_t calls = 1;
+  for (;;) {
+    double const start = MPI_Wtime();
+    for (std::size_t i = 0; i < calls; ++i) operation();
+    double const elapsed = MPI_Wtime() - start;
+    if (elapsed > batch_seconds / 2 || calls > (std::size_t{1} << 22)) {
+      calls = std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(calls) * batch_seconds / std::max(elapsed, 1e-9)));
+      break;
+    }
+    calls *= 4;
+  }
+  std::vector<double> times;
+  for (int r = 0; r < repetitions; ++r) {
+    double const start = MPI_Wtime();
+    for (std::size_t i = 0; i < calls; ++i) operation();
+    times.push_back((MPI_Wtime() - start) / static_cast<double>(calls) * 1e6);
+  }
+  std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
+  return times[static_cast<std::size_t>(repetitions / 2)];
+}
+
+/// Measures at the origin while the target waits, and prints the line.
+template <typename Operation>
+void measure(Case const& what, Operation operation) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank() == 0) {
+    double const time = median_us(operation);
+    std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(), what.operation.c_str(),
+                what.memory.c_str(), what.segments, what.segment_bytes, time);
+    std::fflush(stdout);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// A wrong result makes every figure worthless.
+inline void require(bool right, Case const& what) {
+  if (right) return;
+  std::fprintf(stderr, "%s %s %s: WRONG RESULT\n", what.implementation.c_str(), what.operation.c_str(), what.memory.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+inline std::vector<std::size_t> sizes(bool quick) {
+  if (quick) return {8, 4096, 262144};
+  std::vector<std::size_t> all;
+  for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 8) all.push_back(bytes);
+  all.push_back(4u << 20);
+  return all;
+}
+
+}  // namespace bench
