@@ -179,6 +179,7 @@ Issued Engine::issue(Peer& peer, Transfer const& transfer) {
   state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
   Issued const issued = state_->progress.agent_path.issue(peer, transfer);
   state_->progress.drive();
+  state_->agent.take_over();
   return issued;
 }
 
@@ -199,6 +200,7 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
   state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
   Issued const issued = state_->progress.agent_path.issue(peer, operation);
   state_->progress.drive();
+  state_->agent.take_over();
   return issued;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <system_error>
 
 #include "engine/log.hpp"
@@ -25,8 +26,8 @@ constexpr int idle_looks = 16;
 }  // namespace
 
 Status Agent::start() {
-  stop_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_event_) return Status::out_of_memory;
+  wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return Status::out_of_memory;
   // Signals are the application's business.
   sigset_t all;
   sigset_t before;
@@ -46,9 +47,22 @@ Status Agent::start() {
 void Agent::stop() noexcept {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_relaxed);
-  std::uint64_t const one = 1;
-  (void)!::write(stop_event_.get(), &one, sizeof one);
+  wake();
   thread_.join();
+}
+
+void Agent::take_over() noexcept {
+  if (progress_.quiet() && progress_.transport.unsent() != 0) wake();
+}
+
+void Agent::wake() noexcept {
+  std::uint64_t const one = 1;
+  (void)!::write(wake_event_.get(), &one, sizeof one);
+}
+
+void Agent::forget_wake() noexcept {
+  std::uint64_t count = 0;
+  (void)!::read(wake_event_.get(), &count, sizeof count);
 }
 
 void Agent::run() {
@@ -64,18 +78,25 @@ void Agent::run() {
 bool Agent::sleep_until_event() {
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
-    std::lock_guard const held(progress_.lock);
-    while (progress_.drive() != 0) {
+    bool unsent = false;
+    {
+      std::lock_guard const held(progress_.lock);
+      while (progress_.drive() != 0) {
+      }
+      unsent = progress_.transport.unsent() != 0;
+      if (!unsent && progress_.transport.arm()) {
+        progress_.set_quiet(true);
+        break;
+      }
     }
-    if (progress_.transport.arm()) {
-      progress_.set_quiet(true);
-      break;
-    }
+    // A full queue to a peer: nothing tells when it has room again.
+    if (unsent && pause(glance)) forget_wake();
   }
   polls_seen_ = progress_.polls();
-  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
+  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};
   while (::poll(sources, 2, -1) < 0) {
   }
+  if ((sources[1].revents & POLLIN) != 0) forget_wake();
   progress_.set_quiet(false);
   return !stopping_.load(std::memory_order_relaxed);
 }
@@ -85,7 +106,10 @@ void Agent::yield_to_application() {
   std::uint64_t events = progress_.events();
   microseconds duration = glance;
   for (int idle = 0; idle < idle_looks;) {
-    if (pause(duration)) return;
+    if (pause(duration)) {
+      forget_wake();
+      return;
+    }
     std::uint64_t const now = progress_.polls();
     if (now == polls) return;
     polls = now;
@@ -97,7 +121,7 @@ void Agent::yield_to_application() {
 }
 
 bool Agent::pause(microseconds duration) const {
-  pollfd source{stop_event_.get(), POLLIN, 0};
+  pollfd source{wake_event_.get(), POLLIN, 0};
   timespec const time{0, static_cast<long>(duration.count()) * 1000};
   return ::ppoll(&source, 1, &time, nullptr) > 0;
 }

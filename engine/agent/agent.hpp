@@ -24,18 +24,23 @@ class Agent {
   Status start();
   void stop() noexcept;
 
+  /// To be called, with the lock held, by a thread that leaves messages unsent and does not wait for them.
+  void take_over() noexcept;
+
  private:
   void run();
   /// Handles everything, then sleeps until an event; false when the agent is to stop.
   bool sleep_until_event();
   /// Leaves the messages to the application for as long as it polls.
   void yield_to_application();
-  /// Sleeps; true when the agent is to stop.
+  /// Sleeps; true when somebody woke the agent.
   bool pause(std::chrono::microseconds duration) const;
+  void wake() noexcept;
+  void forget_wake() noexcept;
 
   Progress& progress_;
   std::chrono::microseconds trust_;
-  FileDescriptor stop_event_;
+  FileDescriptor wake_event_;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;
   std::thread thread_;

@@ -124,28 +124,37 @@ Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind, wire:
 }
 
 void Executor::answer() {
-  // Every reply carries the acknowledgement as it stands now, so that the last one to an origin is enough.
-  for (Reply& reply : replies_) {
-    reply.header.executed = reply.origin->executed;
-    reply.message->set_header(reply.header);
-    reply.origin->owes_answer = false;
-    (void)transport_.send(reply.origin->reply, wire::Channel::reply, *reply.message, false);
+  // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
+  // that to the next answer, while this one is being sent.
+  while (!replies_.empty() || !owing_.empty()) {
+    std::vector<Reply> replies;
+    std::vector<Origin*> owing;
+    replies.swap(replies_);
+    owing.swap(owing_);
+    // Every reply carries the acknowledgement as it stands now, so that the last one to an origin is enough.
+    for (Reply& reply : replies) {
+      reply.header.executed = reply.origin->executed;
+      reply.message->set_header(reply.header);
+      reply.origin->owes_answer = false;
+      (void)transport_.send(reply.origin->reply, wire::Channel::reply, *reply.message, false);
+    }
+    for (Origin* const origin : owing) {
+      if (origin->owes_answer) acknowledge(*origin);
+    }
   }
-  replies_.clear();
-  for (Origin* const origin : owing_) {
-    if (!origin->owes_answer) continue;
-    origin->owes_answer = false;
-    wire::ReplyHeader header{};
-    header.magic = wire::magic;
-    header.version = wire::version;
-    header.kind = static_cast<std::uint8_t>(wire::ReplyKind::executed);
-    header.process = process_;
-    header.executed = origin->executed;
-    Message& message = transport_.message();
-    message.set_header(header);
-    (void)transport_.send(origin->reply, wire::Channel::reply, message, false);
-  }
-  owing_.clear();
+}
+
+void Executor::acknowledge(Origin& origin) {
+  origin.owes_answer = false;
+  wire::ReplyHeader header{};
+  header.magic = wire::magic;
+  header.version = wire::version;
+  header.kind = static_cast<std::uint8_t>(wire::ReplyKind::executed);
+  header.process = process_;
+  header.executed = origin.executed;
+  Message& message = transport_.message();
+  message.set_header(header);
+  (void)transport_.send(origin.reply, wire::Channel::reply, message, false);
 }
 
 void Executor::revoke(RemoteAddress base) {

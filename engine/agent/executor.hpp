@@ -87,6 +87,7 @@ class Executor {
 
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::CheckedRequest const& request);
   void owe(Origin& origin);
+  void acknowledge(Origin& origin);
 
   Transport& transport_;
   SegmentTable& segments_;

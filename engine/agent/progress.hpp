@@ -56,6 +56,7 @@ class Progress final : public MessageHandler {
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
   void set_quiet(bool quiet) noexcept { quiet_.store(quiet, std::memory_order_relaxed); }
+  bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
 
  private:
   void on_request(std::span<std::byte const> header, std::span<std::byte const> payload, ucp_ep_h reply) noexcept override {

@@ -87,6 +87,9 @@ class Transport {
   /// Sends and takes back `message`. With `wants_reply` the receiver can answer.
   Status send(ucp_ep_h endpoint, wire::Channel channel, Message& message, bool wants_reply);
 
+  /// Messages that UCX has accepted but not sent yet. They need progress, and no event announces it.
+  std::size_t unsent() const noexcept { return messages_.size() - free_.size(); }
+
   int progress() noexcept { return static_cast<int>(ucp_worker_progress(worker_)); }
 
   /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.

@@ -44,20 +44,24 @@ class MPIX_WAIST_API Communicator {
   /// The state of `comm`, made at its first use. nullptr when `comm` is not a live communicator or the
   /// engine does not run. Local; any thread that MPI's thread level allows.
   static Communicator* find(MPI_Comm comm) {
-    Communicator* const known = cache_.find(comm);
+    Communicator* const known = find_known(comm);
     return known != nullptr ? known : find_slowly(comm);
   }
+  /// find() where it takes a few instructions only; else nullptr.
+  static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
 
   /// The target for `rank` (of the remote group for an intercommunicator), made at its first use.
   /// nullptr when the rank is out of range or its process cannot be reached.
   Target* target(int rank) {
+    if (Target* const known = known_target(rank)) return known;
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(size_) ? make_target(rank) : nullptr;
+  }
+  /// target() where it takes a few instructions only; else nullptr.
+  Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
     Page const* const page = pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
-    if (page != nullptr) {
-      Target* const known = page->targets[static_cast<std::size_t>(rank) % page_size].load(std::memory_order_acquire);
-      if (known != nullptr) return known;
-    }
-    return make_target(rank);
+    if (page == nullptr) return nullptr;
+    return page->targets[static_cast<std::size_t>(rank) % page_size].load(std::memory_order_acquire);
   }
 
   /// Number of ranks that can be targets (the remote group's for an intercommunicator).

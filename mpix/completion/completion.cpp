@@ -25,6 +25,12 @@ int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
 }  // namespace mpix
 
 int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
+  // The common case without a call: only stores are outstanding.
+  if (communicator != nullptr) [[likely]] {
+    mpix::Communicator const* const state = mpix::Communicator::find_known(*communicator);
+    mpix::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;
+    if (target != nullptr && mpix::complete_stores(*target)) return MPI_SUCCESS;
+  }
   auto const one = [](mpix::Target& target) { return mpix::complete(target); };
   auto const all = [](mpix::Communicator& state) { return mpix::complete_all(state); };
   return mpix::for_targets("MPIX_RMA_Complete", communicator, target_rank, one, all);

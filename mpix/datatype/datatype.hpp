@@ -30,9 +30,11 @@ class Datatype {
  public:
   /// nullptr when `type` is MPI_DATATYPE_NULL or not committed. Predefined types are always committed.
   static Datatype const* find(MPI_Datatype type) {
-    Datatype const* const known = cache_.find(type);
+    Datatype const* const known = find_known(type);
     return known != nullptr ? known : find_slowly(type);
   }
+  /// find() where it takes a few instructions only; else nullptr.
+  static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
 
   MPI_Datatype handle() const noexcept { return type_.load(std::memory_order_relaxed); }
   FlatType const& flat() const noexcept { return flat_; }

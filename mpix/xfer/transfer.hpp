@@ -71,17 +71,22 @@ MPIX_WAIST_API engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw);
 
+/// complete() where no messages are outstanding; else false.
+inline bool complete_stores(Target& target) noexcept {
+  if (target.sequence.load(std::memory_order_relaxed) != 0) return false;
+  target.stored.store(false, std::memory_order_relaxed);
+  // The stores leave this processor's buffer: from here on everybody sees them.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return true;
+}
+
 /// complete() where messages are outstanding.
 MPIX_WAIST_API engine::Status complete_messages(Target& target);
 
 /// Waits until all that was issued through `target` is complete at the target. Returns the first error
 /// of an operation that had no request to report it.
 inline engine::Status complete(Target& target) {
-  if (target.sequence.load(std::memory_order_relaxed) != 0) [[unlikely]] return complete_messages(target);
-  target.stored.store(false, std::memory_order_relaxed);
-  // The stores leave this processor's buffer: from here on everybody sees them.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return engine::Status::ok;
+  return complete_stores(target) ? engine::Status::ok : complete_messages(target);
 }
 
 /// complete() for every target of `communicator` that has something outstanding.

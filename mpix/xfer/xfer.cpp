@@ -35,28 +35,33 @@ constexpr std::uint64_t free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATT
                                            MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE |
                                            MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
 
-/// The common case in a few instructions: put or get of contiguous elements of one datatype to mapped
-/// memory. False, with nothing done and nothing checked for good, in every other case.
-inline bool xfer_directly(XferCall const& call, Communicator& communicator) {
-  std::uint64_t set = communicator.attributes();
-  if (call.attributes != nullptr) set |= call.attributes->set;
-  if ((set & ~free_when_direct) != 0) return false;
-  if (call.origin_count != call.target_count || call.origin_count <= 0 || call.origin_type != call.target_type) return false;
-  Datatype const* const type = Datatype::find(call.origin_type);
-  if (type == nullptr || !type->is_contiguous() || call.origin == nullptr) return false;
-  Target* const target = communicator.target(call.rank);
-  if (target == nullptr) return false;
-  std::size_t const bytes = type->size() * static_cast<std::size_t>(call.origin_count);
-  auto const address = reinterpret_cast<RemoteAddress>(call.target);
-  bool done = false;
-  if (call.operation == MPIX_RMA_PUT) {
-    done = try_direct<Direction::put>(*target, call.origin, address, bytes);
-  } else if (call.operation == MPIX_RMA_GET) {
-    done = try_direct<Direction::get>(*target, call.origin, address, bytes);
-  }
-  if (!done) return false;
+/// What a direct transfer still has to do for attributes and requests.
+__attribute__((noinline)) void finish_direct(std::uint64_t set, MPI_Request* request) {
   if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (call.request != nullptr) *call.request = completed_request();
+  if (request != nullptr) *request = completed_request();
+}
+
+/// The common case in a few instructions: put or get of contiguous elements of one datatype to mapped
+/// memory. False, with nothing done and nothing checked for good, in every other case. Takes only what is
+/// known already, so that the code has no calls and saves no registers.
+inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank, void* target_addr,
+                          MPI_Request* request, Communicator const& communicator,
+                          MPIX_RMA_Attributes const* attributes) {
+  std::uint64_t const set = effective(attributes, communicator);
+  Datatype const* const type = Datatype::find_known(datatype);
+  Target* const target = communicator.known_target(rank);
+  if ((set & ~free_when_direct) != 0 || type == nullptr || target == nullptr) return false;
+  if (!type->is_contiguous() || count <= 0 || origin == nullptr) return false;
+  std::size_t const bytes = type->size() * static_cast<std::size_t>(count);
+  auto const address = reinterpret_cast<RemoteAddress>(target_addr);
+  if (op == MPIX_RMA_PUT) {
+    if (!try_direct<Direction::put>(*target, origin, address, bytes)) return false;
+  } else if (op == MPIX_RMA_GET) {
+    if (!try_direct<Direction::get>(*target, origin, address, bytes)) return false;
+  } else {
+    return false;
+  }
+  if (set != 0 || request != nullptr) finish_direct(set, request);
   return true;
 }
 
@@ -89,7 +94,7 @@ int choose_reduction(XferCall const& call, std::uint64_t set, FlatType const& or
   return engine::is_valid(*reduction) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
-__attribute__((noinline)) int xfer_generally(XferCall const& call, Communicator& communicator) {
+int xfer_generally(XferCall const& call, Communicator& communicator) {
   MPI_Comm const comm = communicator.handle();
   if (int const code = check(call); code != MPI_SUCCESS) return raise(comm, code);
   if (call.rank == MPI_PROC_NULL) {
@@ -126,17 +131,32 @@ __attribute__((noinline)) int xfer_generally(XferCall const& call, Communicator&
   return submit(communicator, *target, transfer, set, call.request);
 }
 
+/// Everything else. The arguments are the call's own, in its order, so that they stay where they are.
+__attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int origin_count,
+                                          MPI_Datatype origin_datatype, int target_rank, void* target_addr,
+                                          int target_count, MPI_Datatype target_datatype, MPI_Request* request,
+                                          MPI_Comm* communicator, void* rma_attr_val) {
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return raise_unusable("MPIX_RMA_xfer", communicator);
+  XferCall const call{op,          origin_addr,  origin_count,    origin_datatype, target_rank,
+                      target_addr, target_count, target_datatype, request,
+                      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  return xfer_generally(call, *state);
+}
+
 }  // namespace
 }  // namespace mpix
 
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
                   void* target_addr, int target_count, MPI_Datatype target_datatype, MPI_Request* request,
                   MPI_Comm* communicator, void* rma_attr_val) {
-  mpix::XferCall const call{op,          origin_addr,  origin_count,    origin_datatype, target_rank,
-                            target_addr, target_count, target_datatype, request,
-                            static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  mpix::Communicator* const state = communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) [[unlikely]] return mpix::raise_unusable("MPIX_RMA_xfer", communicator);
-  if (mpix::xfer_directly(call, *state)) return MPI_SUCCESS;
-  return mpix::xfer_generally(call, *state);
+  if (communicator != nullptr && origin_count == target_count && origin_datatype == target_datatype) [[likely]] {
+    mpix::Communicator const* const state = mpix::Communicator::find_known(*communicator);
+    if (state != nullptr && mpix::xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                                                request, *state, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val))) {
+      return MPI_SUCCESS;
+    }
+  }
+  return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
+                           target_datatype, request, communicator, rma_attr_val);
 }

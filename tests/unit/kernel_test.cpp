@@ -155,7 +155,11 @@ TYPED_TEST(AccumulateKernel, scaled_sum_over_layouts_gives_the_reference) {
         std::byte* const at = expected.data() + to.base() + to_offsets[i];
         std::memcpy(&a, at, sizeof a);
         std::memcpy(&b, origin.data() + from.base() + from_offsets[i], sizeof b);
-        a = static_cast<T>(a + static_cast<T>(scale * b));
+        if constexpr (std::is_integral_v<T>) {
+          a = static_cast<T>(static_cast<unsigned __int128>(a) + static_cast<unsigned __int128>(scale) * static_cast<unsigned __int128>(b));
+        } else {
+          a = static_cast<T>(a + static_cast<T>(scale * b));
+        }
         std::memcpy(at, &a, sizeof a);
       }
       accumulate({TypeParam::type, Operation::sum, round % 2 == 0, &scale}, target.data() + to.base(), to.view(),
