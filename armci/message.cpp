@@ -1,5 +1,4 @@
 /// armci_msg_*: message passing over MPI on ARMCI's own communicator.
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -15,23 +14,17 @@ T magnitude(T value) {
   return value < 0 ? static_cast<T>(-value) : value;
 }
 
-template <typename T, bool largest>
-void by_magnitude(void* in, void* inout, int* count, MPI_Datatype*) {
-  auto const* const a = static_cast<T const*>(in);
-  auto* const b = static_cast<T*>(inout);
-  for (int i = 0; i < *count; ++i) {
-    T const x = magnitude(a[i]);
-    T const y = magnitude(b[i]);
-    b[i] = (x < y) == largest ? y : x;
-  }
+template <typename T>
+void take_magnitudes(void* x, int n) {
+  auto* const values = static_cast<T*>(x);
+  for (int i = 0; i < n; ++i) values[i] = magnitude(values[i]);
 }
 
-/// MPI's names of one element type, and the operations that MPI does not have.
+/// MPI's name of one element type, and what MPI does not do with it.
 struct Type {
   MPI_Datatype datatype;
   std::size_t bytes;
-  MPI_User_function* absmax;
-  MPI_User_function* absmin;
+  void (*take_magnitudes)(void* x, int n);
   double (*key)(void const*);
   bool integer;
 };
@@ -45,7 +38,7 @@ double key(void const* address) {
 
 template <typename T>
 Type describe(MPI_Datatype datatype) {
-  return {datatype, sizeof(T), &by_magnitude<T, true>, &by_magnitude<T, false>, &key<T>, std::is_integral_v<T>};
+  return {datatype, sizeof(T), &take_magnitudes<T>, &key<T>, std::is_integral_v<T>};
 }
 
 Type type_of(char const* call, int type) {
@@ -66,21 +59,24 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   if (n == 0) return;
   if (n < 0 || x == nullptr || op == nullptr) fail(call, "n is %d, or an argument is null", n);
   Type const described = type_of(call, type);
-  MPI_Op made = MPI_OP_NULL;
   MPI_Op chosen = MPI_OP_NULL;
-  if (begins(op, "+")) chosen = MPI_SUM;
-  else if (begins(op, "*")) chosen = MPI_PROD;
-  else if (begins(op, "max")) chosen = MPI_MAX;
-  else if (begins(op, "min")) chosen = MPI_MIN;
-  else if (begins(op, "or") && described.integer) chosen = MPI_BOR;
-  else if (begins(op, "absmax") || begins(op, "absmin")) {
-    MPI_Op_create(begins(op, "absmax") ? described.absmax : described.absmin, 1, &made);
-    chosen = made;
+  bool const by_magnitude = begins(op, "abs");
+  char const* const name = by_magnitude ? op + 3 : op;
+  if (begins(name, "max")) {
+    chosen = MPI_MAX;
+  } else if (begins(name, "min")) {
+    chosen = MPI_MIN;
+  } else if (begins(op, "+")) {
+    chosen = MPI_SUM;
+  } else if (begins(op, "*")) {
+    chosen = MPI_PROD;
+  } else if (begins(op, "or") && described.integer) {
+    chosen = MPI_BOR;
   } else {
     fail(call, "unknown operation \"%.8s\"", op);
   }
+  if (by_magnitude) described.take_magnitudes(x, n);
   MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, chosen, comm);
-  if (made != MPI_OP_NULL) MPI_Op_free(&made);
 }
 
 /// A domain is one process: within it there is nobody else, and everybody is a master.

@@ -1,0 +1,25 @@
+/// main() of the ARMCI tests: as mpi_main.cpp, with ARMCI between MPI_Init and MPI_Finalize.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "include/armci/armci.h"
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  ARMCI_Init();
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+  }
+  ::alarm(100);  // a hang ends the process, and mpirun the job
+  int failed = RUN_ALL_TESTS();
+  int any = 0;
+  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  ARMCI_Finalize();
+  MPI_Finalize();
+  return any;
+}
