@@ -33,7 +33,9 @@ void describe(MPI_Comm comm, ARMCI_Group* group) {
 }
 
 /// A process outside of the group gets an empty one.
-void describe_none(ARMCI_Group* group) { *group = ARMCI_Group{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0}; }
+void describe_none(ARMCI_Group* group) {
+  *group = ARMCI_Group{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
+}
 
 void forget(ARMCI_Group* group) {
   delete[] group->grp_to_abs;
@@ -60,14 +62,17 @@ MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
 
 using namespace armci;
 
-void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_out, ARMCI_Group* group_parent) {
+void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_out,
+                              ARMCI_Group* group_parent) {
   char const* const call = "ARMCI_Group_create_child";
   MPI_Comm const parent = comm_of(call, group_parent);
   if (group_out == nullptr || (pid_list == nullptr && grp_size > 0)) fail(call, "an argument is null");
-  if (grp_size < 0 || grp_size > group_parent->size) fail(call, "size %d is not in 0..%d", grp_size, group_parent->size);
+  if (grp_size < 0 || grp_size > group_parent->size)
+    fail(call, "size %d is not in 0..%d", grp_size, group_parent->size);
   bool member = false;
   for (int i = 0; i < grp_size; ++i) {
-    if (pid_list[i] < 0 || pid_list[i] >= group_parent->size) fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
+    if (pid_list[i] < 0 || pid_list[i] >= group_parent->size)
+      fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
     member = member || pid_list[i] == group_parent->rank;
   }
   describe_none(group_out);
@@ -104,7 +109,8 @@ void ARMCI_Group_get_default(ARMCI_Group* group_out) { *group_out = default_grou
 void ARMCI_Group_get_world(ARMCI_Group* group_out) { *group_out = world_group; }
 
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
-  if (group_rank < 0 || group_rank >= group->size) fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
+  if (group_rank < 0 || group_rank >= group->size)
+    fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
   return group->grp_to_abs[group_rank];
 }
 

@@ -55,13 +55,16 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
   MPI_Comm_size(world.comm, &world.size);
   world.communicator = mpix::Communicator::find(world.comm);
   if (world.communicator == nullptr) {
-    fail("ARMCI_Init", "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
+    fail("ARMCI_Init",
+         "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
   }
   open_world_group();
   return 0;
 }
 
-int PARMCI_Init_thread(int armci_requested) { return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD); }
+int PARMCI_Init_thread(int armci_requested) {
+  return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD);
+}
 int PARMCI_Init(void) { return PARMCI_Init_thread(MPI_THREAD_SINGLE); }
 int PARMCI_Init_args(int*, char***) { return PARMCI_Init(); }
 int PARMCI_Initialized(void) { return initialisations > 0 ? 1 : 0; }

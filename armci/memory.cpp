@@ -16,12 +16,14 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases) != MPI_SUCCESS) fail(call, "%ld bytes are not available", bytes);
+  if (MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases) != MPI_SUCCESS)
+    fail(call, "%ld bytes are not available", bytes);
   if (bases[rank] != nullptr) allocated.insert(bases[rank]);
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
-  if (base != nullptr && allocated.erase(base) == 0) fail(call, "%p was not allocated, or is free already", base);
+  if (base != nullptr && allocated.erase(base) == 0)
+    fail(call, "%p was not allocated, or is free already", base);
   // Operations of this process through the world communicator too: a group has its own.
   check(call, mpix::complete_all(*world.communicator));
   if (MPIX_RMA_Free(base, &comm) != MPI_SUCCESS) fail(call, "freeing %p failed", base);
@@ -53,7 +55,9 @@ int ARMCI_Free_group(void* ptr, ARMCI_Group* group) {
   return 0;
 }
 // Memory of special devices is not distinguished.
-int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) { return PARMCI_Malloc(ptr_arr, bytes); }
+int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) {
+  return PARMCI_Malloc(ptr_arr, bytes);
+}
 int PARMCI_Malloc_group_memdev(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group, const char*) {
   return ARMCI_Malloc_group(ptr_arr, bytes, group);
 }
@@ -66,7 +70,8 @@ void* PARMCI_Malloc_local(armci_size_t size) {
   return base;
 }
 int PARMCI_Free_local(void* ptr) {
-  if (ptr != nullptr && MPIX_RMA_Free_local(ptr) != MPI_SUCCESS) fail("ARMCI_Free_local", "%p was not allocated", ptr);
+  if (ptr != nullptr && MPIX_RMA_Free_local(ptr) != MPI_SUCCESS)
+    fail("ARMCI_Free_local", "%p was not allocated", ptr);
   return 0;
 }
 

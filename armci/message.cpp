@@ -128,7 +128,8 @@ void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
 void parmci_msg_barrier(void) { MPI_Barrier(world_comm("armci_msg_barrier")); }
 void parmci_msg_group_barrier(ARMCI_Group* group) { MPI_Barrier(comm_of("armci_msg_group_barrier", group)); }
 extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
-extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier __attribute__((weak, alias("parmci_msg_group_barrier")));
+extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier
+    __attribute__((weak, alias("parmci_msg_group_barrier")));
 
 void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
   int const me = armci_msg_me();
@@ -149,12 +150,15 @@ void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
   MPI_Bcast(buffer, len, MPI_BYTE, root, world_comm("armci_msg_bcast_scope"));
 }
 void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
-void armci_msg_brdcst(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
+void armci_msg_brdcst(void* buffer, int len, int root) {
+  armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root);
+}
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
   if (alone("armci_msg_group_bcast_scope", scope)) return;
   char const* const call = "armci_msg_group_bcast_scope";
   MPI_Comm const comm = comm_of(call, group);
-  if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0) fail(call, "process %d is not in the group", root);
+  if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
+    fail(call, "process %d is not in the group", root);
   MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm);
 }
 
@@ -182,20 +186,23 @@ void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int cont
   }
   if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
 }
-void armci_msg_sel(void* x, int n, char* op, int type, int contribute) { armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute); }
+void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
+  armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute);
+}
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
-  if (!alone("armci_msg_gop_scope", scope)) combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
+  if (!alone("armci_msg_gop_scope", scope))
+    combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
 }
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
   char const* const call = "armci_msg_group_gop_scope";
   if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
 }
 
-#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                                      \
-  void armci_msg_##letter##gop(ctype* x, int n, char* op) { armci_msg_gop_scope(SCOPE_ALL, x, n, op, tag); }         \
-  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {                                \
-    armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, tag, group);                                                      \
+#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                              \
+  void armci_msg_##letter##gop(ctype* x, int n, char* op) { armci_msg_gop_scope(SCOPE_ALL, x, n, op, tag); } \
+  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {                        \
+    armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, tag, group);                                              \
   }
 ARMCI_GOP_FUNCTIONS(i, int, ARMCI_INT)
 ARMCI_GOP_FUNCTIONS(l, long, ARMCI_LONG)

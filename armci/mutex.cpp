@@ -24,8 +24,8 @@ struct alignas(64) Ticket {
 
 /// The library's view of an armcix_mutex_hdl_t: grp and bases of the public struct are what is used.
 struct MutexSet : armcix_mutex_hdl_s {
-  std::vector<int> counts;                      ///< mutexes per process of the group
-  std::map<std::pair<int, int>, long> held;     ///< (mutex, process) -> our number
+  std::vector<int> counts;                   ///< mutexes per process of the group
+  std::map<std::pair<int, int>, long> held;  ///< (mutex, process) -> our number
 };
 
 armcix_mutex_hdl_t global_set = nullptr;
@@ -36,9 +36,11 @@ MutexSet& open(char const* call, armcix_mutex_hdl_t handle) {
 }
 
 Ticket* find(char const* call, MutexSet& set, int mutex, int process) {
-  if (process < 0 || process >= set.grp.size) fail(call, "process %d is not in 0..%d", process, set.grp.size - 1);
+  if (process < 0 || process >= set.grp.size)
+    fail(call, "process %d is not in 0..%d", process, set.grp.size - 1);
   int const count = set.counts[static_cast<std::size_t>(process)];
-  if (mutex < 0 || mutex >= count) fail(call, "mutex %d does not exist: process %d has %d", mutex, process, count);
+  if (mutex < 0 || mutex >= count)
+    fail(call, "mutex %d does not exist: process %d has %d", mutex, process, count);
   return reinterpret_cast<Ticket*>(set.bases[process]) + mutex;
 }
 
@@ -51,7 +53,8 @@ long served(long* serving, int process) {
 
 void lock(char const* call, MutexSet& set, int mutex, int process) {
   Ticket* const ticket = find(call, set, mutex, process);
-  if (set.held.count({mutex, process}) != 0) fail(call, "mutex %d of process %d is held by the caller", mutex, process);
+  if (set.held.count({mutex, process}) != 0)
+    fail(call, "mutex %d of process %d is held by the caller", mutex, process);
   int const target = set.grp.grp_to_abs[process];
   long const number = fetch<long>(call, mpix::engine::RmwOperation::sum, 1, &ticket->next, target);
   mpix::engine::Backoff backoff;
@@ -95,7 +98,8 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* pgroup) {
   set->max_count = 0;
   for (int const each : set->counts) set->max_count = each > set->max_count ? each : set->max_count;
   set->bases = new uint8_t*[size];
-  allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count, comm);
+  allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
+           comm);
   auto* const mine = reinterpret_cast<Ticket*>(set->bases[pgroup->rank]);
   for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
   MPI_Barrier(comm);
@@ -110,8 +114,12 @@ int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) {
   return 0;
 }
 
-void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) { lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc); }
-void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) { unlock("ARMCIX_Unlock_hdl", open("ARMCIX_Unlock_hdl", hdl), mutex, proc); }
+void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
+  lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc);
+}
+void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
+  unlock("ARMCIX_Unlock_hdl", open("ARMCIX_Unlock_hdl", hdl), mutex, proc);
+}
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
   char const* const call = "ARMCIX_Trylock_hdl";
@@ -149,7 +157,9 @@ int PARMCI_Destroy_mutexes(void) {
   return ARMCIX_Destroy_mutexes_hdl(std::exchange(global_set, nullptr));
 }
 void PARMCI_Lock(int mutex, int proc) { lock("ARMCI_Lock", open("ARMCI_Lock", global_set), mutex, proc); }
-void PARMCI_Unlock(int mutex, int proc) { unlock("ARMCI_Unlock", open("ARMCI_Unlock", global_set), mutex, proc); }
+void PARMCI_Unlock(int mutex, int proc) {
+  unlock("ARMCI_Unlock", open("ARMCI_Unlock", global_set), mutex, proc);
+}
 
 ARMCI_ALIAS(Create_mutexes);
 ARMCI_ALIAS(Destroy_mutexes);

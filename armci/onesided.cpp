@@ -25,15 +25,19 @@ mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
   };
   // In the order of ARMCI_Acc_e.
   static constexpr Entry table[] = {
-      {ElementType::int32, &is_one<int>},          {ElementType::int64, &is_one<long>},
-      {ElementType::float32, &is_one<float>},      {ElementType::float64, &is_one<double>},
+      {ElementType::int32, &is_one<int>},
+      {ElementType::int64, &is_one<long>},
+      {ElementType::float32, &is_one<float>},
+      {ElementType::float64, &is_one<double>},
       {ElementType::complex_float, &is_one<std::complex<float>>},
       {ElementType::complex_double, &is_one<std::complex<double>>},
   };
-  if (scaled.datatype < ARMCI_ACC_INT || scaled.datatype > ARMCI_ACC_DCP) fail(call, "unknown accumulate type %d", scaled.datatype);
+  if (scaled.datatype < ARMCI_ACC_INT || scaled.datatype > ARMCI_ACC_DCP)
+    fail(call, "unknown accumulate type %d", scaled.datatype);
   if (scaled.scale == nullptr) fail(call, "scale is null");
   Entry const& entry = table[scaled.datatype];
-  return {entry.type, mpix::engine::Operation::sum, false, entry.is_one(scaled.scale) ? nullptr : scaled.scale};
+  return {entry.type, mpix::engine::Operation::sum, false,
+          entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 
 }  // namespace armci
@@ -56,7 +60,8 @@ int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
   return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{hdl});
 }
 int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale}, NonBlocking{hdl});
+  return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale},
+                                           NonBlocking{hdl});
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
   PARMCI_Put(src, dst, size, proc);

@@ -36,8 +36,8 @@ inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& 
 
 /// Moves between `local` here and `remote` at `process`; both layouts have the same size.
 template <Direction direction, typename Mode>
-void transfer(char const* call, void* local, Layout const& local_layout, void* remote, Layout const& remote_layout,
-              int process, Scaled const& scaled, Mode mode) {
+void transfer(char const* call, void* local, Layout const& local_layout, void* remote,
+              Layout const& remote_layout, int process, Scaled const& scaled, Mode mode) {
   mpix::Target& target = target_of(call, process);
   mpix::engine::Transfer operation;
   operation.direction = direction;
@@ -56,7 +56,8 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
 }
 
 template <Direction direction, typename Mode>
-int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled, Mode mode) {
+int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
+               Mode mode) {
   if (bytes <= 0 || local == nullptr || remote == nullptr) [[unlikely]] {
     if (bytes == 0) return 0;
     if (bytes < 0) fail(call, "size %d is negative", bytes);

@@ -12,7 +12,8 @@ T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void*
   mpix::Target& target = target_of(call, process);
   auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
   Word word{};
-  if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), &word)) return static_cast<T>(word);
+  if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), &word))
+    return static_cast<T>(word);
   T result{};
   ReadModifyWrite rmw;
   rmw.operation = operation;
@@ -34,14 +35,19 @@ using namespace armci;
 
 int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
   using mpix::engine::RmwOperation;
-  if (ploc == nullptr || prem == nullptr) fail("ARMCI_Rmw", "%s address is null", ploc == nullptr ? "local" : "remote");
+  if (ploc == nullptr || prem == nullptr)
+    fail("ARMCI_Rmw", "%s address is null", ploc == nullptr ? "local" : "remote");
   auto* const as_int = static_cast<int*>(ploc);
   auto* const as_long = static_cast<long*>(ploc);
   switch (op) {
     case ARMCI_FETCH_AND_ADD: *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc); break;
-    case ARMCI_FETCH_AND_ADD_LONG: *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc); break;
+    case ARMCI_FETCH_AND_ADD_LONG:
+      *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc);
+      break;
     case ARMCI_SWAP: *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::swap, *as_int, prem, proc); break;
-    case ARMCI_SWAP_LONG: *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::swap, *as_long, prem, proc); break;
+    case ARMCI_SWAP_LONG:
+      *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::swap, *as_long, prem, proc);
+      break;
     default: fail("ARMCI_Rmw", "unknown operation %d", op);
   }
   return 0;

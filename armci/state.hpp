@@ -34,13 +34,15 @@ extern World world;
 /// The target of process `process`, or the end of the program.
 inline mpix::Target& target_of(char const* call, int process) {
   mpix::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
-  if (target == nullptr) [[unlikely]] fail_process(call, process);
+  if (target == nullptr) [[unlikely]]
+    fail_process(call, process);
   return *target;
 }
 
 /// Ends the program when an operation failed.
 inline void check(char const* call, mpix::engine::Status status) {
-  if (mpix::engine::failed(status)) [[unlikely]] fail(call, "%s", to_string(status));
+  if (mpix::engine::failed(status)) [[unlikely]]
+    fail(call, "%s", to_string(status));
 }
 
 }  // namespace armci

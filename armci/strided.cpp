@@ -50,10 +50,12 @@ template <Direction direction, typename Mode>
 int strided(char const* call, Side const& local, Side const& remote, int* count, int levels, int process,
             Scaled const& scaled, Mode mode) {
   check_shape(call, local, remote, count, levels);
-  if (levels == 0) return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
+  if (levels == 0)
+    return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
   Strides const here(call, local.strides, count, levels);
   Strides const there(call, remote.strides, count, levels);
-  transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled, mode);
+  transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled,
+                      mode);
   return 0;
 }
 
@@ -64,18 +66,18 @@ using namespace armci;
 
 int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count, stride_levels,
-                                 proc, {}, Blocking{});
+  return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                 stride_levels, proc, {}, Blocking{});
 }
 int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count, stride_levels,
-                                 proc, {}, Blocking{});
+  return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
+                                 stride_levels, proc, {}, Blocking{});
 }
-int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[],
-                int count[], int stride_levels, int proc) {
-  return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
-                                        stride_levels, proc, {datatype, scale}, Blocking{});
+int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
+                int dst_stride_ar[], int count[], int stride_levels, int proc) {
+  return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
+                                        count, stride_levels, proc, {datatype, scale}, Blocking{});
 }
 int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                   int stride_levels, int proc, armci_hdl_t* hdl) {
@@ -87,10 +89,10 @@ int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_str
   return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
                                  stride_levels, proc, {}, NonBlocking{hdl});
 }
-int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[],
-                  int count[], int stride_levels, int proc, armci_hdl_t* hdl) {
-  return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
-                                        stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
+int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
+                  int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* hdl) {
+  return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
+                                        count, stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
 }
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                      int stride_levels, int* flag, int value, int proc) {

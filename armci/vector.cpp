@@ -29,13 +29,15 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
     if (set.bytes < 0) fail(call, "descriptor %d has segments of %d bytes", i, set.bytes);
     if (set.ptr_array_len < 0) fail(call, "descriptor %d has %d segments", i, set.ptr_array_len);
     if (set.bytes == 0 || set.ptr_array_len == 0) continue;
-    if (set.src_ptr_array == nullptr || set.dst_ptr_array == nullptr) fail(call, "descriptor %d has a null array", i);
+    if (set.src_ptr_array == nullptr || set.dst_ptr_array == nullptr)
+      fail(call, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
     list(local, set, here);
     list(remote, set, there);
     std::size_t const bytes = here.size() * static_cast<std::size_t>(set.bytes);
-    transfer<direction>(call, local[0], Layout{bytes, {}, here}, remote[0], Layout{bytes, {}, there}, process, scaled, mode);
+    transfer<direction>(call, local[0], Layout{bytes, {}, here}, remote[0], Layout{bytes, {}, there}, process,
+                        scaled, mode);
   }
   return 0;
 }
@@ -61,7 +63,8 @@ int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle)
   return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle});
 }
 int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale}, NonBlocking{handle});
+  return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
+                                       NonBlocking{handle});
 }
 
 ARMCI_ALIAS(PutV);

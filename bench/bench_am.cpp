@@ -25,7 +25,8 @@ void require_ok(ucs_status_t status) {
 void send(ucp_worker_h worker, ucp_ep_h endpoint) {
   long payload = 0;
   ucp_request_param_t param{};
-  ucs_status_ptr_t const request = ucp_am_send_nbx(endpoint, id, nullptr, 0, &payload, sizeof payload, &param);
+  ucs_status_ptr_t const request =
+      ucp_am_send_nbx(endpoint, id, nullptr, 0, &payload, sizeof payload, &param);
   if (!UCS_PTR_IS_PTR(request)) return;
   while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker);
   ucp_request_free(request);
@@ -58,9 +59,11 @@ int main(int argc, char** argv) {
   require_ok(ucp_worker_get_address(worker, &address, &length));
   int const peer = 1 - bench::rank();
   std::size_t peer_length = 0;
-  MPI_Sendrecv(&length, sizeof length, MPI_BYTE, peer, 0, &peer_length, sizeof peer_length, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&length, sizeof length, MPI_BYTE, peer, 0, &peer_length, sizeof peer_length, MPI_BYTE, peer, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   std::vector<char> peer_address(peer_length);
-  MPI_Sendrecv(address, static_cast<int>(length), MPI_BYTE, peer, 1, peer_address.data(), static_cast<int>(peer_length), MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(address, static_cast<int>(length), MPI_BYTE, peer, 1, peer_address.data(),
+               static_cast<int>(peer_length), MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   ucp_ep_params_t ep_params{};
   ep_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   ep_params.address = reinterpret_cast<ucp_address_t const*>(peer_address.data());

@@ -21,8 +21,10 @@ double scale = 2.0;
 void contiguous(std::string const& implementation, char* origin, char* target, bool quick) {
   for (std::size_t const bytes : bench::sizes(quick)) {
     int const n = static_cast<int>(bytes);
-    bench::measure({"armci", implementation, "put", "allocated", 1, bytes}, [&] { ARMCI_Put(origin, target, n, 1); });
-    bench::measure({"armci", implementation, "get", "allocated", 1, bytes}, [&] { ARMCI_Get(target, origin, n, 1); });
+    bench::measure({"armci", implementation, "put", "allocated", 1, bytes},
+                   [&] { ARMCI_Put(origin, target, n, 1); });
+    bench::measure({"armci", implementation, "get", "allocated", 1, bytes},
+                   [&] { ARMCI_Get(target, origin, n, 1); });
     if (bench::rank() == 0) std::memset(origin, 0, bytes);
     bench::measure({"armci", implementation, "acc", "allocated", 1, bytes},
                    [&] { ARMCI_Acc(ARMCI_ACC_DBL, &scale, origin, target, n, 1); });
@@ -36,10 +38,17 @@ void strided(std::string const& implementation, char* origin, char* target, bool
       int stride = 2 * segment;
       int count[2] = {segment, segments};
       auto const line = [&](char const* operation) {
-        return bench::Case{"armci", implementation, operation, "allocated", static_cast<std::size_t>(segments), static_cast<std::size_t>(segment)};
+        return bench::Case{"armci",
+                           implementation,
+                           operation,
+                           "allocated",
+                           static_cast<std::size_t>(segments),
+                           static_cast<std::size_t>(segment)};
       };
       bench::measure(line("puts"), [&] { ARMCI_PutS(origin, &stride, target, &stride, count, 1, 1); });
-      bench::measure(line("accs"), [&] { ARMCI_AccS(ARMCI_ACC_DBL, &scale, origin, &stride, target, &stride, count, 1, 1); });
+      bench::measure(line("accs"), [&] {
+        ARMCI_AccS(ARMCI_ACC_DBL, &scale, origin, &stride, target, &stride, count, 1, 1);
+      });
       // What a program would write by hand on its own memory.
       std::vector<char> copy(static_cast<std::size_t>(stride) * static_cast<std::size_t>(segments));
       bench::measure(line("memcpy"), [&] {

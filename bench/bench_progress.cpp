@@ -1,5 +1,5 @@
-/// A target that computes for a second outside of MPI: how long an accumulate to its plain memory takes to complete
-/// there. And what the agent of an idle process costs.
+/// A target that computes for a second outside of MPI: how long an accumulate to its plain memory takes to
+/// complete there. And what the agent of an idle process costs.
 ///
 /// usage: bench_progress mpix|window    (2 ranks)
 #include <mpi.h>
@@ -18,7 +18,9 @@ namespace {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  auto const seconds = [](timeval const& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  auto const seconds = [](timeval const& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -63,9 +65,12 @@ int main(int argc, char** argv) {
       } else {
         // An integer in plain memory: only the target's agent can do it.
         long const addend = 1;
-        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<long*>(&addend), 1, MPI_LONG, 1, remote + 1, 1, MPI_LONG, nullptr, &world, &attributes);
+        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<long*>(&addend), 1, MPI_LONG, 1, remote + 1, 1,
+                      MPI_LONG, nullptr, &world, &attributes);
       }
-      if (round == 2) std::printf("progress,%s,accumulate,heap,1,8,%.5f\n", implementation.c_str(), (MPI_Wtime() - start) * 1e6);
+      if (round == 2)
+        std::printf("progress,%s,accumulate,heap,1,8,%.5f\n", implementation.c_str(),
+                    (MPI_Wtime() - start) * 1e6);
     }
     MPI_Barrier(world);
   }
@@ -74,7 +79,8 @@ int main(int argc, char** argv) {
     double const before = cpu_seconds();
     sleep(2);
     double const used = cpu_seconds() - before;
-    if (bench::rank() == 0) std::printf("idle,%s,cpu_per_second,none,1,0,%.5f\n", implementation.c_str(), used / 2 * 1e6);
+    if (bench::rank() == 0)
+      std::printf("idle,%s,cpu_per_second,none,1,0,%.5f\n", implementation.c_str(), used / 2 * 1e6);
     MPI_Barrier(world);
   } else {
     MPI_Win_unlock_all(window);

@@ -1,5 +1,5 @@
-/// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate with
-/// remote completion, memory named by address, fetch-and-add.
+/// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate
+/// with remote completion, memory named by address, fetch-and-add.
 ///
 /// usage: bench_rma mpix|window|dynamic [--quick]    (2 ranks)
 #include <mpi.h>
@@ -45,7 +45,8 @@ struct Window {
     MPI_Aint const at = displacement(target);
     if (op == MPIX_RMA_PUT) MPI_Put(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, window);
     if (op == MPIX_RMA_GET) MPI_Get(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, window);
-    if (op == MPIX_RMA_ACCUMULATE) MPI_Accumulate(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, MPI_SUM, window);
+    if (op == MPIX_RMA_ACCUMULATE)
+      MPI_Accumulate(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, MPI_SUM, window);
     MPI_Win_flush(1, window);
   }
   static long fetch_add(long value, void* target) {
@@ -56,7 +57,9 @@ struct Window {
   }
 };
 
-char const* name_of(MPIX_RMA_Op op) { return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate"; }
+char const* name_of(MPIX_RMA_Op op) {
+  return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
+}
 
 template <typename Implementation>
 void measure_all(std::string const& implementation, std::string const& memory, char* target, bool quick) {
@@ -104,7 +107,8 @@ int main(int argc, char** argv) {
   std::string const kind = argc > 1 ? argv[1] : "";
   bool const quick = argc > 2 && std::string(argv[2]) == "--quick";
   if (size != 2 || (kind != "mpix" && kind != "window" && kind != "dynamic")) {
-    if (bench::rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick]\n");
+    if (bench::rank() == 0)
+      std::fprintf(stderr, "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick]\n");
     MPI_Finalize();
     return 2;
   }

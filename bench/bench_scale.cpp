@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
   MPIX_RMA_Attributes attributes{};
   attributes.set = MPIX_RMA_ATTR_ATOMICITY;
   for (int i = 0; i < 10; ++i) {
-    MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, next, where[static_cast<std::size_t>(next)], 1, MPI_LONG, nullptr, &world, &attributes);
+    MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, next, where[static_cast<std::size_t>(next)], 1,
+                  MPI_LONG, nullptr, &world, &attributes);
   }
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
   MPI_Barrier(world);
@@ -34,10 +35,12 @@ int main(int argc, char** argv) {
   int right = slot == 10 ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, world);
   if (rank == 0) {
-    std::printf("scale,mpix,peers,none,%d,0,%lu\nscale,mpix,endpoints,none,%d,0,%lu\n", size, most[0], size, most[1]);
+    std::printf("scale,mpix,peers,none,%d,0,%lu\nscale,mpix,endpoints,none,%d,0,%lu\n", size, most[0], size,
+                most[1]);
   }
   bool const bounded = most[0] <= 1 && most[1] <= 1;
-  if (rank == 0 && !bounded) std::fprintf(stderr, "bench_scale: more peers or endpoints than the one neighbour\n");
+  if (rank == 0 && !bounded)
+    std::fprintf(stderr, "bench_scale: more peers or endpoints than the one neighbour\n");
   MPI_Finalize();
   return right != 0 && bounded ? 0 : 1;
 }

@@ -25,7 +25,8 @@ Engine::~Engine() {
 
 Status Engine::start() {
   State& state = *state_;
-  if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes); failed(status)) {
+  if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes);
+      failed(status)) {
     log(LogLevel::error, "no shared memory for the control segment");
     return status;
   }
@@ -35,10 +36,11 @@ Status Engine::start() {
   if (state.rdma_usable) {
     state.progress.executor.set_key_provider(
         [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
-    state.progress.agent_path.set_revoke_handler([](Peer& peer, RemoteAddress base) { RdmaPath::forget(peer, base); });
+    state.progress.agent_path.set_revoke_handler(
+        [](Peer& peer, RemoteAddress base) { RdmaPath::forget(peer, base); });
   }
-  ProcessAddress address{state.config.process, state.identity, ::getpid(), state.progress.segments.control_fd(),
-                         state.progress.transport.worker_address()};
+  ProcessAddress address{state.config.process, state.identity, ::getpid(),
+                         state.progress.segments.control_fd(), state.progress.transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
   return state.agent.start();
@@ -55,15 +57,19 @@ Peer* Engine::peer(std::uint64_t process) {
 
   void const* blob = state.address.data();
   std::size_t length = state.address.size();
-  if (process != state.config.process && state.host.peer_address(process, &blob, &length) != 0) return nullptr;
+  if (process != state.config.process && state.host.peer_address(process, &blob, &length) != 0)
+    return nullptr;
   auto made = std::make_unique<Peer>(process);
   PeerState& peer = made->state();
-  if (!decode({static_cast<std::byte const*>(blob), length}, &peer.address) || peer.address.process != process) {
-    log(LogLevel::error, "process %llx published no usable address", static_cast<unsigned long long>(process));
+  if (!decode({static_cast<std::byte const*>(blob), length}, &peer.address) ||
+      peer.address.process != process) {
+    log(LogLevel::error, "process %llx published no usable address",
+        static_cast<unsigned long long>(process));
     return nullptr;
   }
   peer.same_machine = peer.address.host == state.identity;
-  bool const local_paths = state.may_use(MPIX_ENGINE_PATH_DIRECT) || state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
+  bool const local_paths =
+      state.may_use(MPIX_ENGINE_PATH_DIRECT) || state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
   if (!local_paths) {
     // Neighbours are treated like processes of another host.
   } else if (process == state.config.process) {
@@ -130,7 +136,8 @@ Statistics Engine::statistics() const {
   Statistics result{};
   result.peers = state.peers.size();
   result.endpoints = state.progress.transport.endpoints();
-  for (auto const& [process, peer] : state.peers) result.mapped_regions += peer->state().segments.mapped_regions();
+  for (auto const& [process, peer] : state.peers)
+    result.mapped_regions += peer->state().segments.mapped_regions();
   result.cross_memory = state.cross_memory_operations.load(std::memory_order_relaxed);
   result.rdma = state.rdma_operations.load(std::memory_order_relaxed);
   result.agent = state.agent_operations.load(std::memory_order_relaxed);

@@ -20,10 +20,10 @@ namespace mpix::engine {
 
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
-  std::size_t peers;            ///< processes that this one has talked to
-  std::size_t endpoints;        ///< UCX endpoints created by this process as an origin
-  std::size_t mapped_regions;   ///< regions of peers that are mapped into this process
-  std::uint64_t cross_memory;   ///< operations by path; the direct path does not count
+  std::size_t peers;           ///< processes that this one has talked to
+  std::size_t endpoints;       ///< UCX endpoints created by this process as an origin
+  std::size_t mapped_regions;  ///< regions of peers that are mapped into this process
+  std::uint64_t cross_memory;  ///< operations by path; the direct path does not count
   std::uint64_t rdma;
   std::uint64_t agent;
   std::uint64_t messages_executed;  ///< requests of others that this process executed

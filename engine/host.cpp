@@ -32,7 +32,8 @@ constexpr int default_agent_poll_us = 500;
 
 void mpix_engine_config_init(struct mpix_engine_config* config) {
   *config = mpix_engine_config{};
-  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA | MPIX_ENGINE_PATH_AGENT;
+  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA |
+                  MPIX_ENGINE_PATH_AGENT;
   config->fragment_bytes = default_fragment_bytes;
   config->window_bytes = default_window_bytes;
   config->heap_bytes = default_heap_bytes;

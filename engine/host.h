@@ -19,71 +19,72 @@ extern "C" {
 
 /** Services of the host. Every function may be called from any thread unless it says otherwise. */
 struct mpix_host_ops {
-    size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
+  size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
 
-    /** Address blob that process `process` published (see mpix_engine_address). Local to the caller
-     *  from the engine's point of view: no action of the application is needed at the other process.
-     *  Returns 0 and sets the outputs, valid until the engine stops; nonzero when it has none.
-     *  Called from application threads only. */
-    int (*peer_address)(uint64_t process, const void **address, size_t *length);
+  /** Address blob that process `process` published (see mpix_engine_address). Local to the caller
+   *  from the engine's point of view: no action of the application is needed at the other process.
+   *  Returns 0 and sets the outputs, valid until the engine stops; nonzero when it has none.
+   *  Called from application threads only. */
+  int (*peer_address)(uint64_t process, const void** address, size_t* length);
 
-    /** Drives the progress of everything else in the process once. Called by waiting application
-     *  threads. May call mpix_engine_progress. */
-    void (*progress)(void);
+  /** Drives the progress of everything else in the process once. Called by waiting application
+   *  threads. May call mpix_engine_progress. */
+  void (*progress)(void);
 
-    /* ---- for the MPIX_RMA front end; may be NULL elsewhere ---- */
+  /* ---- for the MPIX_RMA front end; may be NULL elsewhere ---- */
 
-    /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an
-     *  intercommunicator. Returns 0, or nonzero when there is no such rank. */
-    int (*process_of_rank)(void *communicator, int rank, uint64_t *process);
+  /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an
+   *  intercommunicator. Returns 0, or nonzero when there is no such rank. */
+  int (*process_of_rank)(void* communicator, int rank, uint64_t* process);
 
-    /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
-    int (*communicator_is_live)(void *communicator);
+  /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
+  int (*communicator_is_live)(void* communicator);
 
-    /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
-    int (*datatype_is_committed)(void *datatype);
+  /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
+  int (*datatype_is_committed)(void* datatype);
 
-    /** A new active MPI_Request, or NULL. Completed by request_complete. */
-    void *(*request_create)(void *communicator);
+  /** A new active MPI_Request, or NULL. Completed by request_complete. */
+  void* (*request_create)(void* communicator);
 
-    /** Completes a request from request_create with an MPI error class and the number of bytes
-     *  transferred; the MPI library sees the completion at its next progress. */
-    void (*request_complete)(void *request, int mpi_error, size_t bytes);
+  /** Completes a request from request_create with an MPI error class and the number of bytes
+   *  transferred; the MPI library sees the completion at its next progress. */
+  void (*request_complete)(void* request, int mpi_error, size_t bytes);
 
-    /** A request handle that is complete from the start and needs no resources. */
-    void *(*request_completed)(void);
+  /** A request handle that is complete from the start and needs no resources. */
+  void* (*request_completed)(void);
 };
 
 /** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
 enum mpix_engine_path {
-    MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
-    MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
-    MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
-    MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
+  MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
+  MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
+  MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
+  MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
 };
 
 struct mpix_engine_config {
-    uint64_t process;          /**< identity of this process, unique in the job */
-    unsigned paths;            /**< set of mpix_engine_path that may be used */
-    int rdma_without_hardware; /**< nonzero: use the rdma path also where UCX emulates it */
-    size_t fragment_bytes;     /**< largest payload of one agent message; 0: default */
-    size_t window_bytes;       /**< unacknowledged agent payload per peer; 0: default */
-    size_t heap_bytes;         /**< granularity of memory taken from the system for segments; 0: default */
-    int agent_poll_us;         /**< how long the agent trusts a polling application before it
-                                    serves messages itself, microseconds; 0: default */
-    int verbose;               /**< 0 errors only, 1 life cycle, 2 paths and peers */
-    int thread_multiple;       /**< nonzero: several application threads call at once */
+  uint64_t process;          /**< identity of this process, unique in the job */
+  unsigned paths;            /**< set of mpix_engine_path that may be used */
+  int rdma_without_hardware; /**< nonzero: use the rdma path also where UCX emulates it */
+  size_t fragment_bytes;     /**< largest payload of one agent message; 0: default */
+  size_t window_bytes;       /**< unacknowledged agent payload per peer; 0: default */
+  size_t heap_bytes;         /**< granularity of memory taken from the system for segments; 0: default */
+  int agent_poll_us;         /**< how long the agent trusts a polling application before it
+                                  serves messages itself, microseconds; 0: default */
+  int verbose;               /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int thread_multiple;       /**< nonzero: several application threads call at once */
 };
 
 /** Fills `config` with the defaults. */
-MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config *config);
+MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config* config);
 
 /** Starts the engine of this process. Returns 0, or nonzero after one line on stderr. `host` must stay
  *  valid until mpix_engine_stop. Not thread-safe; one engine per process. */
-MPIX_ENGINE_API int mpix_engine_start(const struct mpix_engine_config *config, const struct mpix_host_ops *host);
+MPIX_ENGINE_API int mpix_engine_start(const struct mpix_engine_config* config,
+                                      const struct mpix_host_ops* host);
 
 /** The blob by which other processes reach this one; to be published by the host. */
-MPIX_ENGINE_API int mpix_engine_address(const void **address, size_t *length);
+MPIX_ENGINE_API int mpix_engine_address(const void** address, size_t* length);
 
 /** Drives communication once. Returns the number of events handled. Cheap when there is nothing to
  *  do. Any thread. */

@@ -36,7 +36,8 @@ std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* b
 /// Atomic accumulates of integers have to meet read-modify-writes of one element, which use the CPU's
 /// atomics: not possible from another address space.
 bool needs_cpu_atomics(Transfer const& transfer) noexcept {
-  if (transfer.direction != Direction::accumulate || !has(transfer.guarantees, Guarantee::atomic)) return false;
+  if (transfer.direction != Direction::accumulate || !has(transfer.guarantees, Guarantee::atomic))
+    return false;
   auto const type = transfer.reduction.type;
   return type >= ElementType::int32 && type <= ElementType::uint64;
 }
@@ -108,11 +109,13 @@ std::optional<Issued> Engine::issue_local(Peer& peer, Transfer const& transfer) 
     }
     if (bad) return Issued{Status::bad_address, true, 0};
   }
-  if (!peer.state().cross_memory.load(std::memory_order_relaxed) || needs_cpu_atomics(transfer)) return std::nullopt;
+  if (!peer.state().cross_memory.load(std::memory_order_relaxed) || needs_cpu_atomics(transfer))
+    return std::nullopt;
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   if (!state.may_use(MPIX_ENGINE_PATH_DIRECT) && peer.state().segments.in_region(begin, begin + bytes)) {
     RemoteSegments::Found found;
-    if (!peer.state().segments.find(begin, &found) || bytes > found.length - (begin - found.base)) return std::nullopt;
+    if (!peer.state().segments.find(begin, &found) || bytes > found.length - (begin - found.base))
+      return std::nullopt;
   }
   Status const status = cross_memory_transfer(transfer, peer.state().address.pid, stripes);
   if (status == Status::unsupported) {
@@ -138,7 +141,8 @@ void Engine::flush_rdma(Peer& peer, std::unique_lock<std::mutex>& held) {
 }
 
 /// nullopt: the memory is not registered, or the path does not suit.
-std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held) {
+std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
+                                         std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   RemoteKey const* key = RdmaPath::find_key(peer, transfer);
   if (key == nullptr) {
@@ -150,7 +154,8 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, s
   }
   // Messages that a fence or the ordering guarantee puts before this operation travel another way.
   MessageStream const& stream = peer.state().messages;
-  std::uint64_t const before = has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
+  std::uint64_t const before =
+      has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
   while (!AgentPath::finished(peer, before)) {
     state_->progress.drive();
     held.unlock();
@@ -239,7 +244,8 @@ void Engine::fence(Peer& peer) noexcept {
 Status Engine::take_error(Peer& peer, std::uint32_t context) {
   std::lock_guard const held(state_->progress.lock);
   auto& errors = peer.state().messages.errors;
-  auto const found = std::find_if(errors.begin(), errors.end(), [&](auto const& e) { return e.context == context; });
+  auto const found =
+      std::find_if(errors.begin(), errors.end(), [&](auto const& e) { return e.context == context; });
   if (found == errors.end()) return peer.state().messages.broken ? Status::transport : Status::ok;
   Status const status = found->status;
   errors.erase(found);
@@ -247,7 +253,8 @@ Status Engine::take_error(Peer& peer, std::uint32_t context) {
 }
 
 /// Asks the peer's agent; keeps the remote key if there is one. Under the lock, released while waiting.
-Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info, std::unique_lock<std::mutex>& held) {
+Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
+                     std::unique_lock<std::mutex>& held) {
   AgentPath& path = state_->progress.agent_path;
   Outstanding* const question = path.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;

@@ -24,10 +24,12 @@ void log(LogLevel level, char const* format, ...) noexcept {
   if (!log_enabled(level)) return;
   // One write per line, so that lines of several processes do not mix.
   char line[512];
-  int used = std::snprintf(line, sizeof line, "mpix[%lu]: ", process_name.load(std::memory_order_relaxed) & 0xffffffff);
+  int used = std::snprintf(line, sizeof line,
+                           "mpix[%lu]: ", process_name.load(std::memory_order_relaxed) & 0xffffffff);
   std::va_list arguments;
   va_start(arguments, format);
-  int const more = std::vsnprintf(line + used, sizeof line - static_cast<std::size_t>(used) - 1, format, arguments);
+  int const more =
+      std::vsnprintf(line + used, sizeof line - static_cast<std::size_t>(used) - 1, format, arguments);
   va_end(arguments);
   if (more > 0) used += more;
   if (used > static_cast<int>(sizeof line) - 2) used = static_cast<int>(sizeof line) - 2;

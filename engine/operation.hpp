@@ -46,8 +46,8 @@ struct Transfer {
   std::byte* origin = nullptr;  ///< not written by put and accumulate
   Layout origin_layout;
   RemoteAddress target = 0;
-  Layout target_layout;          ///< size() equal to origin_layout.size()
-  Reduction reduction;           ///< accumulate only
+  Layout target_layout;  ///< size() equal to origin_layout.size()
+  Reduction reduction;   ///< accumulate only
   Completion* completion = nullptr;
 };
 

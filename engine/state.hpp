@@ -27,7 +27,9 @@ struct Engine::State {
         rdma(progress.transport),
         registrations(progress.transport) {}
 
-  bool may_use(mpix_engine_path path) const noexcept { return (config.paths & static_cast<unsigned>(path)) != 0; }
+  bool may_use(mpix_engine_path path) const noexcept {
+    return (config.paths & static_cast<unsigned>(path)) != 0;
+  }
 
   mpix_engine_config config;
   mpix_host_ops host;

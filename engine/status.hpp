@@ -5,15 +5,15 @@
 
 namespace mpix::engine {
 
-enum class [[nodiscard]] Status : std::uint8_t {
-  ok = 0,
-  bad_address,   ///< no readable/writable memory stands at the target address
-  bad_argument,  ///< a field of the operation is out of range or inconsistent
-  unsupported,   ///< operation, element type or path not available
-  out_of_memory,
-  unreachable,  ///< no address of the peer is known, or no transport leads to it
-  transport,    ///< the transport reported a failure
-  malformed,    ///< a wire message did not pass its checks
+enum class [[nodiscard]] Status : std::uint8_t{
+    ok = 0,
+    bad_address,   ///< no readable/writable memory stands at the target address
+    bad_argument,  ///< a field of the operation is out of range or inconsistent
+    unsupported,   ///< operation, element type or path not available
+    out_of_memory,
+    unreachable,  ///< no address of the peer is known, or no transport leads to it
+    transport,    ///< the transport reported a failure
+    malformed,    ///< a wire message did not pass its checks
 };
 
 /// Static, human readable text without a trailing period.

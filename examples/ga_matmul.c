@@ -1,12 +1,12 @@
 /*
  * Blocked matrix multiplication with Global Arrays.
  *
- * A, B and C are distributed over all processes. Each process takes blocks of C in turn, gets the blocks of A and B
- * that they need with one-sided gets, multiplies them locally and accumulates the product into C. At the end a process
- * compares rows of C with a reference computed from the formula of the elements.
+ * A, B and C are distributed over all processes. Each process takes blocks of C in turn, gets the blocks of A
+ * and B that they need with one-sided gets, multiplies them locally and accumulates the product into C. At
+ * the end a process compares rows of C with a reference computed from the formula of the elements.
  *
- * Build: cc ga_matmul.c $(pkg-config --cflags --libs armci) with -lga-openmpi in front of -larmci; see README.md.
- * Run:   mpirun -np 4 ./ga_matmul [n]
+ * Build: cc ga_matmul.c $(pkg-config --cflags --libs armci) with -lga-openmpi in front of -larmci; see
+ * README.md. Run:   mpirun -np 4 ./ga_matmul [n]
  */
 #include <ga.h>
 #include <macdecls.h>
@@ -14,10 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { block = 48 };
+enum {
+    block = 48
+};
 
-static double a_element(int i, int j) { return (i % 7) - 0.25 * (j % 5); }
-static double b_element(int i, int j) { return 0.5 * (i % 3) + (j % 11) - 2; }
+static double a_element(int i, int j)
+{
+    return (i % 7) - 0.25 * (j % 5);
+}
+static double b_element(int i, int j)
+{
+    return 0.5 * (i % 3) + (j % 11) - 2;
+}
 
 /* Every process fills the part of the array that it owns. */
 static void fill(int array, double (*element)(int, int))
@@ -37,7 +45,10 @@ static void fill(int array, double (*element)(int, int))
     NGA_Release_update(array, lo, hi);
 }
 
-static int min(int a, int b) { return a < b ? a : b; }
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
 
 /* c += a * b for blocks of at most block x block, all with leading dimension `block`. */
 static void multiply(const double *a, const double *b, double *c, int rows, int inner, int columns)
@@ -119,8 +130,8 @@ int main(int argc, char **argv)
     int wrong = check(c, n);
     GA_Igop(&wrong, 1, "+");
     if (GA_Nodeid() == 0) {
-        printf("Global Arrays: %d x %d matrix product on %d processes in %.3f s: %s\n", n, n, GA_Nnodes(), seconds,
-               wrong == 0 ? "result correct" : "RESULT WRONG");
+        printf("Global Arrays: %d x %d matrix product on %d processes in %.3f s: %s\n", n, n, GA_Nnodes(),
+               seconds, wrong == 0 ? "result correct" : "RESULT WRONG");
     }
     GA_Destroy(a);
     GA_Destroy(b);

@@ -1,8 +1,9 @@
 /*
  * A dynamically load-balanced loop with Global Arrays.
  *
- * Tasks of uneven cost are numbered by a shared counter (NGA_Read_inc): whoever is free takes the next. Each adds its
- * contribution to a global histogram with NGA_Acc. At the end the histogram is compared with the one of a serial loop.
+ * Tasks of uneven cost are numbered by a shared counter (NGA_Read_inc): whoever is free takes the next. Each
+ * adds its contribution to a global histogram with NGA_Acc. At the end the histogram is compared with the one
+ * of a serial loop.
  *
  * Run: mpirun -np 4 ./ga_taskloop
  */
@@ -12,10 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { tasks = 2000, bins = 97, width = 5 };
+enum {
+    tasks = 2000,
+    bins = 97,
+    width = 5
+};
 
 /* Where the contribution of a task begins, and what it is. */
-static int bin_of(int task) { return (task * 31) % (bins - width + 1); }
+static int bin_of(int task)
+{
+    return (task * 31) % (bins - width + 1);
+}
 
 static double contribution(int task, int i)
 {
@@ -71,7 +79,8 @@ int main(int argc, char **argv)
         ++wrong;
     }
     if (GA_Nodeid() == 0) {
-        printf("%d tasks on %d processes: %s\n", done, GA_Nnodes(), wrong == 0 ? "result correct" : "RESULT WRONG");
+        printf("%d tasks on %d processes: %s\n", done, GA_Nnodes(),
+               wrong == 0 ? "result correct" : "RESULT WRONG");
     }
     GA_Destroy(counter);
     GA_Destroy(histogram);

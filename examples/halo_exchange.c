@@ -1,9 +1,10 @@
 /*
  * Halo exchange: Jacobi iteration on a two-dimensional grid.
  *
- * The grid is split among processes in both directions. Each holds its part with a border of one cell. In every step
- * it puts its edge cells into the borders of its neighbours: rows are contiguous, columns a derived datatype. The
- * neighbour's memory is named by its address; nobody creates a window. Complete and a barrier end the exchange.
+ * The grid is split among processes in both directions. Each holds its part with a border of one cell. In
+ * every step it puts its edge cells into the borders of its neighbours: rows are contiguous, columns a
+ * derived datatype. The neighbour's memory is named by its address; nobody creates a window. Complete and a
+ * barrier end the exchange.
  *
  * Run: mpirun -np 4 ./halo_exchange
  */
@@ -13,10 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { n = 64, steps = 40 }; /* interior cells per process and direction */
-enum { stride = n + 2, cells = stride * stride };
+enum {
+    n = 64,
+    steps = 40
+}; /* interior cells per process and direction */
+enum {
+    stride = n + 2,
+    cells = stride * stride
+};
 
-static double initial(int row, int column) { return (row * 37 + column * 11) % 101; }
+static double initial(int row, int column)
+{
+    return (row * 37 + column * 11) % 101;
+}
 
 static double at_or_zero(const double *grid, int rows, int columns, int i, int j)
 {
@@ -34,8 +44,10 @@ static double *reference(int rows, int columns)
     for (int step = 0; step < steps; ++step) {
         for (int i = 0; i < rows; ++i) {
             for (int j = 0; j < columns; ++j) {
-                next[i * columns + j] = 0.25 * (at_or_zero(now, rows, columns, i - 1, j) + at_or_zero(now, rows, columns, i + 1, j) +
-                                                at_or_zero(now, rows, columns, i, j - 1) + at_or_zero(now, rows, columns, i, j + 1));
+                next[i * columns + j] =
+                    0.25 *
+                    (at_or_zero(now, rows, columns, i - 1, j) + at_or_zero(now, rows, columns, i + 1, j) +
+                     at_or_zero(now, rows, columns, i, j - 1) + at_or_zero(now, rows, columns, i, j + 1));
             }
         }
         double *swap = now;
@@ -81,13 +93,14 @@ int main(int argc, char **argv)
         double *now = mine + old, *next = mine + new;
         /* A rank of MPI_PROC_NULL beyond the edge makes the call do nothing. */
 #define BORDER(neighbour, cell) (neighbour == MPI_PROC_NULL ? NULL : bases[neighbour] + old + (cell))
-        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + 1, n, MPI_DOUBLE, up, BORDER(up, (n + 1) * stride + 1), n, MPI_DOUBLE,
+        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + 1, n, MPI_DOUBLE, up, BORDER(up, (n + 1) * stride + 1), n,
+                      MPI_DOUBLE, NULL, &grid, NULL);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, now + n * stride + 1, n, MPI_DOUBLE, down, BORDER(down, 1), n, MPI_DOUBLE,
                       NULL, &grid, NULL);
-        MPIX_RMA_xfer(MPIX_RMA_PUT, now + n * stride + 1, n, MPI_DOUBLE, down, BORDER(down, 1), n, MPI_DOUBLE, NULL, &grid,
-                      NULL);
-        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + 1, 1, column, left, BORDER(left, stride + n + 1), 1, column, NULL, &grid,
-                      NULL);
-        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + n, 1, column, right, BORDER(right, stride), 1, column, NULL, &grid, NULL);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + 1, 1, column, left, BORDER(left, stride + n + 1), 1,
+                      column, NULL, &grid, NULL);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, now + stride + n, 1, column, right, BORDER(right, stride), 1, column,
+                      NULL, &grid, NULL);
         MPIX_RMA_Complete(&grid, MPIX_ALL_RANKS);
         MPI_Barrier(grid);
         for (int i = 1; i <= n; ++i) {
@@ -104,7 +117,8 @@ int main(int argc, char **argv)
     const double *result = mine + steps % 2 * cells;
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            if (result[(i + 1) * stride + j + 1] != expected[(coords[0] * n + i) * columns + coords[1] * n + j]) {
+            if (result[(i + 1) * stride + j + 1] !=
+                expected[(coords[0] * n + i) * columns + coords[1] * n + j]) {
                 ++wrong;
             }
         }

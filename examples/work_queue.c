@@ -2,8 +2,8 @@
  * A distributed work queue.
  *
  * Rank 0 holds a counter of items handed out, and an array for the results; every process draws items with
- * MPIX_RMA_rmw and puts each result into the array. Nobody serves: rank 0 works like the others. The memory is plain
- * malloc memory of rank 0: its address is all that the others need.
+ * MPIX_RMA_rmw and puts each result into the array. Nobody serves: rank 0 works like the others. The memory
+ * is plain malloc memory of rank 0: its address is all that the others need.
  *
  * Run: mpirun -np 4 ./work_queue
  */
@@ -12,15 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { items = 3000 };
-
-struct queue {
-    long next;            /* items handed out so far */
-    long results[items];
-    long done[items];     /* how often each was done: must be once */
+enum {
+    items = 3000
 };
 
-static long solve(long item) { return item * item + 7; }
+struct queue {
+    long next; /* items handed out so far */
+    long results[items];
+    long done[items]; /* how often each was done: must be once */
+};
+
+static long solve(long item)
+{
+    return item * item + 7;
+}
 
 int main(int argc, char **argv)
 {
@@ -41,14 +46,17 @@ int main(int argc, char **argv)
     long one = 1, mine = 0;
     for (;;) {
         long item;
-        MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &item, 0, (MPI_Aint) &queue->next, NULL, &world, &blocking);
+        MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &item, 0, (MPI_Aint) &queue->next, NULL, &world,
+                     &blocking);
         if (item >= items) {
             break;
         }
         long result = solve(item);
         /* Blocking: `result` may be reused when the call returns. */
-        MPIX_RMA_xfer(MPIX_RMA_PUT, &result, 1, MPI_LONG, 0, &queue->results[item], 1, MPI_LONG, NULL, &world, &blocking);
-        MPIX_RMA_rmw(MPIX_RMW_INC, NULL, 1, MPI_LONG, NULL, 0, (MPI_Aint) &queue->done[item], NULL, &world, NULL);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, &result, 1, MPI_LONG, 0, &queue->results[item], 1, MPI_LONG, NULL, &world,
+                      &blocking);
+        MPIX_RMA_rmw(MPIX_RMW_INC, NULL, 1, MPI_LONG, NULL, 0, (MPI_Aint) &queue->done[item], NULL, &world,
+                     NULL);
         ++mine;
     }
     MPIX_RMA_Complete(&world, 0);
@@ -64,7 +72,8 @@ int main(int argc, char **argv)
         if (total != items) {
             ++wrong;
         }
-        printf("%ld items by %d processes: %s\n", total, size, wrong == 0 ? "result correct" : "RESULT WRONG");
+        printf("%ld items by %d processes: %s\n", total, size,
+               wrong == 0 ? "result correct" : "RESULT WRONG");
         free(queue);
     }
     MPI_Bcast(&wrong, 1, MPI_INT, 0, world);

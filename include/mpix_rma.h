@@ -50,14 +50,14 @@ typedef enum MPIX_RMW_Op {
 } MPIX_RMW_Op;
 
 /** Attributes of an operation (5.1.1, 5.4): bits of MPIX_RMA_Attributes::set. */
-#define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01)         /**< does not interleave with other atomic operations */
-#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)          /**< ordered against other such operations to the target */
-#define MPIX_RMA_ATTR_BLOCKING UINT64_C(0x04)          /**< returns when complete */
-#define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08) /**< complete means in the target's memory */
+#define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01) /**< does not interleave with other atomic operations */
+#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< ordered against other such operations to the target */
+#define MPIX_RMA_ATTR_BLOCKING UINT64_C(0x04)  /**< returns when complete */
+#define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08)     /**< complete means in the target's memory */
 #define MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE UINT64_C(0x10) /**< origin memory is allocated or registered */
 #define MPIX_RMA_ATTR_TARGET_COMMUNICATABLE UINT64_C(0x20) /**< target memory is allocated or registered */
-#define MPIX_RMA_ATTR_ACCUMULATE_OP UINT64_C(0x40)     /**< accumulate_op is valid; otherwise MPI_SUM */
-#define MPIX_RMA_ATTR_ACCUMULATE_SCALE UINT64_C(0x80)  /**< accumulate_scale is valid; only with MPI_SUM */
+#define MPIX_RMA_ATTR_ACCUMULATE_OP UINT64_C(0x40)         /**< accumulate_op is valid; otherwise MPI_SUM */
+#define MPIX_RMA_ATTR_ACCUMULATE_SCALE UINT64_C(0x80) /**< accumulate_scale is valid; only with MPI_SUM */
 
 /** Attributes of one call. Fields beyond `set` are read only when their bit is set. */
 typedef struct MPIX_RMA_Attributes {
@@ -66,7 +66,6 @@ typedef struct MPIX_RMA_Attributes {
     const void *accumulate_scale; /**< one element of the accumulate's predefined datatype, multiplied with
                                        each origin element; read during the call */
 } MPIX_RMA_Attributes;
-
 
 /**
  * Moves data between this process and `target_rank` (5.1, 5.3 first form).
@@ -98,9 +97,10 @@ typedef struct MPIX_RMA_Attributes {
  *         (nothing stands at the target address) and the transport class of MPIX_RMA_Error_classes, which
  *         may also come from the request's completion or from MPIX_RMA_Complete.
  */
-MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                               int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
-                               MPI_Request *request, MPI_Comm *communicator, void *rma_attr_val);
+MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
+                               MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                               int target_count, MPI_Datatype target_datatype, MPI_Request *request,
+                               MPI_Comm *communicator, void *rma_attr_val);
 
 /**
  * Reads, modifies and writes elements at the target, each as if in some order with all other such

@@ -80,21 +80,24 @@ static int component_query(struct ompi_win_t *win, void **base, size_t size, int
 }
 
 static int component_select(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
-                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor, int *model)
+                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
+                            int *model)
 {
     return OMPI_ERR_NOT_SUPPORTED;
 }
 
 __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_component = {
-    .osc_version = {
-        OMPI_OSC_BASE_VERSION_3_0_0,
-        .mca_component_name = "mpix",
-        MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-        .mca_register_component_params = ompi_osc_mpix_register,
-    },
-    .osc_data = {
-        MCA_BASE_METADATA_PARAM_NONE,
-    },
+    .osc_version =
+        {
+            OMPI_OSC_BASE_VERSION_3_0_0,
+            .mca_component_name = "mpix",
+            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+            .mca_register_component_params = ompi_osc_mpix_register,
+        },
+    .osc_data =
+        {
+            MCA_BASE_METADATA_PARAM_NONE,
+        },
     .osc_init = component_init,
     .osc_query = component_query,
     .osc_select = component_select,

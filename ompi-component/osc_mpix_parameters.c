@@ -23,11 +23,11 @@ static const struct {
     {"agent", MPIX_ENGINE_PATH_AGENT},
 };
 
-static void add(const char *name, const char *description, mca_base_var_type_t type, mca_base_var_info_lvl_t level,
-                void *storage)
+static void add(const char *name, const char *description, mca_base_var_type_t type,
+                mca_base_var_info_lvl_t level, void *storage)
 {
-    (void) mca_base_component_var_register(&mca_osc_mpix_component.osc_version, name, description, type, NULL, 0, 0,
-                                           level, MCA_BASE_VAR_SCOPE_READONLY, storage);
+    (void) mca_base_component_var_register(&mca_osc_mpix_component.osc_version, name, description, type, NULL,
+                                           0, 0, level, MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
 int ompi_osc_mpix_register(void)
@@ -42,8 +42,10 @@ int ompi_osc_mpix_register(void)
     agent_poll_us = defaults.agent_poll_us;
     verbose = 0;
     add("path",
-        "Comma-separated list of the paths that operations may take: direct (mapped memory of the same host), "
-        "cross_memory (process_vm_readv and process_vm_writev), rdma (UCX put and get), agent (active messages); "
+        "Comma-separated list of the paths that operations may take: direct (mapped memory of the same "
+        "host), "
+        "cross_memory (process_vm_readv and process_vm_writev), rdma (UCX put and get), agent (active "
+        "messages); "
         "or auto for all. The agent serves whatever the others cannot",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &path);
     add("rdma",
@@ -52,8 +54,8 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &rdma);
     add("fragment_size", "Largest payload of one message of the agent path, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
         OPAL_INFO_LVL_6, &fragment_size);
-    add("window_size", "Unacknowledged payload of large operations per target, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
-        OPAL_INFO_LVL_6, &window_size);
+    add("window_size", "Unacknowledged payload of large operations per target, bytes",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &window_size);
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
     add("agent_poll_us",
@@ -80,7 +82,8 @@ static int parse_paths(unsigned *paths)
             }
         }
         if (0 == bit) {
-            opal_output(0, "osc_mpix_path: \"%s\" is none of direct, cross_memory, rdma, agent, auto", words[i]);
+            opal_output(0, "osc_mpix_path: \"%s\" is none of direct, cross_memory, rdma, agent, auto",
+                        words[i]);
             opal_argv_free(words);
             return OMPI_ERR_BAD_PARAM;
         }

@@ -40,7 +40,8 @@ double median_us(Operation operation, int repetitions = 15) {
     for (std::size_t i = 0; i < calls; ++i) operation();
     double const elapsed = MPI_Wtime() - start;
     if (elapsed > batch_seconds / 2 || calls > (std::size_t{1} << 22)) {
-      calls = std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(calls) * batch_seconds / std::max(elapsed, 1e-9)));
+      calls = std::max<std::size_t>(
+          1, static_cast<std::size_t>(static_cast<double>(calls) * batch_seconds / std::max(elapsed, 1e-9)));
       break;
     }
     calls *= 4;
@@ -61,8 +62,8 @@ void measure(Case const& what, Operation operation) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank() == 0) {
     double const time = median_us(operation);
-    std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(), what.operation.c_str(),
-                what.memory.c_str(), what.segments, what.segment_bytes, time);
+    std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(),
+                what.operation.c_str(), what.memory.c_str(), what.segments, what.segment_bytes, time);
     std::fflush(stdout);
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -71,7 +72,8 @@ void measure(Case const& what, Operation operation) {
 /// A wrong result makes every figure worthless.
 inline void require(bool right, Case const& what) {
   if (right) return;
-  std::fprintf(stderr, "%s %s %s: WRONG RESULT\n", what.implementation.c_str(), what.operation.c_str(), what.memory.c_str());
+  std::fprintf(stderr, "%s %s %s: WRONG RESULT\n", what.implementation.c_str(), what.operation.c_str(),
+               what.memory.c_str());
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -67,7 +67,8 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
   cursor.seek(request.header.position);
   for (std::size_t rest = request.header.bytes; rest != 0;) {
     Segment const run = cursor.next(rest);
-    if (!probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length)) return Status::bad_address;
+    if (!probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length))
+      return Status::bad_address;
     rest -= run.length;
   }
   return Status::ok;
@@ -76,14 +77,9 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
 void Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   Status status = Status::ok;
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
-    case wire::RequestKind::find_segment:
-      answer_query(origin, request);
-      return;
-    case wire::RequestKind::forgotten:
-      forget_holder(origin, request.header.token);
-      return;
-    default:
-      status = reachable(request, is_write(request));
+    case wire::RequestKind::find_segment: answer_query(origin, request); return;
+    case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return;
+    default: status = reachable(request, is_write(request));
   }
   if (!failed(status)) {
     RemoteAddress begin = 0;
@@ -111,18 +107,16 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) 
       bool const atomic = (header.flags & wire::flag_atomic) != 0;
       alignas(32) std::byte scale[sizeof header.scale];
       std::memcpy(scale, header.scale, sizeof scale);
-      Reduction const reduction{static_cast<ElementType>(header.element_type), static_cast<Operation>(header.operation),
-                                atomic, (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
-      accumulate_packed(reduction, base, request.layout, header.position, request.data.data(), request.data.size());
+      Reduction const reduction{static_cast<ElementType>(header.element_type),
+                                static_cast<Operation>(header.operation), atomic,
+                                (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
+      accumulate_packed(reduction, base, request.layout, header.position, request.data.data(),
+                        request.data.size());
       return Status::ok;
     }
-    case wire::RequestKind::get:
-      send_data(origin, request, base);
-      return Status::ok;
-    case wire::RequestKind::rmw:
-      return read_modify_write(origin, request, base + header.position);
-    default:
-      return Status::malformed;
+    case wire::RequestKind::get: send_data(origin, request, base); return Status::ok;
+    case wire::RequestKind::rmw: return read_modify_write(origin, request, base + header.position);
+    default: return Status::malformed;
   }
 }
 
@@ -173,7 +167,8 @@ void Executor::gather(Origin& origin, wire::CheckedRequest const& request, std::
   Status status = Status::ok;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Kept const& kept = gathered.parts[i];
-    (void)wire::check(kept.header, {reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes}, &parts[i]);
+    (void)wire::check(
+        kept.header, {reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes}, &parts[i]);
     if (!failed(status)) status = reachable(parts[i], is_write(parts[i]));
     RemoteAddress begin = 0;
     RemoteAddress end = 0;

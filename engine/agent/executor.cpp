@@ -29,7 +29,8 @@ void Executor::on_request(std::span<std::byte const> header, std::span<std::byte
   }
   Origin& origin = origin_of(request.header.process, reply);
   std::uint64_t const sequence = request.header.sequence;
-  bool const seen = sequence <= origin.executed || origin.ahead.count(sequence) != 0 || origin.held.count(sequence) != 0;
+  bool const seen =
+      sequence <= origin.executed || origin.ahead.count(sequence) != 0 || origin.held.count(sequence) != 0;
   if (seen || origin.held.size() >= max_held || origin.ahead.size() >= max_held) {
     ++dropped_;
     log(LogLevel::error, "dropped a request: position %llu of the stream is taken",
@@ -65,7 +66,8 @@ Executor::Kept Executor::keep(std::span<std::byte const> header, std::span<std::
 
 void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
-  bool const part = (request.header.flags & wire::flag_atomic) != 0 && request.header.bytes < request.header.total;
+  bool const part =
+      (request.header.flags & wire::flag_atomic) != 0 && request.header.bytes < request.header.total;
   if (part) {
     gather(origin, request, header, payload);
   } else {
@@ -93,7 +95,8 @@ void Executor::release_held(Origin& origin) {
   for (auto it = origin.held.begin(); it != origin.held.end();) {
     wire::CheckedRequest request{};
     Kept const& kept = it->second;
-    std::span<std::byte const> const payload{reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes};
+    std::span<std::byte const> const payload{reinterpret_cast<std::byte const*>(kept.payload.get()),
+                                             kept.payload_bytes};
     (void)wire::check(kept.header, payload, &request);  // it passed when it arrived
     if (request.header.after > origin.executed) {
       ++it;
@@ -111,7 +114,8 @@ void Executor::owe(Origin& origin) {
   owing_.push_back(&origin);
 }
 
-Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind, wire::CheckedRequest const& request) {
+Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
+                                     wire::CheckedRequest const& request) {
   Reply reply{&origin, {}, &transport_.message()};
   reply.header.magic = wire::magic;
   reply.header.version = wire::version;

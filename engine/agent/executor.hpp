@@ -27,7 +27,8 @@ class Executor {
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload, ucp_ep_h reply) noexcept;
+  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  ucp_ep_h reply) noexcept;
 
   /// Sends what the requests since the last call have to be answered with: replies, and one
   /// acknowledgement per origin. Outside of UCX callbacks.
@@ -56,9 +57,9 @@ class Executor {
   struct Origin {
     std::uint64_t process = 0;
     ucp_ep_h reply = nullptr;
-    std::uint64_t executed = 0;       ///< every request up to here
-    std::set<std::uint64_t> ahead;    ///< executed beyond that
-    std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for what they come after
+    std::uint64_t executed = 0;                            ///< every request up to here
+    std::set<std::uint64_t> ahead;                         ///< executed beyond that
+    std::map<std::uint64_t, Kept> held;                    ///< by sequence: waiting for what they come after
     std::unordered_map<std::uint64_t, Gathered> gathered;  ///< by token
     bool owes_answer = false;
   };

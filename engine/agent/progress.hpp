@@ -59,7 +59,8 @@ class Progress final : public MessageHandler {
   bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
 
  private:
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload, ucp_ep_h reply) noexcept override {
+  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  ucp_ep_h reply) noexcept override {
     executor.on_request(header, payload, reply);
   }
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {

@@ -32,7 +32,8 @@ Transport::~Transport() { close(); }
 Status Transport::open(MessageHandler& handler) {
   handler_ = &handler;
   ucp_config_t* config = nullptr;
-  if (!ok(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration")) return Status::transport;
+  if (!ok(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration"))
+    return Status::transport;
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
@@ -44,9 +45,11 @@ Status Transport::open(MessageHandler& handler) {
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises
-  if (!ok(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create")) return Status::transport;
+  if (!ok(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create"))
+    return Status::transport;
   if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
-  if (auto const installed = install(wire::Channel::request, &Transport::on_request); failed(installed)) return installed;
+  if (auto const installed = install(wire::Channel::request, &Transport::on_request); failed(installed))
+    return installed;
   return install(wire::Channel::reply, &Transport::on_reply);
 }
 
@@ -58,8 +61,9 @@ Status Transport::install(wire::Channel channel, ucp_am_recv_callback_t callback
   param.flags = UCP_AM_FLAG_WHOLE_MSG;
   param.cb = callback;
   param.arg = this;
-  return ok(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler") ? Status::ok
-                                                                                               : Status::transport;
+  return ok(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler")
+             ? Status::ok
+             : Status::transport;
 }
 
 void Transport::close() noexcept {
@@ -172,7 +176,8 @@ ucs_status_t Transport::on_request(void* self, void const* header, std::size_t h
     return UCS_OK;
   }
   static_cast<Transport*>(self)->handler_->on_request({static_cast<std::byte const*>(header), header_bytes},
-                                                      {static_cast<std::byte const*>(data), bytes}, param->reply_ep);
+                                                      {static_cast<std::byte const*>(data), bytes},
+                                                      param->reply_ep);
   return UCS_OK;
 }
 

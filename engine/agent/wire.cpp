@@ -9,7 +9,9 @@ namespace mpix::engine::wire {
 
 namespace {
 
-bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept { return !__builtin_add_overflow(a, b, sum); }
+bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
+  return !__builtin_add_overflow(a, b, sum);
+}
 
 /// Whether the layout's size and extent can be computed without overflow, and its size.
 bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
@@ -21,7 +23,8 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
       if (!add(block, segment.length, &block)) return false;
       std::int64_t end = 0;
       if (segment.length > INT64_MAX) return false;
-      if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end)) return false;
+      if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end))
+        return false;
       if (segment.offset == INT64_MIN) return false;
       reach = std::max({reach, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
     }
@@ -57,8 +60,7 @@ bool known_operation(RequestHeader const& header) noexcept {
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
              header.operation < static_cast<unsigned>(RmwOperation::count_) &&
              is_defined(static_cast<RmwOperation>(header.operation), type);
-    default:
-      return true;
+    default: return true;
   }
 }
 
@@ -66,15 +68,13 @@ bool known_operation(RequestHeader const& header) noexcept {
 std::uint64_t data_bytes(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
-    case RequestKind::accumulate:
-      return header.bytes;
+    case RequestKind::accumulate: return header.bytes;
     case RequestKind::rmw: {
       auto const operation = static_cast<RmwOperation>(header.operation);
       if (operation == RmwOperation::increment) return 0;
       return operation >= RmwOperation::mask_swap ? 2 * header.bytes : header.bytes;
     }
-    default:
-      return 0;
+    default: return 0;
   }
 }
 
@@ -93,12 +93,14 @@ bool whole_elements(CheckedRequest const& request) noexcept {
 
 }  // namespace
 
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out) noexcept {
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  CheckedRequest* out) noexcept {
   if (header.size() != sizeof(RequestHeader)) return "request header of wrong size";
   RequestHeader& fields = out->header;
   std::memcpy(&fields, header.data(), sizeof fields);
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
-  if (fields.kind < static_cast<unsigned>(RequestKind::put) || fields.kind > static_cast<unsigned>(RequestKind::forgotten)) {
+  if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
+      fields.kind > static_cast<unsigned>(RequestKind::forgotten)) {
     return "unknown kind of request";
   }
   if (fields.sequence == 0 || fields.after >= fields.sequence) return "request out of sequence";
@@ -110,24 +112,30 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (payload.size() < dimension_bytes + segment_bytes) return "layout does not fit into the payload";
   out->layout.block = fields.block;
   out->layout.dims = {reinterpret_cast<Dimension const*>(payload.data()), fields.dimensions};
-  out->layout.segments = {reinterpret_cast<Segment const*>(payload.data() + dimension_bytes), fields.segments};
+  out->layout.segments = {reinterpret_cast<Segment const*>(payload.data() + dimension_bytes),
+                          fields.segments};
   std::uint64_t size = 0;
   if (!measure(fields, out->layout, &size)) return "layout overflows";
   if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
-  if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset) return "range outside of the operation";
-  if (fields.kind == static_cast<unsigned>(RequestKind::rmw) && !out->layout.is_contiguous()) return "layout of a read-modify-write";
+  if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset)
+    return "range outside of the operation";
+  if (fields.kind == static_cast<unsigned>(RequestKind::rmw) && !out->layout.is_contiguous())
+    return "layout of a read-modify-write";
 
   out->data = payload.subspan(dimension_bytes + segment_bytes);
-  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != data_bytes(fields)) return "data does not fit the request";
+  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != data_bytes(fields))
+    return "data does not fit the request";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
 }
 
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, ReplyHeader* out) noexcept {
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  ReplyHeader* out) noexcept {
   if (header.size() != sizeof(ReplyHeader)) return "reply header of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated reply";
-  if (out->kind < static_cast<unsigned>(ReplyKind::executed) || out->kind > static_cast<unsigned>(ReplyKind::revoke)) {
+  if (out->kind < static_cast<unsigned>(ReplyKind::executed) ||
+      out->kind > static_cast<unsigned>(ReplyKind::revoke)) {
     return "unknown kind of reply";
   }
   if (out->status > static_cast<unsigned>(Status::malformed)) return "unknown status";

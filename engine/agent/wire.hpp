@@ -43,21 +43,21 @@ struct RequestHeader {
   std::uint8_t kind;
   std::uint8_t flags;
   std::uint8_t element_type;
-  std::uint8_t operation;   ///< Operation or RmwOperation
+  std::uint8_t operation;  ///< Operation or RmwOperation
   std::uint16_t dimensions;
   std::uint32_t segments;
-  std::uint32_t context;    ///< of the origin; returned with errors
+  std::uint32_t context;  ///< of the origin; returned with errors
   std::uint32_t reserved;
-  std::uint64_t process;    ///< the origin
-  std::uint64_t sequence;   ///< position in the origin's stream to this target, from 1
-  std::uint64_t after;      ///< not before this position and all before it are executed; 0: any time
-  std::uint64_t token;      ///< names the operation at the origin
-  std::uint64_t address;    ///< base of the layout
-  std::uint64_t block;      ///< Layout::block
-  std::uint64_t position;   ///< first byte of the layout's data that this message is about
-  std::uint64_t bytes;      ///< number of data bytes that this message is about (rmw: of one operand)
-  std::uint64_t offset;     ///< the same first byte, counted in the whole operation
-  std::uint64_t total;      ///< bytes of the whole operation
+  std::uint64_t process;   ///< the origin
+  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1
+  std::uint64_t after;     ///< not before this position and all before it are executed; 0: any time
+  std::uint64_t token;     ///< names the operation at the origin
+  std::uint64_t address;   ///< base of the layout
+  std::uint64_t block;     ///< Layout::block
+  std::uint64_t position;  ///< first byte of the layout's data that this message is about
+  std::uint64_t bytes;     ///< number of data bytes that this message is about (rmw: of one operand)
+  std::uint64_t offset;    ///< the same first byte, counted in the whole operation
+  std::uint64_t total;     ///< bytes of the whole operation
   std::uint8_t scale[32];
 };
 static_assert(sizeof(RequestHeader) == 136 && alignof(RequestHeader) == 8);
@@ -113,7 +113,9 @@ struct CheckedRequest {
 
 /// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills
 /// `out` when it is sound, else a text that says what is wrong with it.
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out) noexcept;
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, ReplyHeader* out) noexcept;
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  CheckedRequest* out) noexcept;
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  ReplyHeader* out) noexcept;
 
 }  // namespace mpix::engine::wire

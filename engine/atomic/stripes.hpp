@@ -62,7 +62,9 @@ class StripeGuard {
   StripeGuard& operator=(StripeGuard const&) = delete;
 
  private:
-  StripeLock& lock_of(StripeSet rest) noexcept { return table_[static_cast<unsigned>(__builtin_ctzll(rest))]; }
+  StripeLock& lock_of(StripeSet rest) noexcept {
+    return table_[static_cast<unsigned>(__builtin_ctzll(rest))];
+  }
 
   StripeTable& table_;
   StripeSet set_;

@@ -60,8 +60,8 @@ void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layo
                 Layout const& from_layout) noexcept;
 
 /// Accumulates `bytes` contiguous bytes into the layout's data from byte `position` on.
-void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                       std::byte const* from, std::size_t bytes) noexcept;
+void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
+                       std::size_t position, std::byte const* from, std::size_t bytes) noexcept;
 
 /// Whether rmw() on one element at `address` can use the CPU's atomic instructions: naturally aligned
 /// integers of 4 and 8 bytes.

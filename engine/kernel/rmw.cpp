@@ -50,11 +50,13 @@ T next_value(T old, T operand, T operand2) noexcept {
 template <RmwOperation operation, typename T>
 T update_atomically(T* target, T operand, T operand2) noexcept {
   if constexpr (operation == RmwOperation::sum) return __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == RmwOperation::increment) return __atomic_fetch_add(target, T{1}, __ATOMIC_SEQ_CST);
+  if constexpr (operation == RmwOperation::increment)
+    return __atomic_fetch_add(target, T{1}, __ATOMIC_SEQ_CST);
   if constexpr (operation == RmwOperation::band) return __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST);
   if constexpr (operation == RmwOperation::bor) return __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST);
   if constexpr (operation == RmwOperation::bxor) return __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == RmwOperation::swap) return __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == RmwOperation::swap)
+    return __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);
   if constexpr (operation == RmwOperation::compare_swap_eq) {
     T expected = operand;
     __atomic_compare_exchange_n(target, &expected, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -74,8 +76,8 @@ T load(std::byte const* from, std::size_t index) noexcept {
   return value;
 }
 
-using Function = void (*)(std::byte* target, std::byte const* operand, std::byte const* operand2, std::byte* result,
-                          std::size_t count, bool cpu_atomic) noexcept;
+using Function = void (*)(std::byte* target, std::byte const* operand, std::byte const* operand2,
+                          std::byte* result, std::size_t count, bool cpu_atomic) noexcept;
 
 template <RmwOperation operation, ElementType type>
 void apply(std::byte* target, std::byte const* operand, std::byte const* operand2, std::byte* result,
@@ -113,7 +115,8 @@ constexpr bool rmw_defined(RmwOperation operation, ElementType type) {
                                   Operation::lxor, Operation::band, Operation::bor,  Operation::bxor};
     return defined(same[static_cast<int>(operation) - static_cast<int>(RmwOperation::sum)], type);
   }
-  if (operation == RmwOperation::mask_swap) return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
+  if (operation == RmwOperation::mask_swap)
+    return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
   bool const equality = operation == RmwOperation::swap || operation == RmwOperation::compare_swap_eq ||
                         operation == RmwOperation::compare_swap_ne;
   return equality ? kind != Class::pair : kind == Class::integer || kind == Class::real;
@@ -123,7 +126,8 @@ template <std::size_t index = 0>
 constexpr void fill(Table& table) {
   constexpr auto operation = static_cast<RmwOperation>(index / types);
   constexpr auto type = static_cast<ElementType>(index % types);
-  if constexpr (rmw_defined(operation, type)) table.of[index / types][index % types] = &apply<operation, type>;
+  if constexpr (rmw_defined(operation, type))
+    table.of[index / types][index % types] = &apply<operation, type>;
   if constexpr (index + 1 < operations * types) fill<index + 1>(table);
 }
 
@@ -142,8 +146,8 @@ bool is_defined(RmwOperation operation, ElementType type) noexcept {
 
 void rmw(RmwOperation operation, ElementType type, std::byte* target, std::byte const* operand,
          std::byte const* operand2, std::byte* result, std::size_t count, bool cpu_atomic) noexcept {
-  table.of[static_cast<std::size_t>(operation)][static_cast<std::size_t>(type)](target, operand, operand2, result, count,
-                                                                                cpu_atomic);
+  table.of[static_cast<std::size_t>(operation)][static_cast<std::size_t>(type)](target, operand, operand2,
+                                                                                result, count, cpu_atomic);
 }
 
 }  // namespace mpix::engine

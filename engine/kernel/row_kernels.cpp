@@ -19,7 +19,8 @@ struct __attribute__((packed, may_alias)) Unaligned {
 template <std::size_t bytes>
 void copy_fixed(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
                 std::size_t rows) noexcept {
-  for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) __builtin_memcpy(to, from, bytes);
+  for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride)
+    __builtin_memcpy(to, from, bytes);
 }
 
 void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
@@ -41,8 +42,8 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
 
 /// Applies `f` to each pair of elements. The short rows of strided transfers get loops of known length.
 template <typename T, typename F>
-inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
-                         std::size_t rows, std::size_t bytes, F f) noexcept {
+inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
+                         std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes, F f) noexcept {
   auto const row_of = [&](std::size_t count) {
     auto* const a = reinterpret_cast<Unaligned<T>*>(to);
     auto const* const b = reinterpret_cast<Unaligned<T> const*>(from);
@@ -71,13 +72,15 @@ void combine_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from
     copy_rows(to, to_stride, from, from_stride, rows, bytes);
   } else if constexpr (operation != Operation::no_op) {
     using T = typename ElementOf<type>::Type;
-    for_elements<T>(to, to_stride, from, from_stride, rows, bytes, [](T a, T b) { return combine<operation>(a, b); });
+    for_elements<T>(to, to_stride, from, from_stride, rows, bytes,
+                    [](T a, T b) { return combine<operation>(a, b); });
   }
 }
 
 template <ElementType type>
-void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
-                     std::size_t rows, std::size_t bytes, void const* scale) noexcept {
+void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
+                     std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes,
+                     void const* scale) noexcept {
   using T = typename ElementOf<type>::Type;
   T factor;
   __builtin_memcpy(&factor, scale, sizeof factor);
@@ -88,7 +91,8 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
 template <ElementType type, std::size_t operation = 0>
 constexpr void fill(RowKernels& table) {
   constexpr auto op = static_cast<Operation>(operation);
-  if constexpr (defined(op, type)) table.combine[static_cast<std::size_t>(type)][operation] = &combine_rows<type, op>;
+  if constexpr (defined(op, type))
+    table.combine[static_cast<std::size_t>(type)][operation] = &combine_rows<type, op>;
   if constexpr (op == Operation::sum && defined(op, type)) {
     table.scaled_sum[static_cast<std::size_t>(type)] = &scaled_sum_rows<type>;
   }

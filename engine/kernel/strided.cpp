@@ -24,7 +24,8 @@ bool make_grid(Layout const& to, Layout const& from, Grid* grid) noexcept {
   if (!to.segments.empty() || !from.segments.empty()) return false;
   bool const to_packed = to.dims.empty();
   bool const from_packed = from.dims.empty();
-  if (!to_packed && !from_packed && (to.block != from.block || to.dims.size() != from.dims.size())) return false;
+  if (!to_packed && !from_packed && (to.block != from.block || to.dims.size() != from.dims.size()))
+    return false;
   Layout const& shape = to_packed ? from : to;
   grid->block = shape.block;
   grid->dimensions = shape.dims.size();
@@ -97,7 +98,8 @@ template <typename Rows>
 void for_part(std::byte* base, Layout const& layout, std::size_t position, std::byte const* packed,
               std::size_t bytes, Rows rows) noexcept {
   if (bytes == 0) return;
-  if (position == 0 && bytes == layout.size()) return for_both(base, layout, packed, Layout::contiguous(bytes), rows);
+  if (position == 0 && bytes == layout.size())
+    return for_both(base, layout, packed, Layout::contiguous(bytes), rows);
   LayoutCursor cursor(layout);
   cursor.seek(position);
   for_runs(base, cursor, packed, LayoutCursor(Layout::contiguous(bytes)), bytes, rows);
@@ -126,7 +128,9 @@ void combine_atomically(Reduction const& reduction, CombineRows combine, std::by
 }
 
 bool wants_cpu_atomics(Reduction const& reduction, std::byte const* to, Layout const& layout) noexcept {
-  if (!reduction.element_atomic || reduction.type < ElementType::int32 || reduction.type > ElementType::uint64) return false;
+  if (!reduction.element_atomic || reduction.type < ElementType::int32 ||
+      reduction.type > ElementType::uint64)
+    return false;
   std::size_t const size = element_size(reduction.type);
   auto aligned = [size](auto value) { return static_cast<std::size_t>(value) % size == 0; };
   if (!aligned(reinterpret_cast<std::uintptr_t>(to))) return false;
@@ -141,11 +145,13 @@ bool wants_cpu_atomics(Reduction const& reduction, std::byte const* to, Layout c
 
 /// Calls visit(rows) with the function that combines rows as `reduction` says.
 template <typename Visitor>
-void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& to_layout, Visitor visit) noexcept {
+void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& to_layout,
+                 Visitor visit) noexcept {
   auto const type = static_cast<std::size_t>(reduction.type);
-  CombineRows const combine = reduction.scale != nullptr
-                                  ? active_kernels->scaled_sum[type]
-                                  : active_kernels->combine[type][static_cast<std::size_t>(reduction.operation)];
+  CombineRows const combine =
+      reduction.scale != nullptr
+          ? active_kernels->scaled_sum[type]
+          : active_kernels->combine[type][static_cast<std::size_t>(reduction.operation)];
   if (wants_cpu_atomics(reduction, to, to_layout)) {
     bool const narrow = element_size(reduction.type) == 4;
     visit([&, narrow](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
@@ -162,7 +168,8 @@ void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& 
   }
   void const* const scale = reduction.scale;
   visit([combine, scale](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
-                         std::size_t rows, std::size_t bytes) { combine(a, a_stride, b, b_stride, rows, bytes, scale); });
+                         std::size_t rows,
+                         std::size_t bytes) { combine(a, a_stride, b, b_stride, rows, bytes, scale); });
 }
 
 }  // namespace
@@ -177,9 +184,10 @@ void pack(std::byte* to, std::byte const* base, Layout const& layout, std::size_
   if (layout.is_contiguous()) return copy_bytes(to, base + position, bytes);
   // The layout side is the first one of for_part: swap the roles back in the row function.
   for_part(const_cast<std::byte*>(base), layout, position, to, bytes,
-           [](std::byte* from, std::ptrdiff_t from_stride, std::byte const* packed, std::ptrdiff_t packed_stride,
-              std::size_t rows, std::size_t row_bytes) {
-             active_kernels->copy(const_cast<std::byte*>(packed), packed_stride, from, from_stride, rows, row_bytes);
+           [](std::byte* from, std::ptrdiff_t from_stride, std::byte const* packed,
+              std::ptrdiff_t packed_stride, std::size_t rows, std::size_t row_bytes) {
+             active_kernels->copy(const_cast<std::byte*>(packed), packed_stride, from, from_stride, rows,
+                                  row_bytes);
            });
 }
 
@@ -194,9 +202,10 @@ void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layo
   with_kernel(reduction, to, to_layout, [&](auto rows) { for_both(to, to_layout, from, from_layout, rows); });
 }
 
-void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                       std::byte const* from, std::size_t bytes) noexcept {
-  with_kernel(reduction, base, layout, [&](auto rows) { for_part(base, layout, position, from, bytes, rows); });
+void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
+                       std::size_t position, std::byte const* from, std::size_t bytes) noexcept {
+  with_kernel(reduction, base, layout,
+              [&](auto rows) { for_part(base, layout, position, from, bytes, rows); });
 }
 
 }  // namespace mpix::engine

@@ -36,9 +36,9 @@ struct Extent {
 
 /// A view: owns nothing, copied freely. The arrays must outlive it.
 struct Layout {
-  std::size_t block = 0;                 ///< bytes of one repetition (sum of `segments`, if any)
-  std::span<Dimension const> dims;       ///< innermost first; empty: one repetition
-  std::span<Segment const> segments;     ///< empty: the one segment {0, block}
+  std::size_t block = 0;              ///< bytes of one repetition (sum of `segments`, if any)
+  std::span<Dimension const> dims;    ///< innermost first; empty: one repetition
+  std::span<Segment const> segments;  ///< empty: the one segment {0, block}
 
   static constexpr Layout contiguous(std::size_t bytes) noexcept { return {bytes, {}, {}}; }
 
@@ -88,9 +88,9 @@ class LayoutCursor {
  private:
   Layout layout_;
   std::size_t remaining_ = 0;
-  std::size_t segment_ = 0;           ///< index of the present segment
-  std::size_t within_ = 0;            ///< bytes of it that are consumed
-  std::ptrdiff_t origin_ = 0;         ///< offset of the present repetition
+  std::size_t segment_ = 0;    ///< index of the present segment
+  std::size_t within_ = 0;     ///< bytes of it that are consumed
+  std::ptrdiff_t origin_ = 0;  ///< offset of the present repetition
   std::size_t index_[max_dimensions] = {};
 };
 

@@ -35,7 +35,8 @@ bool is_regular(std::vector<Segment> const& segments) {
 }  // namespace
 
 OwnedLayout::OwnedLayout(Layout const& layout)
-    : block_(layout.block), dims_(layout.dims.begin(), layout.dims.end()),
+    : block_(layout.block),
+      dims_(layout.dims.begin(), layout.dims.end()),
       segments_(layout.segments.begin(), layout.segments.end()) {
   if (layout.size() == 0) {
     *this = OwnedLayout();

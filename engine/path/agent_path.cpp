@@ -99,7 +99,8 @@ Issued AgentPath::start(Peer& peer, MessageOperation const& asked, Guarantee gua
   if (has(guarantees, Guarantee::ordered)) operation.header.after = std::max(stream.fence, stream.ordered);
 
   // One message asks for all of an atomic get: the target reads it at one moment.
-  bool const one_request = has(guarantees, Guarantee::atomic) && !operation.has_data() && operation.expects_data() &&
+  bool const one_request = has(guarantees, Guarantee::atomic) && !operation.has_data() &&
+                           operation.expects_data() &&
                            described_whole(operation.target, limits_for(operation));
   std::uint64_t const fragments =
       one_request ? 1 : count_fragments(operation.target, operation.total, limits_for(operation));
@@ -122,7 +123,8 @@ Issued AgentPath::start(Peer& peer, MessageOperation const& asked, Guarantee gua
 bool AgentPath::try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
                                  std::uint64_t sequence, Status* status) {
   MessageStream const& stream = peer.state().messages;
-  bool const awaited = operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
+  bool const awaited =
+      operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
   if (fragments != 1 || awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
   if (sequence - stream.executed.load(std::memory_order_relaxed) > max_small_in_flight) return false;
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
@@ -150,12 +152,14 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation, 
 }
 
 FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const noexcept {
-  std::size_t const bytes = operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
+  std::size_t const bytes =
+      operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
   return {bytes, max_described_segments};
 }
 
 bool AgentPath::window_open(Peer& peer, Outstanding const& entry) const noexcept {
-  std::uint64_t const in_flight = entry.next_sequence - 1 - peer.state().messages.executed.load(std::memory_order_relaxed);
+  std::uint64_t const in_flight =
+      entry.next_sequence - 1 - peer.state().messages.executed.load(std::memory_order_relaxed);
   bool const large = entry.operation.total >= borrow_bytes;
   return in_flight < (large ? settings_.window_messages : max_small_in_flight);
 }
@@ -201,7 +205,8 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
 
   std::size_t const dimension_bytes = described.dims.size_bytes();
   std::size_t const description = dimension_bytes + described.segments.size_bytes();
-  std::size_t const copies = (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
+  std::size_t const copies =
+      (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
   bool const borrow = entry != nullptr && copies == 1 && description == 0 && fragment.bytes >= borrow_bytes &&
                       operation.source_layout.is_contiguous();
   if (borrow) {
@@ -225,7 +230,8 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
     }
     if (operation.source2 != nullptr) std::memcpy(out, operation.source2 + fragment.offset, fragment.bytes);
   }
-  Status const status = transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
+  Status const status =
+      transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
   if (failed(status)) peer.state().messages.broken = true;
   return status;
 }

@@ -63,7 +63,8 @@ class AgentPath {
   Issued start(Peer& peer, MessageOperation const& operation, Guarantee guarantees);
   bool try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
                         std::uint64_t sequence, Status* status);
-  Outstanding& remember(Peer& peer, MessageOperation const& operation, std::uint64_t first, std::uint64_t last);
+  Outstanding& remember(Peer& peer, MessageOperation const& operation, std::uint64_t first,
+                        std::uint64_t last);
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
   bool window_open(Peer& peer, Outstanding const& entry) const noexcept;

@@ -37,26 +37,22 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
         log(LogLevel::error, "dropped data for an operation that does not exist");
       }
       break;
-    case wire::ReplyKind::failed:
-      take_failure(peer, header);
-      break;
-    case wire::ReplyKind::revoke:
-      answer_revocation(peer, header.token);
-      break;
-    case wire::ReplyKind::executed:
-      break;
+    case wire::ReplyKind::failed: take_failure(peer, header); break;
+    case wire::ReplyKind::revoke: answer_revocation(peer, header.token); break;
+    case wire::ReplyKind::executed: break;
   }
   settle(peer);
 }
 
-void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload) {
+void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
+                          std::span<std::byte const> payload) {
   if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
     entry.reply.assign(payload.begin(), payload.end());
     return;
   }
   MessageOperation const& operation = entry.operation;
-  if (!operation.expects_data() || header.offset > operation.total || header.bytes > operation.total - header.offset ||
-      header.bytes > operation.total - entry.answered) {
+  if (!operation.expects_data() || header.offset > operation.total ||
+      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered) {
     log(LogLevel::error, "dropped data that no operation asked for");
     return;
   }
@@ -77,7 +73,8 @@ void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header) {
     // The operation was complete for its origin before: the error goes to whoever completes the rest.
   }
   auto& errors = peer.state().messages.errors;
-  bool const known = std::any_of(errors.begin(), errors.end(), [&](auto const& e) { return e.context == header.context; });
+  bool const known =
+      std::any_of(errors.begin(), errors.end(), [&](auto const& e) { return e.context == header.context; });
   if (!known) errors.push_back({header.context, status});
 }
 
@@ -105,7 +102,8 @@ void AgentPath::settle(Peer& peer) {
     if (is_finished(*entry, executed)) finish(*entry);
     entry = next;
   }
-  if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held)) peer.allow_stores(held);
+  if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
+    peer.allow_stores(held);
 }
 
 bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept {
@@ -113,7 +111,8 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
   // find_segment is finished by its answer, which carries the acknowledgement.
-  bool const is_query = entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
+  bool const is_query =
+      entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
   return !(entry.operation.until_executed || is_query) || executed >= entry.last_sequence;
 }
 

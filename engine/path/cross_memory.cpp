@@ -67,7 +67,8 @@ class Batch {
 
 /// Moves bytes [position, position + bytes) of the two layouts' data.
 Status move(pid_t pid, bool write, std::byte* local, Layout const& local_layout, std::size_t local_position,
-            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position, std::size_t bytes) noexcept {
+            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position,
+            std::size_t bytes) noexcept {
   Batch batch(pid, write);
   LayoutCursor here(local_layout);
   LayoutCursor there(remote_layout);
@@ -103,7 +104,8 @@ Status accumulate_across(Transfer const& transfer, pid_t pid) {
     std::size_t const bytes = std::min(chunk, total - position);
     Layout const packed = Layout::contiguous(bytes);
     auto const move_chunk = [&](bool write) {
-      return move(pid, write, target.get(), packed, 0, transfer.target, transfer.target_layout, position, bytes);
+      return move(pid, write, target.get(), packed, 0, transfer.target, transfer.target_layout, position,
+                  bytes);
     };
     if (Status const status = move_chunk(false); failed(status)) return status;
     pack(origin, transfer.origin, transfer.origin_layout, position, bytes);
@@ -126,8 +128,8 @@ bool cross_memory_permitted(pid_t pid) noexcept {
 Status cross_memory_transfer(Transfer const& transfer, pid_t pid, StripeTable& stripes) {
   StripeGuard const guard(stripes, stripes_for(transfer));
   if (transfer.direction == Direction::accumulate) return accumulate_across(transfer, pid);
-  return move(pid, transfer.direction == Direction::put, transfer.origin, transfer.origin_layout, 0, transfer.target,
-              transfer.target_layout, 0, transfer.target_layout.size());
+  return move(pid, transfer.direction == Direction::put, transfer.origin, transfer.origin_layout, 0,
+              transfer.target, transfer.target_layout, 0, transfer.target_layout.size());
 }
 
 }  // namespace mpix::engine

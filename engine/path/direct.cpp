@@ -23,14 +23,11 @@ Reduction reduction_for(Transfer const& transfer) noexcept {
 void direct_transfer(Transfer const& transfer, std::byte* target, StripeTable& stripes) noexcept {
   StripeGuard const guard(stripes, stripes_for(transfer));
   switch (transfer.direction) {
-    case Direction::put:
-      copy(target, transfer.target_layout, transfer.origin, transfer.origin_layout);
-      break;
-    case Direction::get:
-      copy(transfer.origin, transfer.origin_layout, target, transfer.target_layout);
-      break;
+    case Direction::put: copy(target, transfer.target_layout, transfer.origin, transfer.origin_layout); break;
+    case Direction::get: copy(transfer.origin, transfer.origin_layout, target, transfer.target_layout); break;
     case Direction::accumulate:
-      accumulate(reduction_for(transfer), target, transfer.target_layout, transfer.origin, transfer.origin_layout);
+      accumulate(reduction_for(transfer), target, transfer.target_layout, transfer.origin,
+                 transfer.origin_layout);
       break;
   }
 }

@@ -33,7 +33,8 @@ std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentL
   return count;
 }
 
-Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset, FragmentLimits const& limits) {
+Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset,
+                     FragmentLimits const& limits) {
   Fragment fragment;
   fragment.offset = offset;
   if (described_whole(layout, limits)) {

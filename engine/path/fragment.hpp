@@ -26,14 +26,15 @@ std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentL
 
 /// What one message covers.
 struct Fragment {
-  std::size_t offset = 0;          ///< in the operation's data
+  std::size_t offset = 0;  ///< in the operation's data
   std::size_t bytes = 0;
-  std::size_t position = 0;        ///< in the data of the layout that the message describes
-  std::vector<Segment> segments;   ///< the described layout, when it is not the whole one
+  std::size_t position = 0;       ///< in the data of the layout that the message describes
+  std::vector<Segment> segments;  ///< the described layout, when it is not the whole one
   bool whole = true;
 };
 
 /// The fragment that starts at `offset`.
-Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset, FragmentLimits const& limits);
+Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset,
+                     FragmentLimits const& limits);
 
 }  // namespace mpix::engine

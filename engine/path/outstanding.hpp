@@ -28,7 +28,7 @@ struct MessageOperation {
   /// Where data that comes back goes. Null: nothing comes back.
   std::byte* sink = nullptr;
   Layout sink_layout;
-  std::size_t total = 0;  ///< bytes at the target
+  std::size_t total = 0;        ///< bytes at the target
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   Completion* completion = nullptr;
 
@@ -50,7 +50,7 @@ struct Outstanding {
   std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
-  std::vector<std::byte> reply;     ///< find_segment: the payload of the answer
+  std::vector<std::byte> reply;  ///< find_segment: the payload of the answer
   Outstanding* previous = nullptr;
   Outstanding* next = nullptr;
   bool live = false;

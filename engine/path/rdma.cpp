@@ -21,7 +21,8 @@ bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std
 }  // namespace
 
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
-  if (transfer.direction == Direction::accumulate || has(transfer.guarantees, Guarantee::atomic)) return false;
+  if (transfer.direction == Direction::accumulate || has(transfer.guarantees, Guarantee::atomic))
+    return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;
     std::size_t const runs = layout.segments.empty() ? 1 : layout.segments.size();
@@ -37,10 +38,12 @@ RemoteKey const* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexce
   auto const next = keys.upper_bound(begin);
   if (next == keys.begin()) return nullptr;
   auto const& [base, key] = *std::prev(next);
-  return in_range(base, key.length, begin, static_cast<std::size_t>(extent.end - extent.begin)) ? &key : nullptr;
+  return in_range(base, key.length, begin, static_cast<std::size_t>(extent.end - extent.begin)) ? &key
+                                                                                                : nullptr;
 }
 
-bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length, std::vector<std::byte> const& packed) {
+bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length,
+                       std::vector<std::byte> const& packed) {
   forget(peer, base);
   RemoteKey key{length, nullptr};
   if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, packed.data(), &key.key) != UCS_OK) return false;
@@ -68,7 +71,8 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey const& ke
   bool const remote = put && has(transfer.guarantees, Guarantee::remote_completion);
   std::size_t const total = transfer.target_layout.size();
   // One more than the parts until all are posted, so that the operation does not end in between.
-  auto operation = std::make_unique<Operation>(Operation{&peer, transfer.completion, transfer.context, total, 1, Status::ok});
+  auto operation = std::make_unique<Operation>(
+      Operation{&peer, transfer.completion, transfer.context, total, 1, Status::ok});
 
   LayoutCursor here(transfer.origin_layout);
   LayoutCursor there(transfer.target_layout);

@@ -54,8 +54,8 @@ class RdmaPath {
   };
 
   static void on_part_done(void* request, ucs_status_t status, void* argument);
-  Status post(ucp_ep_h endpoint, Operation& operation, Direction direction, std::byte* local, std::size_t bytes,
-              RemoteAddress remote, ucp_rkey_h key);
+  Status post(ucp_ep_h endpoint, Operation& operation, Direction direction, std::byte* local,
+              std::size_t bytes, RemoteAddress remote, ucp_rkey_h key);
 
   Transport& transport_;
 };

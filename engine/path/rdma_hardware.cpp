@@ -41,7 +41,8 @@ bool domain_has_rdma(uct_component_h component, char const* name) noexcept {
 bool component_has_rdma(uct_component_h component) noexcept {
   uct_component_attr_t attributes{};
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-  if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0) return false;
+  if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0)
+    return false;
   std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
   attributes.md_resources = domains.data();

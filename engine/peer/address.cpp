@@ -35,8 +35,8 @@ std::uint64_t namespace_of(char const* path) {
 
 HostIdentity HostIdentity::of_this_process() {
   HostIdentity identity;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen("/proc/sys/kernel/random/boot_id", "re"),
-                                                             &std::fclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(
+      std::fopen("/proc/sys/kernel/random/boot_id", "re"), &std::fclose);
   if (file) {
     std::size_t const got = std::fread(identity.boot_id.data(), 1, identity.boot_id.size() - 1, file.get());
     identity.boot_id[got] = '\0';
@@ -47,8 +47,15 @@ HostIdentity HostIdentity::of_this_process() {
 }
 
 std::vector<std::byte> encode(ProcessAddress const& address) {
-  Blob blob{blob_magic, blob_version, address.process, {}, address.host.ipc_namespace, address.host.pid_namespace,
-            static_cast<std::int32_t>(address.pid), address.control_fd, address.worker.size()};
+  Blob blob{blob_magic,
+            blob_version,
+            address.process,
+            {},
+            address.host.ipc_namespace,
+            address.host.pid_namespace,
+            static_cast<std::int32_t>(address.pid),
+            address.control_fd,
+            address.worker.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
   std::vector<std::byte> bytes(sizeof blob + address.worker.size());
   std::memcpy(bytes.data(), &blob, sizeof blob);
@@ -60,7 +67,8 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   Blob blob{};
   if (bytes.size() < sizeof blob) return false;
   std::memcpy(&blob, bytes.data(), sizeof blob);
-  if (blob.magic != blob_magic || blob.version != blob_version || blob.worker_bytes != bytes.size() - sizeof blob) {
+  if (blob.magic != blob_magic || blob.version != blob_version ||
+      blob.worker_bytes != bytes.size() - sizeof blob) {
     return false;
   }
   address->process = blob.process;

@@ -71,7 +71,9 @@ class Peer {
   void hold_stores(std::uint64_t sequence) noexcept {
     messages_before_stores_.store(sequence, std::memory_order_release);
   }
-  std::uint64_t stores_held_by() const noexcept { return messages_before_stores_.load(std::memory_order_acquire); }
+  std::uint64_t stores_held_by() const noexcept {
+    return messages_before_stores_.load(std::memory_order_acquire);
+  }
   /// Lifts hold_stores(sequence) unless a later one has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
     messages_before_stores_.compare_exchange_strong(sequence, 0, std::memory_order_acq_rel);

@@ -19,7 +19,8 @@ constexpr int populate_write = 23;
 
 /// The slow way, for kernels without MADV_POPULATE_* and for special mappings.
 bool mapped_with_permission(std::uintptr_t begin, std::uintptr_t end, bool write) noexcept {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const maps(std::fopen("/proc/self/maps", "re"),
+                                                             &std::fclose);
   if (!maps) return false;
   char line[512];
   while (begin < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
@@ -47,7 +48,8 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   if (last < first) return false;
   for (;;) {
     // Reading is asked for in both cases by the kernel's definition of a writable mapping.
-    if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) == 0) {
+    if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) ==
+        0) {
       return true;
     }
     if (errno == EINTR || errno == EAGAIN) continue;

@@ -14,8 +14,8 @@ bool RemoteSegments::open(std::uint64_t process, pid_t pid, int control_fd) {
   Mapping mapping = Mapping::of(fd, sizeof(ControlSegment));
   if (!mapping) return false;
   auto* const control = std::launder(reinterpret_cast<ControlSegment*>(mapping.base()));
-  if (control->magic != ControlSegment::expected_magic || control->version != ControlSegment::expected_version ||
-      control->process != process) {
+  if (control->magic != ControlSegment::expected_magic ||
+      control->version != ControlSegment::expected_version || control->process != process) {
     return false;
   }
   pid_ = pid;
@@ -103,7 +103,8 @@ void RemoteSegments::drop_stale() {
   std::lock_guard const lock(mutex_);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     MappedRegion& known = regions_[i];
-    if (known.mapping && control_->regions[i].generation.load(std::memory_order_acquire) != known.generation) {
+    if (known.mapping &&
+        control_->regions[i].generation.load(std::memory_order_acquire) != known.generation) {
       known = MappedRegion{};
     }
   }
@@ -115,8 +116,8 @@ void RemoteSegments::drop_stale() {
 
 std::size_t RemoteSegments::mapped_regions() const {
   std::lock_guard const lock(mutex_);
-  return static_cast<std::size_t>(
-      std::count_if(regions_.begin(), regions_.end(), [](MappedRegion const& r) { return static_cast<bool>(r.mapping); }));
+  return static_cast<std::size_t>(std::count_if(
+      regions_.begin(), regions_.end(), [](MappedRegion const& r) { return static_cast<bool>(r.mapping); }));
 }
 
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept {

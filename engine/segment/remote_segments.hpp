@@ -60,7 +60,7 @@ class RemoteSegments {
   bool own_ = false;
   Mapping control_mapping_;
   ControlSegment* control_ = nullptr;
-  std::vector<MappedRegion> regions_;  ///< by the owner's slot number
+  std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };
 

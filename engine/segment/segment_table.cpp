@@ -17,7 +17,9 @@ constexpr std::size_t cache_line = 64;
 // From here on an allocation is page-aligned and its pages go back to the system when it is freed.
 constexpr std::size_t large_bytes = 256 * 1024;
 
-constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
+constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
+  return (value + to - 1) / to * to;
+}
 
 /// The bytes that an allocation of `bytes` takes in its region.
 constexpr std::size_t footprint(std::size_t bytes) noexcept {
@@ -55,7 +57,8 @@ Status SegmentTable::allocate(std::size_t bytes, void** base) {
     }
   }
   if (index == no_region) {
-    if (auto const status = add_region(std::max(region_bytes_, round_up(taken, page_bytes)), &index); failed(status)) {
+    if (auto const status = add_region(std::max(region_bytes_, round_up(taken, page_bytes)), &index);
+        failed(status)) {
       return status;
     }
     offset = *regions_[index]->free_ranges.take(taken, alignment);
@@ -182,7 +185,8 @@ void SegmentTable::return_memory(OwnSegment const& segment) {
   region.free_ranges.give_back(offset, taken);
   if (segment.length >= large_bytes) release_pages(region.fd, offset, taken);
   // One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
-  bool const others = std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
+  bool const others =
+      std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
   if (region.free_ranges.all_free() && (others || region.mapping.length() > region_bytes_)) {
     remove_region(segment.region);
   }

@@ -74,7 +74,9 @@ enum ARMCI_Rmw_e {
 
 /** Kinds of domains: processes that reach each other's memory by load and store with the addresses that
  *  ARMCI_Malloc gives. Here, a process alone. */
-enum armci_domain_e { ARMCI_DOMAIN_SMP };
+enum armci_domain_e {
+    ARMCI_DOMAIN_SMP
+};
 typedef int armci_domain_t;
 
 /** Initialisation. Collective. MPI is initialised if it is not yet. */
@@ -113,16 +115,16 @@ int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int pr
 /** Strided transfers: count[0] contiguous bytes, repeated count[i] times at src_stride_ar[i-1] and
  *  dst_stride_ar[i-1]. */
 int ARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc);
+               int stride_levels, int proc);
 int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc);
+               int stride_levels, int proc);
 int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-            int dst_stride_ar[], int count[], int stride_levels, int proc);
+               int dst_stride_ar[], int count[], int stride_levels, int proc);
 
 /** A put, then the int `value` to the int `flag` at the same process, visible after the data. */
 int ARMCI_Put_flag(void *src, void *dst, int size, int *flag, int value, int proc);
 int ARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int *flag, int value, int proc);
+                    int stride_levels, int *flag, int value, int proc);
 
 /** Vector transfers. */
 int ARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
@@ -134,11 +136,11 @@ int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int ARMCI_NbPutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc, armci_hdl_t *hdl);
+                 int stride_levels, int proc, armci_hdl_t *hdl);
 int ARMCI_NbGetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc, armci_hdl_t *hdl);
+                 int stride_levels, int proc, armci_hdl_t *hdl);
 int ARMCI_NbAccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-            int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
+                 int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
 int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
@@ -251,14 +253,14 @@ int PARMCI_Get(void *src, void *dst, int size, int target);
 int PARMCI_Put(void *src, void *dst, int size, int target);
 int PARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int proc);
 int PARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc);
+                int stride_levels, int proc);
 int PARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc);
+                int stride_levels, int proc);
 int PARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-            int dst_stride_ar[], int count[], int stride_levels, int proc);
+                int dst_stride_ar[], int count[], int stride_levels, int proc);
 int PARMCI_Put_flag(void *src, void *dst, int size, int *flag, int value, int proc);
 int PARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int *flag, int value, int proc);
+                     int stride_levels, int *flag, int value, int proc);
 int PARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
 int PARMCI_GetV(armci_giov_t *iov, int iov_len, int proc);
 int PARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc);
@@ -266,11 +268,11 @@ int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int PARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int PARMCI_NbPutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc, armci_hdl_t *hdl);
+                  int stride_levels, int proc, armci_hdl_t *hdl);
 int PARMCI_NbGetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-            int stride_levels, int proc, armci_hdl_t *hdl);
+                  int stride_levels, int proc, armci_hdl_t *hdl);
 int PARMCI_NbAccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-            int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
+                  int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
 int PARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int PARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int PARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);

@@ -15,8 +15,18 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum armci_scope_e { SCOPE_ALL, SCOPE_NODE, SCOPE_MASTERS };
-enum armci_type_e { ARMCI_INT, ARMCI_LONG, ARMCI_LONG_LONG, ARMCI_FLOAT, ARMCI_DOUBLE };
+enum armci_scope_e {
+    SCOPE_ALL,
+    SCOPE_NODE,
+    SCOPE_MASTERS
+};
+enum armci_type_e {
+    ARMCI_INT,
+    ARMCI_LONG,
+    ARMCI_LONG_LONG,
+    ARMCI_FLOAT,
+    ARMCI_DOUBLE
+};
 
 int armci_msg_me(void);
 int armci_msg_nproc(void);

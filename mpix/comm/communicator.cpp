@@ -11,7 +11,7 @@ namespace mpix {
 namespace {
 
 std::mutex states_lock;
-std::deque<Communicator> states;        ///< never shrinks: see HandleCache
+std::deque<Communicator> states;  ///< never shrinks: see HandleCache
 std::vector<Communicator*> unused;
 
 }  // namespace

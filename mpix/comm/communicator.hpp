@@ -59,7 +59,8 @@ class MPIX_WAIST_API Communicator {
   /// target() where it takes a few instructions only; else nullptr.
   Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
-    Page const* const page = pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
+    Page const* const page =
+        pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
     if (page == nullptr) return nullptr;
     return page->targets[static_cast<std::size_t>(rank) % page_size].load(std::memory_order_acquire);
   }
@@ -99,7 +100,9 @@ class MPIX_WAIST_API Communicator {
 
   static Communicator* find_slowly(MPI_Comm comm);
   Target* make_target(int rank);
-  std::size_t pages_count() const noexcept { return (static_cast<std::size_t>(size_) + page_size - 1) / page_size; }
+  std::size_t pages_count() const noexcept {
+    return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
+  }
 
   static HandleCache<MPI_Comm, Communicator> cache_;
 

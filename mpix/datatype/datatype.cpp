@@ -42,14 +42,17 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
 
 void Datatype::open(MPI_Datatype type) {
   flat_ = flatten(type);
-  contiguous_ = flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
-  bool const integer = flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
+  contiguous_ =
+      flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
+  bool const integer =
+      flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.store(type, std::memory_order_release);
 }
 
-engine::Layout Datatype::layout(std::size_t count, engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept {
+engine::Layout Datatype::layout(std::size_t count,
+                                engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept {
   if (contiguous_) return engine::Layout::contiguous(flat_.size * count);
   engine::Layout const one = flat_.layout.view();
   std::size_t used = one.dims.size();

@@ -14,9 +14,9 @@ namespace mpix {
 
 /// What one element of a datatype is made of.
 struct FlatType {
-  engine::OwnedLayout layout;   ///< displacements included
-  std::ptrdiff_t extent = 0;    ///< bytes from one element to the next
-  std::size_t size = 0;         ///< data bytes; of pair types, their padding included
+  engine::OwnedLayout layout;  ///< displacements included
+  std::ptrdiff_t extent = 0;   ///< bytes from one element to the next
+  std::size_t size = 0;        ///< data bytes; of pair types, their padding included
   /// The predefined type that it is built of; meaningless when `mixed`.
   engine::ElementType element = engine::ElementType::none;
   MPI_Datatype base = MPI_DATATYPE_NULL;
@@ -45,7 +45,8 @@ class Datatype {
   unsigned atomic_word() const noexcept { return atomic_word_; }
 
   /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
-  engine::Layout layout(std::size_t count, engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
+  engine::Layout layout(std::size_t count,
+                        engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
 
   void open(MPI_Datatype type);
   /// No handle: even MPI_DATATYPE_NULL might be looked up.

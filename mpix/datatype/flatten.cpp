@@ -30,7 +30,8 @@ struct Contents {
     integers.resize(static_cast<std::size_t>(counts[0]));
     addresses.resize(static_cast<std::size_t>(counts[1]));
     types.resize(static_cast<std::size_t>(counts[2]));
-    MPI_Type_get_contents(type, counts[0], counts[1], counts[2], integers.data(), addresses.data(), types.data());
+    MPI_Type_get_contents(type, counts[0], counts[1], counts[2], integers.data(), addresses.data(),
+                          types.data());
   }
   ~Contents() {
     for (MPI_Datatype& type : types) {
@@ -96,7 +97,9 @@ void join(FlatType& whole, FlatType const& part) {
     whole.base = part.base;
     whole.element = part.element;
   }
-  whole.mixed = whole.mixed || part.mixed || (whole.base != part.base && (whole.element != part.element || whole.element == engine::ElementType::none));
+  whole.mixed = whole.mixed || part.mixed ||
+                (whole.base != part.base &&
+                 (whole.element != part.element || whole.element == engine::ElementType::none));
 }
 
 FlatType flatten_named(MPI_Datatype type) {

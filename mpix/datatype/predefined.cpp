@@ -14,29 +14,54 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   };
   // Fortran's types have the sizes of the compiler that Open MPI was built for.
   static Entry const table[] = {
-      {MPI_SIGNED_CHAR, ElementType::int8}, {MPI_UNSIGNED_CHAR, ElementType::uint8},
-      {MPI_SHORT, ElementType::int16}, {MPI_UNSIGNED_SHORT, ElementType::uint16},
-      {MPI_INT, ElementType::int32}, {MPI_UNSIGNED, ElementType::uint32},
-      {MPI_LONG, ElementType::int64}, {MPI_UNSIGNED_LONG, ElementType::uint64},
-      {MPI_LONG_LONG, ElementType::int64}, {MPI_UNSIGNED_LONG_LONG, ElementType::uint64},
-      {MPI_INT8_T, ElementType::int8}, {MPI_UINT8_T, ElementType::uint8},
-      {MPI_INT16_T, ElementType::int16}, {MPI_UINT16_T, ElementType::uint16},
-      {MPI_INT32_T, ElementType::int32}, {MPI_UINT32_T, ElementType::uint32},
-      {MPI_INT64_T, ElementType::int64}, {MPI_UINT64_T, ElementType::uint64},
-      {MPI_AINT, ElementType::int64}, {MPI_OFFSET, ElementType::int64}, {MPI_COUNT, ElementType::int64},
-      {MPI_FLOAT, ElementType::float32}, {MPI_DOUBLE, ElementType::float64},
+      {MPI_SIGNED_CHAR, ElementType::int8},
+      {MPI_UNSIGNED_CHAR, ElementType::uint8},
+      {MPI_SHORT, ElementType::int16},
+      {MPI_UNSIGNED_SHORT, ElementType::uint16},
+      {MPI_INT, ElementType::int32},
+      {MPI_UNSIGNED, ElementType::uint32},
+      {MPI_LONG, ElementType::int64},
+      {MPI_UNSIGNED_LONG, ElementType::uint64},
+      {MPI_LONG_LONG, ElementType::int64},
+      {MPI_UNSIGNED_LONG_LONG, ElementType::uint64},
+      {MPI_INT8_T, ElementType::int8},
+      {MPI_UINT8_T, ElementType::uint8},
+      {MPI_INT16_T, ElementType::int16},
+      {MPI_UINT16_T, ElementType::uint16},
+      {MPI_INT32_T, ElementType::int32},
+      {MPI_UINT32_T, ElementType::uint32},
+      {MPI_INT64_T, ElementType::int64},
+      {MPI_UINT64_T, ElementType::uint64},
+      {MPI_AINT, ElementType::int64},
+      {MPI_OFFSET, ElementType::int64},
+      {MPI_COUNT, ElementType::int64},
+      {MPI_FLOAT, ElementType::float32},
+      {MPI_DOUBLE, ElementType::float64},
       {MPI_LONG_DOUBLE, ElementType::long_double},
-      {MPI_C_FLOAT_COMPLEX, ElementType::complex_float}, {MPI_C_DOUBLE_COMPLEX, ElementType::complex_double},
+      {MPI_C_FLOAT_COMPLEX, ElementType::complex_float},
+      {MPI_C_DOUBLE_COMPLEX, ElementType::complex_double},
       {MPI_C_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
-      {MPI_C_BOOL, ElementType::boolean}, {MPI_CXX_BOOL, ElementType::boolean},
-      {MPI_FLOAT_INT, ElementType::float_int}, {MPI_DOUBLE_INT, ElementType::double_int},
-      {MPI_LONG_INT, ElementType::long_int}, {MPI_2INT, ElementType::int_int},
-      {MPI_SHORT_INT, ElementType::short_int}, {MPI_LONG_DOUBLE_INT, ElementType::long_double_int},
-      {MPI_INTEGER, ElementType::int32}, {MPI_INTEGER1, ElementType::int8}, {MPI_INTEGER2, ElementType::int16},
-      {MPI_INTEGER4, ElementType::int32}, {MPI_INTEGER8, ElementType::int64}, {MPI_LOGICAL, ElementType::int32},
-      {MPI_REAL, ElementType::float32}, {MPI_REAL4, ElementType::float32}, {MPI_REAL8, ElementType::float64},
-      {MPI_DOUBLE_PRECISION, ElementType::float64}, {MPI_COMPLEX, ElementType::complex_float},
-      {MPI_COMPLEX8, ElementType::complex_float}, {MPI_COMPLEX16, ElementType::complex_double},
+      {MPI_C_BOOL, ElementType::boolean},
+      {MPI_CXX_BOOL, ElementType::boolean},
+      {MPI_FLOAT_INT, ElementType::float_int},
+      {MPI_DOUBLE_INT, ElementType::double_int},
+      {MPI_LONG_INT, ElementType::long_int},
+      {MPI_2INT, ElementType::int_int},
+      {MPI_SHORT_INT, ElementType::short_int},
+      {MPI_LONG_DOUBLE_INT, ElementType::long_double_int},
+      {MPI_INTEGER, ElementType::int32},
+      {MPI_INTEGER1, ElementType::int8},
+      {MPI_INTEGER2, ElementType::int16},
+      {MPI_INTEGER4, ElementType::int32},
+      {MPI_INTEGER8, ElementType::int64},
+      {MPI_LOGICAL, ElementType::int32},
+      {MPI_REAL, ElementType::float32},
+      {MPI_REAL4, ElementType::float32},
+      {MPI_REAL8, ElementType::float64},
+      {MPI_DOUBLE_PRECISION, ElementType::float64},
+      {MPI_COMPLEX, ElementType::complex_float},
+      {MPI_COMPLEX8, ElementType::complex_float},
+      {MPI_COMPLEX16, ElementType::complex_double},
       {MPI_DOUBLE_COMPLEX, ElementType::complex_double},
   };
   for (Entry const& entry : table) {
@@ -45,12 +70,15 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
     MPI_Aint lower = 0;
     MPI_Aint extent = 0;
     MPI_Type_get_extent(predefined, &lower, &extent);
-    return static_cast<std::size_t>(extent) == element_size(entry.element) ? entry.element : ElementType::none;
+    return static_cast<std::size_t>(extent) == element_size(entry.element) ? entry.element
+                                                                           : ElementType::none;
   }
   return ElementType::none;
 }
 
-bool is_pair(ElementType element) noexcept { return element >= ElementType::float_int && element < ElementType::count_; }
+bool is_pair(ElementType element) noexcept {
+  return element >= ElementType::float_int && element < ElementType::count_;
+}
 
 std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
   struct Entry {
@@ -58,10 +86,10 @@ std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
     Operation operation;
   };
   static Entry const table[] = {
-      {MPI_SUM, Operation::sum}, {MPI_REPLACE, Operation::replace}, {MPI_NO_OP, Operation::no_op},
-      {MPI_PROD, Operation::prod}, {MPI_MIN, Operation::min}, {MPI_MAX, Operation::max},
-      {MPI_LAND, Operation::land}, {MPI_LOR, Operation::lor}, {MPI_LXOR, Operation::lxor},
-      {MPI_BAND, Operation::band}, {MPI_BOR, Operation::bor}, {MPI_BXOR, Operation::bxor},
+      {MPI_SUM, Operation::sum},       {MPI_REPLACE, Operation::replace}, {MPI_NO_OP, Operation::no_op},
+      {MPI_PROD, Operation::prod},     {MPI_MIN, Operation::min},         {MPI_MAX, Operation::max},
+      {MPI_LAND, Operation::land},     {MPI_LOR, Operation::lor},         {MPI_LXOR, Operation::lxor},
+      {MPI_BAND, Operation::band},     {MPI_BOR, Operation::bor},         {MPI_BXOR, Operation::bxor},
       {MPI_MINLOC, Operation::minloc}, {MPI_MAXLOC, Operation::maxloc},
   };
   for (Entry const& entry : table) {

@@ -49,7 +49,8 @@ int raise_unusable(char const* call, MPI_Comm const*) {
 }  // namespace mpix
 
 int MPIX_RMA_Error_classes(int* address, int* transport) {
-  if (mpix::prepare() != mpix::Readiness::ready) return mpix::raise_unusable("MPIX_RMA_Error_classes", nullptr);
+  if (mpix::prepare() != mpix::Readiness::ready)
+    return mpix::raise_unusable("MPIX_RMA_Error_classes", nullptr);
   if (address == nullptr || transport == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
   *address = mpix::keys().address_class;
   *transport = mpix::keys().transport_class;

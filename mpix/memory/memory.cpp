@@ -14,7 +14,9 @@ namespace {
 engine::Engine& the_engine() { return *engine::Engine::running(); }
 
 /// For local calls: MPI_SUCCESS when the library can be used.
-int usable(char const* call) { return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr); }
+int usable(char const* call) {
+  return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
+}
 
 /// The largest code of all ranks, so that all of them see a failure.
 int agree(MPI_Comm comm, int code) {
@@ -51,7 +53,8 @@ int MPIX_RMA_Deregister(void* base) {
 }
 
 int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info, MPI_Comm* communicator, void* bases[]) {
-  mpix::Communicator* const state = communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
+  mpix::Communicator* const state =
+      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Allocate", communicator);
   MPI_Comm const comm = state->handle();
   int inter = 0;
@@ -65,7 +68,8 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info, MPI_Comm* communicator, void* bas
     code = mpix::code_of(mpix::the_engine().allocate(static_cast<std::size_t>(size), &base));
   }
   // One exchange: a rank that failed shows it by an address that cannot be.
-  auto const mine = code == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base) : -static_cast<std::intptr_t>(code);
+  auto const mine =
+      code == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base) : -static_cast<std::intptr_t>(code);
   std::vector<std::intptr_t> all(static_cast<std::size_t>(state->size()));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
   for (std::intptr_t const shown : all) {
@@ -80,7 +84,8 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info, MPI_Comm* communicator, void* bas
 }
 
 int MPIX_RMA_Free(void* base, MPI_Comm* communicator) {
-  mpix::Communicator* const state = communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
+  mpix::Communicator* const state =
+      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Free", communicator);
   MPI_Comm const comm = state->handle();
   int code = mpix::code_of(mpix::complete_all(*state));

@@ -32,7 +32,8 @@ std::optional<engine::RmwOperation> operation_of(MPIX_RMW_Op op) noexcept {
 }
 
 template <typename Word>
-bool fetch_word(Target& target, engine::RmwOperation operation, RemoteAddress address, void const* operand, void* result) {
+bool fetch_word(Target& target, engine::RmwOperation operation, RemoteAddress address, void const* operand,
+                void* result) {
   Word value{};
   Word previous{};
   if (operand != nullptr) std::memcpy(&value, operand, sizeof value);
@@ -43,8 +44,8 @@ bool fetch_word(Target& target, engine::RmwOperation operation, RemoteAddress ad
 
 /// The common case in a few instructions: one integer in mapped memory, no atomicity beyond the element's.
 /// False, with nothing done and nothing checked for good, in every other case.
-inline bool rmw_directly(MPIX_RMW_Op op, void const* operand, Datatype const& type, void* result, Target& target,
-                         RemoteAddress address) {
+inline bool rmw_directly(MPIX_RMW_Op op, void const* operand, Datatype const& type, void* result,
+                         Target& target, RemoteAddress address) {
   auto const operation = op == MPIX_RMW_SUM    ? engine::RmwOperation::sum
                          : op == MPIX_RMW_SWAP ? engine::RmwOperation::swap
                          : op == MPIX_RMW_INC  ? engine::RmwOperation::increment
@@ -69,11 +70,13 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
   MPI_Comm const comm = state->handle();
   auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(rmw_attr_val);
   std::uint64_t const set = effective(attributes, *state);
-  if (count == 1 && (set & ~(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORDERING)) == 0) {
+  if (count == 1 &&
+      (set & ~(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORDERING)) == 0) {
     Datatype const* const type = Datatype::find(datatype);
     Target* const target = state->target(target_rank);
     if (type != nullptr && target != nullptr &&
-        rmw_directly(op, operand_addr, *type, result_addr, *target, static_cast<RemoteAddress>(target_disp))) {
+        rmw_directly(op, operand_addr, *type, result_addr, *target,
+                     static_cast<RemoteAddress>(target_disp))) {
       if (request != nullptr) *request = completed_request();
       return MPI_SUCCESS;
     }
@@ -85,12 +88,14 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
   if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return raise(comm, MPI_ERR_TYPE);
   if (!engine::is_defined(*operation, type->flat().element)) return raise(comm, MPI_ERR_OP);
   if (!are_known(attributes)) return raise(comm, MPI_ERR_ARG);
-  if (target_rank != MPI_PROC_NULL && (target_rank < 0 || target_rank >= state->size())) return raise(comm, MPI_ERR_RANK);
+  if (target_rank != MPI_PROC_NULL && (target_rank < 0 || target_rank >= state->size()))
+    return raise(comm, MPI_ERR_RANK);
   if (count == 0 || target_rank == MPI_PROC_NULL) {
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
-  if (operand_addr == nullptr && *operation != engine::RmwOperation::increment) return raise(comm, MPI_ERR_BUFFER);
+  if (operand_addr == nullptr && *operation != engine::RmwOperation::increment)
+    return raise(comm, MPI_ERR_BUFFER);
   if (target_disp == 0) return raise(comm, MPI_ERR_ARG);
   Target* const target = state->target(target_rank);
   if (target == nullptr) return raise(comm, keys().transport_class);

@@ -17,8 +17,10 @@ std::string component_directory() {
   namespace fs = std::filesystem;
   Dl_info info{};
   std::error_code ignored;
-  if (::dladdr(reinterpret_cast<void const*>(&component_directory), &info) != 0 && info.dli_fname != nullptr) {
-    fs::path const beside = fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" / "openmpi";
+  if (::dladdr(reinterpret_cast<void const*>(&component_directory), &info) != 0 &&
+      info.dli_fname != nullptr) {
+    fs::path const beside =
+        fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" / "openmpi";
     if (fs::exists(beside / "mca_osc_mpix.so", ignored)) return beside.string();
   }
   return MPIX_COMPONENT_DIRECTORY;
@@ -27,7 +29,8 @@ std::string component_directory() {
 /// Open MPI's own directories. Its parameter has no way to say "and the default ones".
 std::string default_directories() {
   std::string directories = MPIX_OPENMPI_COMPONENTS;
-  if (char const* const home = std::getenv("HOME")) directories += std::string(":") + home + "/.openmpi/components";
+  if (char const* const home = std::getenv("HOME"))
+    directories += std::string(":") + home + "/.openmpi/components";
   return directories;
 }
 

@@ -16,7 +16,9 @@ class HandleCache {
     State* const state = entries_[slot_of(handle)].load(std::memory_order_acquire);
     return state != nullptr && state->handle() == handle ? state : nullptr;
   }
-  void insert(State& state) noexcept { entries_[slot_of(state.handle())].store(&state, std::memory_order_release); }
+  void insert(State& state) noexcept {
+    entries_[slot_of(state.handle())].store(&state, std::memory_order_release);
+  }
 
  private:
   static constexpr std::size_t size = 64;

@@ -37,7 +37,8 @@ inline bool are_known(MPIX_RMA_Attributes const* attributes) noexcept {
 }
 
 /// An attribute applies when it is set on the call or on the communicator (5.1.1).
-inline std::uint64_t effective(MPIX_RMA_Attributes const* attributes, Communicator const& communicator) noexcept {
+inline std::uint64_t effective(MPIX_RMA_Attributes const* attributes,
+                               Communicator const& communicator) noexcept {
   return communicator.attributes() | (attributes != nullptr ? attributes->set : 0);
 }
 

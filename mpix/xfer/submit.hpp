@@ -11,7 +11,8 @@
 namespace mpix {
 
 template <typename Operation>
-int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set, MPI_Request* request) {
+int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set,
+           MPI_Request* request) {
   MPI_Comm const comm = communicator.handle();
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);

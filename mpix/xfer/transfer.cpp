@@ -42,7 +42,8 @@ engine::Status wait_any(Target& target, Operation& operation) {
     engine_of_process().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
     return waiter.status;
   }
-  if (has(operation.guarantees, Guarantee::remote_completion)) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (has(operation.guarantees, Guarantee::remote_completion))
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   return issued.status;
 }
 
@@ -51,7 +52,9 @@ engine::Status wait_any(Target& target, Operation& operation) {
 engine::Issued issue(Target& target, engine::Transfer& transfer) { return issue_any(target, transfer); }
 engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw) { return issue_any(target, rmw); }
 
-engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) { return wait_any(target, transfer); }
+engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) {
+  return wait_any(target, transfer);
+}
 engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { return wait_any(target, rmw); }
 
 engine::Status complete_messages(Target& target) {

@@ -36,9 +36,10 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
 
 /// The same for any transfer, its guarantees included.
 inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
-  engine::Extent const extent = transfer.target_layout.is_contiguous()
-                                    ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
-                                    : transfer.target_layout.extent();
+  engine::Extent const extent =
+      transfer.target_layout.is_contiguous()
+          ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
+          : transfer.target_layout.extent();
   std::byte* const mapped = target.peer->reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
                                                static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
@@ -50,15 +51,21 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
 /// A sum, increment or swap of one aligned 4- or 8-byte integer by one instruction. Word is the unsigned
 /// type of that size. False, with nothing done, when the memory cannot be reached that way now.
 template <typename Word>
-inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address, Word operand,
-                           Word* result) noexcept {
+inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
+                           Word operand, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr) return false;
   switch (operation) {
-    case engine::RmwOperation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); return true;
-    case engine::RmwOperation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); return true;
-    case engine::RmwOperation::swap: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); return true;
+    case engine::RmwOperation::increment:
+      *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);
+      return true;
+    case engine::RmwOperation::sum:
+      *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+      return true;
+    case engine::RmwOperation::swap:
+      *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+      return true;
     default: return false;
   }
 }

@@ -31,9 +31,9 @@ struct XferCall {
 };
 
 /// Attributes that a transfer by load and store satisfies by itself, up to the final store fence.
-constexpr std::uint64_t free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING |
-                                           MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE |
-                                           MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
+constexpr std::uint64_t free_when_direct =
+    MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION |
+    MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
 
 /// What a direct transfer still has to do for attributes and requests.
 __attribute__((noinline)) void finish_direct(std::uint64_t set, MPI_Request* request) {
@@ -44,8 +44,8 @@ __attribute__((noinline)) void finish_direct(std::uint64_t set, MPI_Request* req
 /// The common case in a few instructions: put or get of contiguous elements of one datatype to mapped
 /// memory. False, with nothing done and nothing checked for good, in every other case. Takes only what is
 /// known already, so that the code has no calls and saves no registers.
-inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank, void* target_addr,
-                          MPI_Request* request, Communicator const& communicator,
+inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
+                          void* target_addr, MPI_Request* request, Communicator const& communicator,
                           MPIX_RMA_Attributes const* attributes) {
   std::uint64_t const set = effective(attributes, communicator);
   Datatype const* const type = Datatype::find_known(datatype);
@@ -74,7 +74,8 @@ bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes
 int check(XferCall const& call) {
   if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE) return MPI_ERR_OP;
   if (call.origin_count < 0 || call.target_count < 0) return MPI_ERR_COUNT;
-  if (Datatype::find(call.origin_type) == nullptr || Datatype::find(call.target_type) == nullptr) return MPI_ERR_TYPE;
+  if (Datatype::find(call.origin_type) == nullptr || Datatype::find(call.target_type) == nullptr)
+    return MPI_ERR_TYPE;
   if (!are_known(call.attributes)) return MPI_ERR_ARG;
   return MPI_SUCCESS;
 }
@@ -82,14 +83,17 @@ int check(XferCall const& call) {
 /// Fills in what an accumulate does; error code if the types and the operation do not fit.
 int choose_reduction(XferCall const& call, std::uint64_t set, FlatType const& origin, FlatType const& target,
                      engine::Reduction* reduction) {
-  bool const same = origin.base == target.base || (origin.element == target.element && origin.element != engine::ElementType::none);
+  bool const same = origin.base == target.base ||
+                    (origin.element == target.element && origin.element != engine::ElementType::none);
   if (origin.mixed || target.mixed || !same) return MPI_ERR_TYPE;
-  auto const operation = (set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0 ? operation_of(call.attributes->accumulate_op)
-                                                                  : engine::Operation::sum;
+  auto const operation = (set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0
+                             ? operation_of(call.attributes->accumulate_op)
+                             : engine::Operation::sum;
   if (!operation) return MPI_ERR_OP;
   reduction->type = origin.element;
   reduction->operation = *operation;
-  reduction->scale = (set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0 ? call.attributes->accumulate_scale : nullptr;
+  reduction->scale =
+      (set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0 ? call.attributes->accumulate_scale : nullptr;
   if ((set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0 && reduction->scale == nullptr) return MPI_ERR_ARG;
   return engine::is_valid(*reduction) ? MPI_SUCCESS : MPI_ERR_OP;
 }
@@ -134,29 +138,33 @@ int xfer_generally(XferCall const& call, Communicator& communicator) {
 /// Everything else. The arguments are the call's own, in its order, so that they stay where they are.
 __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
-                                          int target_count, MPI_Datatype target_datatype, MPI_Request* request,
-                                          MPI_Comm* communicator, void* rma_attr_val) {
+                                          int target_count, MPI_Datatype target_datatype,
+                                          MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_xfer", communicator);
-  XferCall const call{op,          origin_addr,  origin_count,    origin_datatype, target_rank,
-                      target_addr, target_count, target_datatype, request,
-                      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  XferCall const call{op,           origin_addr,
+                      origin_count, origin_datatype,
+                      target_rank,  target_addr,
+                      target_count, target_datatype,
+                      request,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   return xfer_generally(call, *state);
 }
 
 }  // namespace
 }  // namespace mpix
 
-int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                  void* target_addr, int target_count, MPI_Datatype target_datatype, MPI_Request* request,
-                  MPI_Comm* communicator, void* rma_attr_val) {
-  if (communicator != nullptr && origin_count == target_count && origin_datatype == target_datatype) [[likely]] {
+int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
+                  MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+  if (communicator != nullptr && origin_count == target_count && origin_datatype == target_datatype)
+      [[likely]] {
     mpix::Communicator const* const state = mpix::Communicator::find_known(*communicator);
-    if (state != nullptr && mpix::xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                                                request, *state, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val))) {
+    if (state != nullptr &&
+        mpix::xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request,
+                            *state, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val))) {
       return MPI_SUCCESS;
     }
   }
-  return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                           target_datatype, request, communicator, rma_attr_val);
+  return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           target_count, target_datatype, request, communicator, rma_attr_val);
 }

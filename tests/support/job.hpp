@@ -107,7 +107,8 @@ inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& c
   for (pid_t const child : children) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a process of the job ended with status " << status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "a process of the job ended with status " << status;
   }
   pthread_barrier_destroy(&board->barrier);
   ::munmap(board, sizeof(Blackboard));

@@ -35,8 +35,9 @@ class Memory {
       where_[kind].resize(ranks);
       MPI_Allgather(&mine, sizeof mine, MPI_BYTE, where_[kind].data(), sizeof mine, MPI_BYTE, comm_);
     }
-    EXPECT_EQ(where_[allocated], std::vector<std::intptr_t>(reinterpret_cast<std::intptr_t*>(bases.data()),
-                                                            reinterpret_cast<std::intptr_t*>(bases.data()) + size_));
+    EXPECT_EQ(where_[allocated],
+              std::vector<std::intptr_t>(reinterpret_cast<std::intptr_t*>(bases.data()),
+                                         reinterpret_cast<std::intptr_t*>(bases.data()) + size_));
   }
   ~Memory() {
     MPI_Barrier(comm_);
@@ -46,7 +47,9 @@ class Memory {
   Memory(Memory const&) = delete;
   Memory& operator=(Memory const&) = delete;
 
-  char* own(int kind) { return kind == allocated ? allocated_ : kind == registered ? registered_.data() : plain_.data(); }
+  char* own(int kind) {
+    return kind == allocated ? allocated_ : kind == registered ? registered_.data() : plain_.data();
+  }
   char* at(int rank, int kind, std::ptrdiff_t offset = 0) const {
     return reinterpret_cast<char*>(where_[kind][static_cast<std::size_t>(rank)]) + offset;
   }
@@ -73,7 +76,8 @@ inline MPIX_RMA_Attributes attributes(std::uint64_t set) {
 inline int transfer(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype type, int rank, void* target,
                     std::uint64_t set = 0, MPI_Request* request = nullptr) {
   MPIX_RMA_Attributes chosen = attributes(set);
-  return MPIX_RMA_xfer(op, origin, count, type, rank, target, count, type, request, &world, set != 0 ? &chosen : nullptr);
+  return MPIX_RMA_xfer(op, origin, count, type, rank, target, count, type, request, &world,
+                       set != 0 ? &chosen : nullptr);
 }
 
 /// Errors of a communicator are returned while it lives.

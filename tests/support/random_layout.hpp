@@ -26,12 +26,14 @@ inline std::vector<std::ptrdiff_t> offsets_of(engine::Layout const& layout) {
     for (std::size_t i = 0; i < layout.block; ++i) unit.push_back(static_cast<std::ptrdiff_t>(i));
   }
   for (auto const& segment : layout.segments) {
-    for (std::size_t i = 0; i < segment.length; ++i) unit.push_back(segment.offset + static_cast<std::ptrdiff_t>(i));
+    for (std::size_t i = 0; i < segment.length; ++i)
+      unit.push_back(segment.offset + static_cast<std::ptrdiff_t>(i));
   }
   for (auto const& dimension : layout.dims) {
     std::vector<std::ptrdiff_t> repeated;
     for (std::size_t i = 0; i < dimension.count; ++i) {
-      for (auto const offset : unit) repeated.push_back(offset + static_cast<std::ptrdiff_t>(i) * dimension.stride);
+      for (auto const offset : unit)
+        repeated.push_back(offset + static_cast<std::ptrdiff_t>(i) * dimension.stride);
     }
     unit = std::move(repeated);
   }
@@ -61,7 +63,8 @@ class RandomLayout {
     std::size_t const dimensions = random() % 4;
     for (std::size_t i = 0; i < dimensions; ++i) {
       std::size_t const count = up_to(4);
-      std::ptrdiff_t const stride = std::max<std::ptrdiff_t>(extent, 1) + static_cast<std::ptrdiff_t>((random() % 3) * element);
+      std::ptrdiff_t const stride =
+          std::max<std::ptrdiff_t>(extent, 1) + static_cast<std::ptrdiff_t>((random() % 3) * element);
       dims_.push_back({count, random() % 4 == 0 ? -stride : stride});
       extent = static_cast<std::ptrdiff_t>(count) * stride;
     }
@@ -69,8 +72,12 @@ class RandomLayout {
 
   engine::Layout view() const { return {block_, dims_, segments_}; }
   /// Where in a buffer of span_bytes() the base address has to stand.
-  std::size_t base() const { return static_cast<std::size_t>(-view().extent().begin * (view().extent().begin < 0)); }
-  std::size_t span_bytes() const { return base() + static_cast<std::size_t>(std::max<std::ptrdiff_t>(view().extent().end, 0)) + 1; }
+  std::size_t base() const {
+    return static_cast<std::size_t>(-view().extent().begin * (view().extent().begin < 0));
+  }
+  std::size_t span_bytes() const {
+    return base() + static_cast<std::size_t>(std::max<std::ptrdiff_t>(view().extent().end, 0)) + 1;
+  }
 
   /// Becomes the list of the first `bytes` bytes of itself.
   void trim(std::size_t bytes) {

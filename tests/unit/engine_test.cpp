@@ -35,7 +35,8 @@ class EnginePath : public ::testing::TestWithParam<PathCase> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath,
-                         ::testing::Values(PathCase{"automatic", 0xf, 0}, PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
+                         ::testing::Values(PathCase{"automatic", 0xf, 0},
+                                           PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
                                            PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
                                            PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
                                            PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}),
@@ -92,7 +93,9 @@ struct Buffers {
     rank.show(2, plain.data());
     rank.barrier();
   }
-  char* kind(int k) { return k == 0 ? static_cast<char*>(allocated) : k == 1 ? attached.data() : plain.data(); }
+  char* kind(int k) {
+    return k == 0 ? static_cast<char*>(allocated) : k == 1 ? attached.data() : plain.data();
+  }
 };
 
 TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
@@ -102,13 +105,17 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
     if (rank.rank() == 0) {
       for (int target = 0; target < 2; ++target) {
         for (int kind = 0; kind < 3; ++kind) {
-          for (std::size_t const bytes : {std::size_t{1}, std::size_t{8}, std::size_t{4097}, Buffers::bytes}) {
+          for (std::size_t const bytes :
+               {std::size_t{1}, std::size_t{8}, std::size_t{4097}, Buffers::bytes}) {
             std::vector<char> out(bytes);
-            for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<char>(i * 7 + bytes + static_cast<std::size_t>(kind));
+            for (std::size_t i = 0; i < bytes; ++i)
+              out[i] = static_cast<char>(i * 7 + bytes + static_cast<std::size_t>(kind));
             RemoteAddress const address = rank.shown(target, kind);
-            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::put, out.data(), address, bytes)), Status::ok);
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::put, out.data(), address, bytes)),
+                      Status::ok);
             std::vector<char> in(bytes);
-            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::get, in.data(), address, bytes)), Status::ok);
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::get, in.data(), address, bytes)),
+                      Status::ok);
             ASSERT_EQ(in, out) << "target " << target << " kind " << kind << " bytes " << bytes;
           }
         }
@@ -117,7 +124,8 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
     rank.barrier();
     for (int kind = 0; kind < 3; ++kind) {
       for (std::size_t i = 0; i < Buffers::bytes; ++i) {
-        ASSERT_EQ(buffers.kind(kind)[i], static_cast<char>(i * 7 + Buffers::bytes + static_cast<std::size_t>(kind)));
+        ASSERT_EQ(buffers.kind(kind)[i],
+                  static_cast<char>(i * 7 + Buffers::bytes + static_cast<std::size_t>(kind)));
       }
     }
     rank.barrier();
@@ -219,7 +227,8 @@ TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
         ASSERT_GE(fetched, 0);
         ASSERT_LT(fetched, ranks * rounds);
         char mark = 1;
-        Transfer const put = contiguous(Direction::put, &mark, rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
+        Transfer const put = contiguous(Direction::put, &mark,
+                                        rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), put), Status::ok);
       }
     }
@@ -243,8 +252,10 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
       Engine& engine = rank.engine();
       std::int64_t value = 5;
       for (RemoteAddress const address : {RemoteAddress{16}, RemoteAddress{0x2000}, ~RemoteAddress{0} - 3}) {
-        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, address, 8)), Status::bad_address);
-        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::get, &value, address, 8)), Status::bad_address);
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, address, 8)),
+                  Status::bad_address);
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::get, &value, address, 8)),
+                  Status::bad_address);
         Transfer accumulate = contiguous(Direction::accumulate, &value, address, 8);
         accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
         accumulate.guarantees = Guarantee::atomic;
@@ -264,7 +275,8 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
         EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::bad_address);
         EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
       }
-      EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)), Status::ok);
+      EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
+                Status::ok);
     }
     rank.barrier();
   });
@@ -281,7 +293,8 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
       rank.barrier();
       std::int64_t value = round;
       if (rank.rank() == 0) {
-        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)), Status::ok);
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
+                  Status::ok);
       }
       rank.barrier();
       if (rank.rank() == 1) {
@@ -305,7 +318,8 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(500, 1);
       for (int round = 1; round <= 200; ++round) {
-        Transfer accumulate = contiguous(Direction::accumulate, ones.data(), rank.shown(1, 2), ones.size() * 8);
+        Transfer accumulate =
+            contiguous(Direction::accumulate, ones.data(), rank.shown(1, 2), ones.size() * 8);
         accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);

@@ -51,7 +51,9 @@ T reference(Operation operation, T a, T b, bool* known) {
     auto const wide_b = static_cast<__int128>(b);
     switch (operation) {
       case Operation::sum: return static_cast<T>(wide_a + wide_b);
-      case Operation::prod: return static_cast<T>(static_cast<unsigned __int128>(wide_a) * static_cast<unsigned __int128>(wide_b));
+      case Operation::prod:
+        return static_cast<T>(static_cast<unsigned __int128>(wide_a) *
+                              static_cast<unsigned __int128>(wide_b));
       case Operation::min: return std::min(a, b);
       case Operation::max: return std::max(a, b);
       case Operation::land: return a ? (b ? 1 : 0) : 0;
@@ -78,10 +80,11 @@ template <typename Case>
 class AccumulateKernel : public ::testing::Test {};
 
 using Types = ::testing::Types<
-    Typed<ElementType::int8, std::int8_t>, Typed<ElementType::uint8, std::uint8_t>, Typed<ElementType::int16, std::int16_t>,
-    Typed<ElementType::uint16, std::uint16_t>, Typed<ElementType::int32, std::int32_t>,
-    Typed<ElementType::uint32, std::uint32_t>, Typed<ElementType::int64, std::int64_t>,
-    Typed<ElementType::uint64, std::uint64_t>, Typed<ElementType::float32, float>, Typed<ElementType::float64, double>,
+    Typed<ElementType::int8, std::int8_t>, Typed<ElementType::uint8, std::uint8_t>,
+    Typed<ElementType::int16, std::int16_t>, Typed<ElementType::uint16, std::uint16_t>,
+    Typed<ElementType::int32, std::int32_t>, Typed<ElementType::uint32, std::uint32_t>,
+    Typed<ElementType::int64, std::int64_t>, Typed<ElementType::uint64, std::uint64_t>,
+    Typed<ElementType::float32, float>, Typed<ElementType::float64, double>,
     Typed<ElementType::long_double, long double>, Typed<ElementType::complex_float, std::complex<float>>,
     Typed<ElementType::complex_double, std::complex<double>>,
     Typed<ElementType::complex_long_double, std::complex<long double>>, Typed<ElementType::boolean, bool>>;
@@ -111,11 +114,13 @@ TYPED_TEST(AccumulateKernel, every_operation_and_alignment_gives_the_reference) 
             expected[i] = reference<T>(operation, a, b, &known);
           }
           Layout const layout = Layout::contiguous(count * sizeof(T));
-          accumulate({TypeParam::type, operation, atomic, nullptr}, to.data() + shift, layout, from.data() + (shift * 3) % 8, layout);
+          accumulate({TypeParam::type, operation, atomic, nullptr}, to.data() + shift, layout,
+                     from.data() + (shift * 3) % 8, layout);
           for (std::size_t i = 0; i < count; ++i) {
             T got;
             std::memcpy(&got, to.data() + shift + i * sizeof(T), sizeof got);
-            ASSERT_EQ(got, expected[i]) << "operation " << op << " count " << count << " element " << i << " seed " << start;
+            ASSERT_EQ(got, expected[i])
+                << "operation " << op << " count " << count << " element " << i << " seed " << start;
           }
         }
       }
@@ -156,14 +161,15 @@ TYPED_TEST(AccumulateKernel, scaled_sum_over_layouts_gives_the_reference) {
         std::memcpy(&a, at, sizeof a);
         std::memcpy(&b, origin.data() + from.base() + from_offsets[i], sizeof b);
         if constexpr (std::is_integral_v<T>) {
-          a = static_cast<T>(static_cast<unsigned __int128>(a) + static_cast<unsigned __int128>(scale) * static_cast<unsigned __int128>(b));
+          a = static_cast<T>(static_cast<unsigned __int128>(a) +
+                             static_cast<unsigned __int128>(scale) * static_cast<unsigned __int128>(b));
         } else {
           a = static_cast<T>(a + static_cast<T>(scale * b));
         }
         std::memcpy(at, &a, sizeof a);
       }
-      accumulate({TypeParam::type, Operation::sum, round % 2 == 0, &scale}, target.data() + to.base(), to.view(),
-                 origin.data() + from.base(), from.view());
+      accumulate({TypeParam::type, Operation::sum, round % 2 == 0, &scale}, target.data() + to.base(),
+                 to.view(), origin.data() + from.base(), from.view());
       for (std::size_t i = 0; i < to_offsets.size(); i += sizeof(T)) {
         T got;
         T wanted;
@@ -184,7 +190,8 @@ TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   Pair const origin[] = {{1, 5}, {2, 5}, {3, 5}, {4, 5}};
   auto const run = [&](Operation operation) {
     std::vector<Pair> target = {{2, 7}, {2, 7}, {2, 7}, {4, 3}};
-    accumulate({ElementType::double_int, operation, false, nullptr}, reinterpret_cast<std::byte*>(target.data()), layout,
+    accumulate({ElementType::double_int, operation, false, nullptr},
+               reinterpret_cast<std::byte*>(target.data()), layout,
                reinterpret_cast<std::byte const*>(origin), layout);
     return target;
   };
@@ -215,8 +222,12 @@ void check_rmw(ElementType type) {
       T expected = old;
       switch (operation) {
         case RmwOperation::increment: expected = static_cast<T>(static_cast<unsigned long>(old) + 1); break;
-        case RmwOperation::sum: expected = static_cast<T>(static_cast<unsigned long>(old) + static_cast<unsigned long>(a)); break;
-        case RmwOperation::prod: expected = static_cast<T>(static_cast<unsigned long>(old) * static_cast<unsigned long>(a)); break;
+        case RmwOperation::sum:
+          expected = static_cast<T>(static_cast<unsigned long>(old) + static_cast<unsigned long>(a));
+          break;
+        case RmwOperation::prod:
+          expected = static_cast<T>(static_cast<unsigned long>(old) * static_cast<unsigned long>(a));
+          break;
         case RmwOperation::land: expected = old && a; break;
         case RmwOperation::lor: expected = old || a; break;
         case RmwOperation::lxor: expected = !old != !a; break;
@@ -225,12 +236,24 @@ void check_rmw(ElementType type) {
         case RmwOperation::bxor: expected = static_cast<T>(old ^ a); break;
         case RmwOperation::swap: expected = a; break;
         case RmwOperation::mask_swap: expected = static_cast<T>((b & a) | (old & static_cast<T>(~a))); break;
-        case RmwOperation::compare_swap_lt: if (a < old) expected = b; break;
-        case RmwOperation::compare_swap_le: if (a <= old) expected = b; break;
-        case RmwOperation::compare_swap_eq: if (a == old) expected = b; break;
-        case RmwOperation::compare_swap_ge: if (a >= old) expected = b; break;
-        case RmwOperation::compare_swap_gt: if (a > old) expected = b; break;
-        case RmwOperation::compare_swap_ne: if (a != old) expected = b; break;
+        case RmwOperation::compare_swap_lt:
+          if (a < old) expected = b;
+          break;
+        case RmwOperation::compare_swap_le:
+          if (a <= old) expected = b;
+          break;
+        case RmwOperation::compare_swap_eq:
+          if (a == old) expected = b;
+          break;
+        case RmwOperation::compare_swap_ge:
+          if (a >= old) expected = b;
+          break;
+        case RmwOperation::compare_swap_gt:
+          if (a > old) expected = b;
+          break;
+        case RmwOperation::compare_swap_ne:
+          if (a != old) expected = b;
+          break;
         default: break;
       }
       for (bool const cpu : {false, true}) {
@@ -265,8 +288,8 @@ TEST(RmwKernel, threads_lose_no_update_and_fetch_each_value_once) {
     workers.emplace_back([&, t] {
       for (int i = 0; i < rounds; ++i) {
         std::int64_t value = 0;
-        rmw(RmwOperation::increment, ElementType::int64, reinterpret_cast<std::byte*>(&counter), nullptr, nullptr,
-            reinterpret_cast<std::byte*>(&value), 1, true);
+        rmw(RmwOperation::increment, ElementType::int64, reinterpret_cast<std::byte*>(&counter), nullptr,
+            nullptr, reinterpret_cast<std::byte*>(&value), 1, true);
         fetched[static_cast<std::size_t>(t)].push_back(value);
       }
     });

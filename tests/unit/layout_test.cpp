@@ -49,7 +49,8 @@ TEST(Layout, cursor_visits_the_bytes_in_order_from_any_position) {
     for (;;) {
       Segment const run = cursor.next(1 + random() % 50);
       if (run.length == 0) break;
-      for (std::size_t i = 0; i < run.length; ++i) ASSERT_EQ(run.offset + static_cast<std::ptrdiff_t>(i), expected[at++]);
+      for (std::size_t i = 0; i < run.length; ++i)
+        ASSERT_EQ(run.offset + static_cast<std::ptrdiff_t>(i), expected[at++]);
     }
     ASSERT_EQ(at, expected.size());
   }
@@ -95,7 +96,8 @@ TEST(Copy, every_pair_of_layouts_moves_each_byte_to_its_place) {
     for (auto& byte : origin) byte = static_cast<std::byte>(random());
     std::vector<std::byte> expected = target;
     for (std::size_t i = 0; i < to_offsets.size(); ++i) {
-      expected[to.base() + static_cast<std::size_t>(to_offsets[i])] = origin[from.base() + static_cast<std::size_t>(from_offsets[i])];
+      expected[to.base() + static_cast<std::size_t>(to_offsets[i])] =
+          origin[from.base() + static_cast<std::size_t>(from_offsets[i])];
     }
     copy(target.data() + to.base(), to.view(), origin.data() + from.base(), from.view());
     ASSERT_EQ(target, expected);
@@ -119,7 +121,8 @@ TEST(Copy, contiguous_copies_of_every_small_size_touch_nothing_else) {
     copy_bytes(to.data() + 1, from.data() + 1, bytes);
     EXPECT_EQ(to.front(), std::byte{1});
     EXPECT_EQ(to.back(), std::byte{1});
-    EXPECT_TRUE(std::all_of(to.begin() + 1, to.end() - 1, [](std::byte b) { return b == std::byte{7}; })) << bytes;
+    EXPECT_TRUE(std::all_of(to.begin() + 1, to.end() - 1, [](std::byte b) { return b == std::byte{7}; }))
+        << bytes;
   }
 }
 

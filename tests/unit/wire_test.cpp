@@ -64,16 +64,19 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"block", [](RequestHeader& h) { h.block = ~std::uint64_t{0}; }},
       {"offset", [](RequestHeader& h) { h.offset = 1; }},
       {"total", [](RequestHeader& h) { h.total = 10; }},
-      {"accumulate without a type", [](RequestHeader& h) {
+      {"accumulate without a type",
+       [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
          h.operation = static_cast<std::uint8_t>(Operation::sum);
        }},
-      {"undefined operation", [](RequestHeader& h) {
+      {"undefined operation",
+       [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
          h.element_type = static_cast<std::uint8_t>(ElementType::float64);
          h.operation = static_cast<std::uint8_t>(Operation::bxor);
        }},
-      {"strided read-modify-write", [](RequestHeader& h) {
+      {"strided read-modify-write",
+       [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::rmw);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
          h.operation = static_cast<std::uint8_t>(RmwOperation::sum);
@@ -113,8 +116,9 @@ TEST(WireRequest, random_corruption_is_survived) {
       bytes[random() % sizeof(RequestHeader)] = static_cast<unsigned char>(random());
     }
     CheckedRequest out{};
-    char const* const fault = check({reinterpret_cast<std::byte const*>(&sample.header), sizeof sample.header},
-                                    {reinterpret_cast<std::byte const*>(sample.payload.data()), sample.payload.size() * 8}, &out);
+    char const* const fault =
+        check({reinterpret_cast<std::byte const*>(&sample.header), sizeof sample.header},
+              {reinterpret_cast<std::byte const*>(sample.payload.data()), sample.payload.size() * 8}, &out);
     if (fault == nullptr) {
       ASSERT_LE(out.header.position + out.header.bytes, out.layout.size());
       ASSERT_LE(out.data.size(), sample.payload.size() * 8);

@@ -32,7 +32,9 @@ class Remote {
   }
   Remote(Remote const&) = delete;
   Remote& operator=(Remote const&) = delete;
-  char* at(int process, std::ptrdiff_t offset = 0) const { return static_cast<char*>(bases_[static_cast<std::size_t>(process)]) + offset; }
+  char* at(int process, std::ptrdiff_t offset = 0) const {
+    return static_cast<char*>(bases_[static_cast<std::size_t>(process)]) + offset;
+  }
   char* mine() const { return at(me()); }
 
  private:
@@ -48,7 +50,8 @@ TEST(Contiguous, put_get_and_values) {
   ARMCI_PutValueLong(77 + me(), remote.at(next, 40000), next);
   ARMCI_PutValueDouble(0.5 + me(), remote.at(next, 40008), next);
   int const value = 5 + me();
-  ARMCI_Put_flag(out.data(), remote.at(next, 50000), 800, reinterpret_cast<int*>(remote.at(next, 60000)), value, next);
+  ARMCI_Put_flag(out.data(), remote.at(next, 50000), 800, reinterpret_cast<int*>(remote.at(next, 60000)),
+                 value, next);
   ARMCI_Barrier();
   int const before = (me() + size() - 1) % size();
   auto const* const got = reinterpret_cast<double const*>(remote.mine());
@@ -70,7 +73,8 @@ void accumulate(int datatype, T scale) {
   for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = T(i % 17);
   for (int round = 0; round < 5; ++round) {
     for (int process = 0; process < size(); ++process) {
-      ARMCI_Acc(datatype, &scale, values.data(), remote.at(process), count * static_cast<int>(sizeof(T)), process);
+      ARMCI_Acc(datatype, &scale, values.data(), remote.at(process), count * static_cast<int>(sizeof(T)),
+                process);
     }
   }
   ARMCI_Barrier();
@@ -114,7 +118,8 @@ TEST(Strided, three_dimensional_sections_move_and_add) {
     for (int y = 0; y < ny; ++y) {
       for (int x = 0; x < nx; ++x) {
         bool const inside = z >= 2 && z < 6 && y >= 3 && y < 8 && x >= 4 && x < 10;
-        double const expected = inside ? 3 * (1.0 + 1000 * before + ((z - 2) * 5 + (y - 3)) * 6 + (x - 4)) : 0;
+        double const expected =
+            inside ? 3 * (1.0 + 1000 * before + ((z - 2) * 5 + (y - 3)) * 6 + (x - 4)) : 0;
         ASSERT_EQ(mine[(z * ny + y) * nx + x], expected);
       }
     }
@@ -158,7 +163,8 @@ TEST(NonBlocking, handles_and_implicit_operations_complete) {
     auto const part = static_cast<std::size_t>(i);
     std::iota(out[part].begin(), out[part].end(), i * 10000 + me());
     ARMCI_INIT_HANDLE(&handles[part]);
-    ARMCI_NbPut(out[part].data(), remote.at(next, i * 4000), 4000, next, i % 2 == 0 ? &handles[part] : nullptr);
+    ARMCI_NbPut(out[part].data(), remote.at(next, i * 4000), 4000, next,
+                i % 2 == 0 ? &handles[part] : nullptr);
   }
   for (auto& handle : handles) EXPECT_EQ(ARMCI_Wait(&handle), 0);
   ARMCI_WaitAll();
@@ -167,7 +173,8 @@ TEST(NonBlocking, handles_and_implicit_operations_complete) {
   ARMCI_INIT_HANDLE(&aggregate);
   ARMCI_SET_AGGREGATE_HANDLE(&aggregate);
   std::vector<std::vector<int>> in(parts, std::vector<int>(1000));
-  for (int i = 0; i < parts; ++i) ARMCI_NbGet(remote.at(next, i * 4000), in[static_cast<std::size_t>(i)].data(), 4000, next, &aggregate);
+  for (int i = 0; i < parts; ++i)
+    ARMCI_NbGet(remote.at(next, i * 4000), in[static_cast<std::size_t>(i)].data(), 4000, next, &aggregate);
   while (ARMCI_Test(&aggregate) != 0) {
   }
   EXPECT_EQ(in, out);
@@ -249,7 +256,8 @@ TEST(Order, random_operations_give_what_they_give_one_after_the_other) {
       }
     }
     if (kind == 0) ARMCI_PutS(source.data(), packed, area + first * 8, strides, count, 1, next);
-    if (kind == 1) ARMCI_AccS(ARMCI_ACC_DBL, &scale, source.data(), packed, area + first * 8, strides, count, 1, next);
+    if (kind == 1)
+      ARMCI_AccS(ARMCI_ACC_DBL, &scale, source.data(), packed, area + first * 8, strides, count, 1, next);
     if (kind == 2) ARMCI_Put(source.data(), area + first * 8, width * 8, next);
     if (kind == 3) {
       std::vector<double> got(words);

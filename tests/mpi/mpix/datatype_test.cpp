@@ -38,7 +38,8 @@ MPI_Datatype random_type(std::mt19937_64& random, int depth) {
       int const sizes[] = {4, 5};
       int const parts[] = {2, 3};
       int const starts[] = {1, 1};
-      MPI_Type_create_subarray(2, sizes, parts, starts, random() % 2 == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old, &made);
+      MPI_Type_create_subarray(2, sizes, parts, starts, random() % 2 == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN,
+                               old, &made);
       break;
     }
     case 9: {
@@ -46,7 +47,8 @@ MPI_Datatype random_type(std::mt19937_64& random, int depth) {
       int const kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
       int const arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
       int const grid[] = {2, 2};
-      MPI_Type_create_darray(4, static_cast<int>(random() % 4), 2, sizes, kinds, arguments, grid, MPI_ORDER_C, old, &made);
+      MPI_Type_create_darray(4, static_cast<int>(random() % 4), 2, sizes, kinds, arguments, grid, MPI_ORDER_C,
+                             old, &made);
       break;
     }
     default: MPI_Type_dup(old, &made); break;
@@ -91,7 +93,8 @@ TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
     MPI_Aint target_step = 0;
     MPI_Type_get_extent(origin.type, &unused, &origin_step);
     MPI_Type_get_extent(target.type, &unused, &target_step);
-    bool const fits = origin_count * origin_step + origin.extent < span && target_count * target_step + target.extent < span;
+    bool const fits = origin_count * origin_step + origin.extent < span &&
+                      target_count * target_step + target.extent < span;
     int const kind = round % Memory::kinds;
     if (fits) {
       std::vector<char> out(2 * span);
@@ -102,16 +105,25 @@ TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
       MPI_Pack(out.data() + span / 2, origin_count, origin.type, packed.data(), common, &position, world);
       std::vector<char> expected(2 * span, 0);
       position = 0;
-      MPI_Unpack(packed.data(), common, &position, expected.data() + span / 2, target_count, target.type, world);
+      MPI_Unpack(packed.data(), common, &position, expected.data() + span / 2, target_count, target.type,
+                 world);
       MPI_Barrier(world);
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, out.data() + span / 2, origin_count, origin.type, next, memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world, nullptr), MPI_SUCCESS);
+      ASSERT_EQ(
+          MPIX_RMA_xfer(MPIX_RMA_PUT, out.data() + span / 2, origin_count, origin.type, next,
+                        memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world, nullptr),
+          MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
       std::vector<char> back(2 * span, 0);
       MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data(), 2 * span, MPI_BYTE, next, memory.at(next, kind), 2 * span, MPI_BYTE, nullptr, &world, &blocking), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data(), 2 * span, MPI_BYTE, next, memory.at(next, kind),
+                              2 * span, MPI_BYTE, nullptr, &world, &blocking),
+                MPI_SUCCESS);
       ASSERT_EQ(back, expected);
       std::fill(back.begin(), back.end(), 0);
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data() + span / 2, origin_count, origin.type, next, memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world, &blocking), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, back.data() + span / 2, origin_count, origin.type, next,
+                              memory.at(next, kind, span / 2), target_count, target.type, nullptr, &world,
+                              &blocking),
+                MPI_SUCCESS);
       std::vector<char> repacked(static_cast<std::size_t>(common));
       position = 0;
       MPI_Pack(back.data() + span / 2, origin_count, origin.type, repacked.data(), common, &position, world);
@@ -132,7 +144,9 @@ TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
   std::iota(values.begin(), values.end(), 1.0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     MPIX_RMA_Attributes atomic = attributes(MPIX_RMA_ATTR_ATOMICITY);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 20, MPI_DOUBLE, 0, memory.at(0, kind), 1, columns, nullptr, &world, &atomic), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 20, MPI_DOUBLE, 0, memory.at(0, kind), 1,
+                            columns, nullptr, &world, &atomic),
+              MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
   MPI_Barrier(world);
@@ -142,7 +156,8 @@ TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
       for (int row = 0; row < 10; ++row) {
         for (int column = 0; column < 5; ++column) {
           double const expected = column < 2 ? (row * 2 + column + 1) * memory.size() : 0;
-          if (row * 5 + column < 47) ASSERT_EQ(got[row * 5 + column], expected) << "row " << row << " column " << column;
+          if (row * 5 + column < 47)
+            ASSERT_EQ(got[row * 5 + column], expected) << "row " << row << " column " << column;
         }
       }
     }

@@ -17,7 +17,9 @@ class Errors : public ::testing::Test {
   Memory memory_{256};
   double value_ = 1;
 
-  int put(int count, MPI_Datatype type, int rank, void* target) { return transfer(MPIX_RMA_PUT, &value_, count, type, rank, target); }
+  int put(int count, MPI_Datatype type, int rank, void* target) {
+    return transfer(MPIX_RMA_PUT, &value_, count, type, rank, target);
+  }
 };
 
 TEST_F(Errors, arguments_give_their_classes) {
@@ -38,14 +40,22 @@ TEST_F(Errors, arguments_give_their_classes) {
 
 TEST_F(Errors, sides_that_do_not_fit_are_refused) {
   float narrow = 0;
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_INT, nullptr, &world, nullptr), MPI_ERR_TYPE);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_LONG, nullptr, &world, nullptr), MPI_ERR_TYPE);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_INT, nullptr,
+                          &world, nullptr),
+            MPI_ERR_TYPE);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_LONG,
+                          nullptr, &world, nullptr),
+            MPI_ERR_TYPE);
   EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, &narrow, 1, MPI_BYTE, 0, memory_.at(0, 0)), MPI_ERR_OP);
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
   chosen.accumulate_op = MPI_BAND;
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &world, &chosen), MPI_ERR_OP);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE,
+                          nullptr, &world, &chosen),
+            MPI_ERR_OP);
   chosen.accumulate_op = MPI_OP_NULL;
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &world, &chosen), MPI_ERR_OP);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE,
+                          nullptr, &world, &chosen),
+            MPI_ERR_OP);
 }
 
 TEST_F(Errors, uncommitted_datatype_is_refused) {
@@ -58,12 +68,20 @@ TEST_F(Errors, uncommitted_datatype_is_refused) {
 TEST_F(Errors, freed_and_null_communicators_are_refused) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &copy, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                          &copy, nullptr),
+            MPI_SUCCESS);
   MPI_Comm dangling = copy;
   MPI_Comm_free(&copy);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &dangling, nullptr), MPI_ERR_COMM);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &copy, nullptr), MPI_ERR_COMM);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, nullptr, nullptr), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                          &dangling, nullptr),
+            MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                          &copy, nullptr),
+            MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                          nullptr, nullptr),
+            MPI_ERR_COMM);
   EXPECT_EQ(MPIX_RMA_Complete(&dangling, 0), MPI_ERR_COMM);
   EXPECT_EQ(MPIX_RMA_Fence(nullptr, 0), MPI_ERR_COMM);
 }
@@ -78,14 +96,20 @@ TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
   EXPECT_NE(std::string(text).find("target address"), std::string::npos);
   int const last = memory_.size() - 1;
   auto* const nowhere = reinterpret_cast<void*>(0xdead0000);
-  EXPECT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, nowhere, MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION), address_class);
-  EXPECT_EQ(transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, last, nowhere, MPIX_RMA_ATTR_BLOCKING), address_class);
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, nowhere,
+                     MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION),
+            address_class);
+  EXPECT_EQ(transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, last, nowhere, MPIX_RMA_ATTR_BLOCKING),
+            address_class);
   EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, last, nowhere,
-                     MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ATOMICITY), address_class);
+                     MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ATOMICITY),
+            address_class);
   // Without a request the error comes from the call or from Complete, and once.
   int const now = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, nowhere);
   int const later = MPIX_RMA_Complete(&world, last);
-  EXPECT_TRUE((now == address_class && later == MPI_SUCCESS) || (now == MPI_SUCCESS && later == address_class)) << now << " " << later;
+  EXPECT_TRUE((now == address_class && later == MPI_SUCCESS) ||
+              (now == MPI_SUCCESS && later == address_class))
+      << now << " " << later;
   EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
   // With a request it comes from the call or from its completion.
   MPI_Request request = MPI_REQUEST_NULL;
@@ -106,7 +130,9 @@ TEST_F(Errors, a_user_handler_sees_the_code) {
   MPI_Comm_create_errhandler(&note_error, &handler);
   MPI_Comm_set_errhandler(copy, handler);
   handler_calls = 0;
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, -3, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr, &copy, nullptr), MPI_ERR_COUNT);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, -3, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                          &copy, nullptr),
+            MPI_ERR_COUNT);
   EXPECT_EQ(handler_calls, 1);
   EXPECT_EQ(handler_code, MPI_ERR_COUNT);
   MPI_Errhandler_free(&handler);
@@ -139,7 +165,8 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
   EXPECT_EQ(MPIX_RMA_Register(memory_.own(Memory::registered) + 8, 8), MPI_ERR_ARG);
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   // One rank's bad size fails the call everywhere.
-  EXPECT_EQ(MPIX_RMA_Allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_ARG);
+  EXPECT_EQ(MPIX_RMA_Allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data()),
+            MPI_ERR_ARG);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ T rmw(MPIX_RMW_Op op, T operand, MPI_Datatype type, int rank, void* target) {
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_BLOCKING);
   MPI_Aint address = 0;
   MPI_Get_address(target, &address);
-  EXPECT_EQ(MPIX_RMA_rmw(op, &operand, 1, type, &result, rank, address, nullptr, &world, &chosen), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_rmw(op, &operand, 1, type, &result, rank, address, nullptr, &world, &chosen),
+            MPI_SUCCESS);
   return result;
 }
 
@@ -22,7 +23,8 @@ TEST(Rmw, contended_counters_are_exact_and_each_value_is_fetched_once) {
   Memory memory(4096);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<long> fetched;
-    for (int round = 0; round < rounds; ++round) fetched.push_back(rmw<long>(MPIX_RMW_SUM, 1, MPI_LONG, 0, memory.at(0, kind)));
+    for (int round = 0; round < rounds; ++round)
+      fetched.push_back(rmw<long>(MPIX_RMW_SUM, 1, MPI_LONG, 0, memory.at(0, kind)));
     std::vector<long> all(static_cast<std::size_t>(rounds * memory.size()));
     MPI_Gather(fetched.data(), rounds, MPI_LONG, all.data(), rounds, MPI_LONG, 0, world);
     MPI_Barrier(world);
@@ -59,13 +61,14 @@ TEST(Rmw, every_operation_on_one_element) {
   };
   // 12 (operation) 10
   Case const cases[] = {{MPIX_RMW_INC, 13}, {MPIX_RMW_PROD, 120}, {MPIX_RMW_SUM, 22}, {MPIX_RMW_LAND, 1},
-                        {MPIX_RMW_LOR, 1}, {MPIX_RMW_LXOR, 0}, {MPIX_RMW_BAND, 8}, {MPIX_RMW_BOR, 14},
+                        {MPIX_RMW_LOR, 1},  {MPIX_RMW_LXOR, 0},   {MPIX_RMW_BAND, 8}, {MPIX_RMW_BOR, 14},
                         {MPIX_RMW_BXOR, 6}, {MPIX_RMW_SWAP, 10}};
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (Case const& one : cases) {
       (void)rmw<long>(MPIX_RMW_SWAP, 12, MPI_LONG, target, memory.at(target, kind));
       EXPECT_EQ(rmw<long>(one.op, 10, MPI_LONG, target, memory.at(target, kind)), 12);
-      EXPECT_EQ(rmw<long>(MPIX_RMW_SWAP, 0, MPI_LONG, target, memory.at(target, kind)), one.expected) << "operation " << one.op;
+      EXPECT_EQ(rmw<long>(MPIX_RMW_SWAP, 0, MPI_LONG, target, memory.at(target, kind)), one.expected)
+          << "operation " << one.op;
     }
     (void)rmw<double>(MPIX_RMW_SWAP, 1.5, MPI_DOUBLE, target, memory.at(target, kind));
     EXPECT_EQ(rmw<double>(MPIX_RMW_SUM, 2.0, MPI_DOUBLE, target, memory.at(target, kind)), 1.5);
@@ -80,13 +83,17 @@ TEST(Rmw, without_a_result_nothing_is_fetched_and_many_elements_work) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     MPI_Aint address = 0;
     MPI_Get_address(memory.at(0, kind), &address);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, ones.data(), count, MPI_LONG, nullptr, 0, address, nullptr, &world, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, ones.data(), count, MPI_LONG, nullptr, 0, address, nullptr, &world,
+                           nullptr),
+              MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
     MPI_Barrier(world);
     std::vector<long> got(count);
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<long> zeros(count, 0);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, zeros.data(), count, MPI_LONG, got.data(), 0, address, &request, &world, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, zeros.data(), count, MPI_LONG, got.data(), 0, address, &request,
+                           &world, nullptr),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     for (long const value : got) ASSERT_EQ(value, memory.size());
     MPI_Barrier(world);

@@ -23,8 +23,10 @@ TEST(Xfer, put_then_get_returns_the_values_from_every_rank_and_kind) {
         ASSERT_EQ(transfer(MPIX_RMA_PUT, out.data(), part, MPI_DOUBLE, rank, target), MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Complete(&world, rank), MPI_SUCCESS);
         std::vector<double> in(count, -1);
-        ASSERT_EQ(transfer(MPIX_RMA_GET, in.data(), part, MPI_DOUBLE, rank, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
-        ASSERT_TRUE(std::equal(in.begin(), in.begin() + part, out.begin())) << "rank " << rank << " kind " << kind;
+        ASSERT_EQ(transfer(MPIX_RMA_GET, in.data(), part, MPI_DOUBLE, rank, target, MPIX_RMA_ATTR_BLOCKING),
+                  MPI_SUCCESS);
+        ASSERT_TRUE(std::equal(in.begin(), in.begin() + part, out.begin()))
+            << "rank " << rank << " kind " << kind;
         ASSERT_EQ(part == count ? -1 : in[static_cast<std::size_t>(part)], -1);
       }
     }
@@ -48,10 +50,13 @@ TEST(Xfer, requests_complete_by_every_call_of_mpi) {
     std::vector<int> back(count);
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT, next, memory.at(next, kind), MPIX_RMA_ATTR_REMOTE_COMPLETION, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT, next, memory.at(next, kind),
+                       MPIX_RMA_ATTR_REMOTE_COMPLETION, &request),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
     EXPECT_EQ(request, MPI_REQUEST_NULL);
-    ASSERT_EQ(transfer(MPIX_RMA_GET, back.data(), count, MPI_INT, next, memory.at(next, kind), 0, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, back.data(), count, MPI_INT, next, memory.at(next, kind), 0, &request),
+              MPI_SUCCESS);
     int flag = 0;
     while (flag == 0) ASSERT_EQ(MPI_Test(&request, &flag, &status), MPI_SUCCESS);
     EXPECT_EQ(back, values);
@@ -60,16 +65,21 @@ TEST(Xfer, requests_complete_by_every_call_of_mpi) {
     std::vector<MPI_Request> requests(4);
     for (int i = 0; i < 4; ++i) {
       ASSERT_EQ(transfer(MPIX_RMA_GET, parts[static_cast<std::size_t>(i)].data(), count / 4, MPI_INT, next,
-                         memory.at(next, kind, i * count), 0, &requests[static_cast<std::size_t>(i)]), MPI_SUCCESS);
+                         memory.at(next, kind, i * count), 0, &requests[static_cast<std::size_t>(i)]),
+                MPI_SUCCESS);
     }
     int index = -1;
     ASSERT_EQ(MPI_Waitany(4, requests.data(), &index, &status), MPI_SUCCESS);
     ASSERT_EQ(MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
-    for (int i = 0; i < count; ++i) ASSERT_EQ(parts[static_cast<std::size_t>(i / (count / 4))][static_cast<std::size_t>(i % (count / 4))], values[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < count; ++i)
+      ASSERT_EQ(parts[static_cast<std::size_t>(i / (count / 4))][static_cast<std::size_t>(i % (count / 4))],
+                values[static_cast<std::size_t>(i)]);
 
     // Freed before completion: still carried out.
     values[0] = -5;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT, next, memory.at(next, kind), MPIX_RMA_ATTR_REMOTE_COMPLETION, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT, next, memory.at(next, kind),
+                       MPIX_RMA_ATTR_REMOTE_COMPLETION, &request),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
     MPI_Barrier(world);
@@ -87,8 +97,12 @@ TEST(Xfer, atomic_accumulates_of_all_ranks_add_up) {
   for (int round = 0; round < rounds; ++round) {
     for (int rank = 0; rank < memory.size(); ++rank) {
       for (int kind = 0; kind < Memory::kinds; ++kind) {
-        ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, values.data(), count, MPI_DOUBLE, rank, memory.at(rank, kind), MPIX_RMA_ATTR_ATOMICITY), MPI_SUCCESS);
-        ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, counts.data(), count, MPI_LONG, rank, memory.at(rank, kind, count * 8), MPIX_RMA_ATTR_ATOMICITY), MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, values.data(), count, MPI_DOUBLE, rank, memory.at(rank, kind),
+                           MPIX_RMA_ATTR_ATOMICITY),
+                  MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, counts.data(), count, MPI_LONG, rank,
+                           memory.at(rank, kind, count * 8), MPIX_RMA_ATTR_ATOMICITY),
+                  MPI_SUCCESS);
       }
     }
   }
@@ -97,7 +111,8 @@ TEST(Xfer, atomic_accumulates_of_all_ranks_add_up) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int i = 0; i < count; ++i) {
       ASSERT_EQ(reinterpret_cast<double*>(memory.own(kind))[i], rounds * memory.size()) << "kind " << kind;
-      ASSERT_EQ(reinterpret_cast<long*>(memory.own(kind) + count * 8)[i], rounds * memory.size()) << "kind " << kind;
+      ASSERT_EQ(reinterpret_cast<long*>(memory.own(kind) + count * 8)[i], rounds * memory.size())
+          << "kind " << kind;
     }
   }
 }
@@ -113,14 +128,21 @@ TEST(Xfer, accumulate_takes_operation_and_scale) {
       ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
       double operand[4] = {10, 1, 10, 1};
       double const scale = 0.5;
-      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION);
+      MPIX_RMA_Attributes chosen =
+          attributes(MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION);
       chosen.accumulate_op = MPI_MAX;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, operand, 4, MPI_DOUBLE, last, memory.at(last, kind), 4, MPI_DOUBLE, nullptr, &world, &chosen), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, operand, 4, MPI_DOUBLE, last, memory.at(last, kind), 4,
+                              MPI_DOUBLE, nullptr, &world, &chosen),
+                MPI_SUCCESS);
       chosen.set = MPIX_RMA_ATTR_ACCUMULATE_SCALE | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
       chosen.accumulate_scale = &scale;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, operand, 4, MPI_DOUBLE, last, memory.at(last, kind), 4, MPI_DOUBLE, nullptr, &world, &chosen), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, operand, 4, MPI_DOUBLE, last, memory.at(last, kind), 4,
+                              MPI_DOUBLE, nullptr, &world, &chosen),
+                MPI_SUCCESS);
       double got[4] = {};
-      ASSERT_EQ(transfer(MPIX_RMA_GET, got, 4, MPI_DOUBLE, last, memory.at(last, kind), MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+      ASSERT_EQ(
+          transfer(MPIX_RMA_GET, got, 4, MPI_DOUBLE, last, memory.at(last, kind), MPIX_RMA_ATTR_BLOCKING),
+          MPI_SUCCESS);
       double const expected[4] = {15, 2.5, 15, 4.5};
       for (int i = 0; i < 4; ++i) EXPECT_EQ(got[i], expected[i]) << "kind " << kind;
     }
@@ -140,13 +162,17 @@ TEST(Fence, orders_data_before_flag) {
       std::vector<std::int64_t> data(count);
       for (std::int64_t round = 1; round <= rounds; ++round) {
         std::fill(data.begin(), data.end(), round);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, kind, 64)), MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, kind, 64)),
+                  MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, last), MPI_SUCCESS);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, &round, 1, MPI_INT64_T, last, memory.at(last, (kind + 1) % Memory::kinds)), MPI_SUCCESS);
+        ASSERT_EQ(
+            transfer(MPIX_RMA_PUT, &round, 1, MPI_INT64_T, last, memory.at(last, (kind + 1) % Memory::kinds)),
+            MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
       }
     } else if (memory.rank() == last) {
-      auto const* const flag = reinterpret_cast<std::int64_t volatile*>(memory.own((kind + 1) % Memory::kinds));
+      auto const* const flag =
+          reinterpret_cast<std::int64_t volatile*>(memory.own((kind + 1) % Memory::kinds));
       auto const* const data = reinterpret_cast<std::int64_t volatile*>(memory.own(kind) + 64);
       for (std::int64_t seen = 0; seen < rounds;) {
         seen = *flag;
@@ -177,7 +203,8 @@ TEST(Progress, a_target_that_computes_does_not_delay_the_origin) {
   } else if (memory.rank() == 0) {
     double addend = 2.5;
     EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, &addend, 1, MPI_DOUBLE, last, memory.at(last, Memory::plain),
-                       MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+                       MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
   }
   MPI_Barrier(world);
 }
@@ -198,7 +225,9 @@ TEST(Communicators, sub_and_inter_communicators_address_their_own_ranks) {
   MPI_Comm_group(half, &some);
   MPI_Group_translate_ranks(some, 1, &neighbour, all, &neighbour_in_world);
   long const value = 100 + memory.rank();
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, neighbour, memory.at(neighbour_in_world, 0), 1, MPI_LONG, nullptr, &half, nullptr), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, neighbour,
+                          memory.at(neighbour_in_world, 0), 1, MPI_LONG, nullptr, &half, nullptr),
+            MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&half, MPIX_ALL_RANKS), MPI_SUCCESS);
   MPI_Barrier(world);
   int const before = (mine + members - 1) % members;
@@ -209,11 +238,14 @@ TEST(Communicators, sub_and_inter_communicators_address_their_own_ranks) {
   if (memory.size() > 1) {
     MPI_Comm inter = MPI_COMM_NULL;
     // Leaders: the highest world rank of each half is its rank 0.
-    int const other_leader = memory.rank() % 2 == 0 ? (memory.size() - 1) - (memory.size() - 1 + 1) % 2 : (memory.size() - 1) - (memory.size() - 1) % 2;
+    int const other_leader = memory.rank() % 2 == 0 ? (memory.size() - 1) - (memory.size() - 1 + 1) % 2
+                                                    : (memory.size() - 1) - (memory.size() - 1) % 2;
     MPI_Intercomm_create(half, 0, world, other_leader, 5, &inter);
     if (mine == 0) {
       long const greeting = 1000 + memory.rank();
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&greeting), 1, MPI_LONG, 0, memory.at(other_leader, 0, 8), 1, MPI_LONG, nullptr, &inter, nullptr), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&greeting), 1, MPI_LONG, 0,
+                              memory.at(other_leader, 0, 8), 1, MPI_LONG, nullptr, &inter, nullptr),
+                MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&inter, 0), MPI_SUCCESS);
     }
     MPI_Barrier(world);
@@ -232,14 +264,18 @@ TEST(Memory, successor_at_the_same_address_is_reached) {
   MPI_Comm_size(world, &size);
   for (int round = 0; round < 30; ++round) {
     std::vector<void*> bases(static_cast<std::size_t>(size));
-    ASSERT_EQ(MPIX_RMA_Allocate(rank % 2 == 1 && round % 3 == 0 ? 0 : 1 << 20, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(
+        MPIX_RMA_Allocate(rank % 2 == 1 && round % 3 == 0 ? 0 : 1 << 20, MPI_INFO_NULL, &world, bases.data()),
+        MPI_SUCCESS);
     void* const mine = bases[static_cast<std::size_t>(rank)];
     int const next = (rank + 1) % size;
     long const value = round * 1000 + rank;
     if (mine != nullptr) std::memset(mine, 0, 64);
     MPI_Barrier(world);
     if (bases[static_cast<std::size_t>(next)] != nullptr) {
-      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, next, bases[static_cast<std::size_t>(next)]), MPI_SUCCESS);
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, next,
+                         bases[static_cast<std::size_t>(next)]),
+                MPI_SUCCESS);
     }
     ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
     MPI_Barrier(world);
