@@ -12,6 +12,13 @@ find_package(MPI REQUIRED COMPONENTS C)
 find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)
 set(mpix_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1)
 
+set(mpix_unit_environment "")
+if(MPIX_SANITIZE MATCHES thread)
+  # UCX's memory hooks run at the end of threads, when the sanitizer has forgotten them already.
+  set(mpix_unit_environment "TSAN_OPTIONS=history_size=7 suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
+    UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none)
+endif()
+
 function(mpix_unit_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -21,7 +28,8 @@ function(mpix_unit_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
   add_test(NAME unit.${name} COMMAND ${name})
-  set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}")
+  set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
+    ENVIRONMENT "${mpix_unit_environment}")
 endfunction()
 
 function(mpix_mpi_test name)
