@@ -82,7 +82,7 @@ typedef struct MPIX_RMA_Attributes {
  * @param target_datatype  committed datatype with as many data bytes as the origin's; for ACCUMULATE
  *                         both are built of the same predefined datatype
  * @param request          set to a request that MPI_Wait and its like complete, or NULL: the operation
- *                         is completed by MPIX_RMA_Complete
+ *                         is completed by MPIX_RMA_Complete. Of its status only MPI_ERROR has a meaning
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, or NULL for none; joined with what is set on
  *                         the communicator

@@ -10,9 +10,32 @@ namespace mpix {
 
 namespace {
 
-std::mutex states_lock;
+// One thread at a time makes states. Not taken by the delete callback, which runs under MPI's own lock of
+// attributes: that lock is taken inside of this one, and outside of the pool's.
+std::mutex creation_lock;
+
+std::mutex pool_lock;
 std::deque<Communicator> states;  ///< never shrinks: see HandleCache
 std::vector<Communicator*> unused;
+
+Communicator& take_unused() {
+  std::lock_guard const held(pool_lock);
+  if (unused.empty()) unused.push_back(&states.emplace_back());
+  Communicator* const state = unused.back();
+  unused.pop_back();
+  return *state;
+}
+
+/// Names a communicator at the engine: its state's position, from 1; 0 is left for those without one.
+std::uint32_t context_of(Communicator const& state) {
+  std::lock_guard const held(pool_lock);
+  std::uint32_t context = 1;
+  for (auto const& other : states) {
+    if (&other == &state) break;
+    ++context;
+  }
+  return context;
+}
 
 }  // namespace
 
@@ -23,18 +46,11 @@ Communicator* Communicator::find_slowly(MPI_Comm comm) {
   if (engine::Engine::running()->host().communicator_is_live(comm) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
-  std::lock_guard const held(states_lock);
+  std::lock_guard const creating(creation_lock);
   MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);
   if (found == 0) {
-    if (unused.empty()) unused.push_back(&states.emplace_back());
-    Communicator* const state = unused.back();
-    unused.pop_back();
-    // The position names the communicator at the engine; 0 is left for those without one.
-    auto context = static_cast<std::uint32_t>(1);
-    for (auto const& other : states) {
-      if (&other == state) break;
-      ++context;
-    }
+    Communicator* const state = &take_unused();
+    std::uint32_t const context = context_of(*state);
     state->open(comm, context);
     MPI_Comm_set_attr(comm, keys().communicator, state);
     attribute = state;
@@ -70,7 +86,7 @@ Target* Communicator::make_target(int rank) {
   engine::Peer* const peer = engine.peer(process);
   if (peer == nullptr) return nullptr;
 
-  std::lock_guard const held(states_lock);
+  std::lock_guard const held(pool_lock);
   auto const index = static_cast<std::size_t>(rank);
   auto& page = pages_[index / page_size];
   if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
@@ -86,7 +102,7 @@ Target* Communicator::make_target(int rank) {
 }
 
 void for_each_communicator(std::function<void(Communicator&)> const& visit) {
-  std::lock_guard const held(states_lock);
+  std::lock_guard const held(pool_lock);
   for (auto& state : states) {
     if (state.is_open()) visit(state);
   }
@@ -94,7 +110,7 @@ void for_each_communicator(std::function<void(Communicator&)> const& visit) {
 
 int communicator_freed(MPI_Comm, int, void* state, void*) {
   auto* const communicator = static_cast<Communicator*>(state);
-  std::lock_guard const held(states_lock);
+  std::lock_guard const held(pool_lock);
   communicator->retire();
   unused.push_back(communicator);
   return MPI_SUCCESS;

@@ -24,6 +24,18 @@ int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
 }  // namespace
 }  // namespace mpix
 
+namespace mpix {
+namespace {
+
+__attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) {
+  auto const one = [](Target& target) { return complete(target); };
+  auto const all = [](Communicator& state) { return complete_all(state); };
+  return for_targets("MPIX_RMA_Complete", communicator, rank, one, all);
+}
+
+}  // namespace
+}  // namespace mpix
+
 int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
   // The common case without a call: only stores are outstanding.
   if (communicator != nullptr) [[likely]] {
@@ -31,9 +43,7 @@ int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
     mpix::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;
     if (target != nullptr && mpix::complete_stores(*target)) return MPI_SUCCESS;
   }
-  auto const one = [](mpix::Target& target) { return mpix::complete(target); };
-  auto const all = [](mpix::Communicator& state) { return mpix::complete_all(state); };
-  return mpix::for_targets("MPIX_RMA_Complete", communicator, target_rank, one, all);
+  return mpix::complete_slowly(communicator, target_rank);
 }
 
 int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) {

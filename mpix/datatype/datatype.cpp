@@ -12,9 +12,21 @@ namespace mpix {
 
 namespace {
 
-std::mutex states_lock;
+// One thread at a time makes states. Not taken by the delete callback, which runs under MPI's own lock of
+// attributes: that lock is taken inside of this one, and outside of the pool's.
+std::mutex creation_lock;
+
+std::mutex pool_lock;
 std::deque<Datatype> states;  ///< never shrinks: see HandleCache
 std::vector<Datatype*> unused;
+
+Datatype& take_unused() {
+  std::lock_guard const held(pool_lock);
+  if (unused.empty()) unused.push_back(&states.emplace_back());
+  Datatype* const state = unused.back();
+  unused.pop_back();
+  return *state;
+}
 
 }  // namespace
 
@@ -25,12 +37,10 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   if (engine::Engine::running()->host().datatype_is_committed(type) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
-  std::lock_guard const held(states_lock);
+  std::lock_guard const creating(creation_lock);
   MPI_Type_get_attr(type, keys().datatype, &attribute, &found);
   if (found == 0) {
-    if (unused.empty()) unused.push_back(&states.emplace_back());
-    Datatype* const state = unused.back();
-    unused.pop_back();
+    Datatype* const state = &take_unused();
     state->open(type);
     MPI_Type_set_attr(type, keys().datatype, state);
     attribute = state;
@@ -63,7 +73,7 @@ engine::Layout Datatype::layout(std::size_t count,
 
 int datatype_freed(MPI_Datatype, int, void* state, void*) {
   auto* const datatype = static_cast<Datatype*>(state);
-  std::lock_guard const held(states_lock);
+  std::lock_guard const held(pool_lock);
   datatype->retire();
   unused.push_back(datatype);
   return MPI_SUCCESS;

@@ -1,7 +1,9 @@
 /// The end that xfer and rmw share: blocking, with a request, or left to Complete.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
@@ -14,6 +16,13 @@ template <typename Operation>
 int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set,
            MPI_Request* request) {
   MPI_Comm const comm = communicator.handle();
+  if constexpr (std::is_same_v<Operation, engine::Transfer>) {
+    if (try_direct(target, operation)) {
+      if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (request != nullptr) *request = completed_request();
+      return MPI_SUCCESS;
+    }
+  }
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);
     if (engine::failed(status)) return raise(comm, code_of(status));

@@ -81,7 +81,8 @@ MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyW
 /// complete() where no messages are outstanding; else false.
 inline bool complete_stores(Target& target) noexcept {
   if (target.sequence.load(std::memory_order_relaxed) != 0) return false;
-  target.stored.store(false, std::memory_order_relaxed);
+  // `stored` stays set: to clear and set it again for every transfer costs more than the one fence too
+  // many that complete_all may make.
   // The stores leave this processor's buffer: from here on everybody sees them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;

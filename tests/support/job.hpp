@@ -40,8 +40,8 @@ class Rank {
 
   /// Blocks in the kernel: the engine gets no progress from the caller meanwhile.
   void barrier() const {
-    // Through the engine's lock the agent's accesses to memory are ordered with this thread's, visibly for the
-    // thread sanitizer, which does not see the order that comes about through other processes.
+    // Through the engine's lock the agent's accesses to memory are ordered with this thread's, visibly for
+    // the thread sanitizer, which does not see the order that comes about through other processes.
     (void)engine().statistics();
     pthread_barrier_wait(&board_.barrier);
     (void)engine().statistics();
