@@ -149,7 +149,7 @@ Statistics Engine::statistics() const {
 int Engine::progress() { return state_->progress.poll(); }
 
 void Engine::wait_step(unsigned spins) {
-  constexpr unsigned host_interval = 32;
+  constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
   if (state_->progress.poll_now() != 0) return;
   // The peer that is waited for may itself wait in MPI for something that this process has to move.
