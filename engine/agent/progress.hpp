@@ -66,7 +66,9 @@ class Progress final : public MessageHandler {
   static constexpr int looks_per_poll = 4;
 
   /// Not an atomic increment: only whether it moves matters.
-  void count_poll() noexcept { polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void count_poll() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ucp_ep_h reply) noexcept override {

@@ -143,15 +143,18 @@ bool wants_cpu_atomics(Reduction const& reduction, std::byte const* to, Layout c
   return true;
 }
 
+CombineRows kernel_of(Reduction const& reduction) noexcept {
+  auto const type = static_cast<std::size_t>(reduction.type);
+  return reduction.scale != nullptr
+             ? active_kernels->scaled_sum[type]
+             : active_kernels->combine[type][static_cast<std::size_t>(reduction.operation)];
+}
+
 /// Calls visit(rows) with the function that combines rows as `reduction` says.
 template <typename Visitor>
 void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& to_layout,
                  Visitor visit) noexcept {
-  auto const type = static_cast<std::size_t>(reduction.type);
-  CombineRows const combine =
-      reduction.scale != nullptr
-          ? active_kernels->scaled_sum[type]
-          : active_kernels->combine[type][static_cast<std::size_t>(reduction.operation)];
+  CombineRows const combine = kernel_of(reduction);
   if (wants_cpu_atomics(reduction, to, to_layout)) {
     bool const narrow = element_size(reduction.type) == 4;
     visit([&, narrow](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
@@ -199,6 +202,9 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
 
 void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layout, std::byte const* from,
                 Layout const& from_layout) noexcept {
+  if (to_layout.is_contiguous() && from_layout.is_contiguous() && !reduction.element_atomic) {
+    return kernel_of(reduction)(to, 0, from, 0, 1, to_layout.block, reduction.scale);
+  }
   with_kernel(reduction, to, to_layout, [&](auto rows) { for_both(to, to_layout, from, from_layout, rows); });
 }
 

@@ -105,7 +105,7 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey const& ke
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   if (operation->pending == 0) return {operation->status, true, sequence};
   ++state.pending;
-  operation.release();  // part_done takes it back
+  (void)operation.release();  // on_part_done takes it back
   return {Status::ok, false, sequence};
 }
 

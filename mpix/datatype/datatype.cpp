@@ -57,6 +57,7 @@ void Datatype::open(MPI_Datatype type) {
   bool const integer =
       flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
+  has_sum_ = !flat_.mixed && engine::is_defined(engine::Operation::sum, flat_.element);
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.store(type, std::memory_order_release);
 }

@@ -43,6 +43,8 @@ class Datatype {
   std::size_t size() const noexcept { return flat_.size; }
   /// 4 or 8 for an integer of that size, on which the CPU's atomics work; else 0.
   unsigned atomic_word() const noexcept { return atomic_word_; }
+  /// Built of one predefined type on which MPI_SUM is defined.
+  bool has_sum() const noexcept { return has_sum_; }
 
   /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
   engine::Layout layout(std::size_t count,
@@ -61,6 +63,7 @@ class Datatype {
   FlatType flat_;
   bool contiguous_ = false;
   unsigned atomic_word_ = 0;
+  bool has_sum_ = false;
 };
 
 /// Delete callback of the keyval that ties a Datatype to its MPI datatype.

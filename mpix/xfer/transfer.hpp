@@ -34,6 +34,20 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   return true;
 }
 
+/// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element.
+inline bool try_direct_accumulate(Target& target, engine::Reduction reduction, void const* origin,
+                                  RemoteAddress address, std::size_t bytes, bool atomic) noexcept {
+  std::byte* const remote = target.peer->reach(address, bytes);
+  if (remote == nullptr) return false;
+  reduction.element_atomic = atomic;
+  Layout const layout = Layout::contiguous(bytes);
+  engine::StripeGuard const guard(*target.peer->stripes(),
+                                  atomic ? engine::stripes_of(address, address + bytes) : 0);
+  engine::accumulate(reduction, remote, layout, static_cast<std::byte const*>(origin), layout);
+  target.note_store();
+  return true;
+}
+
 /// The same for any transfer, its guarantees included.
 inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
   engine::Extent const extent =

@@ -65,6 +65,28 @@ inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype 
   return true;
 }
 
+/// The same for the sum of contiguous elements of one datatype.
+bool accumulate_directly(XferCall const& call, Communicator const& communicator) {
+  std::uint64_t const set = effective(call.attributes, communicator);
+  bool const atomic = (set & MPIX_RMA_ATTR_ATOMICITY) != 0;
+  Datatype const* const type = Datatype::find_known(call.origin_type);
+  Target* const target = communicator.known_target(call.rank);
+  if ((set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) != 0 || type == nullptr || target == nullptr)
+    return false;
+  if (call.origin_type != call.target_type || call.origin_count != call.target_count ||
+      call.origin_count <= 0)
+    return false;
+  if (!type->is_contiguous() || !type->has_sum() || call.origin == nullptr) return false;
+  std::size_t const bytes = type->size() * static_cast<std::size_t>(call.origin_count);
+  engine::Reduction const sum{type->flat().element, engine::Operation::sum, atomic, nullptr};
+  if (!try_direct_accumulate(*target, sum, call.origin, reinterpret_cast<RemoteAddress>(call.target), bytes,
+                             atomic)) {
+    return false;
+  }
+  if (set != 0 || call.request != nullptr) finish_direct(set, call.request);
+  return true;
+}
+
 /// MPI_BOTTOM is an address for a datatype with absolute displacements only.
 bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes) noexcept {
   return address == nullptr && bytes != 0 && type.is_contiguous();
@@ -147,6 +169,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
                       target_rank,  target_addr,
                       target_count, target_datatype,
                       request,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, *state)) return MPI_SUCCESS;
   return xfer_generally(call, *state);
 }
 
