@@ -20,8 +20,8 @@ namespace mpix::engine {
 struct MappedSegment {
   std::atomic<std::uint32_t> version{0};
   std::atomic<RemoteAddress> begin{0};
-  std::atomic<RemoteAddress> end{0};
-  std::atomic<std::int64_t> delta{0};  ///< local address = remote address + delta
+  std::atomic<std::uint64_t> length{0};    ///< bytes; 0: nothing here, the rest is not looked at
+  std::atomic<std::byte*> local{nullptr};  ///< where `begin` is mapped
   std::atomic<std::atomic<std::uint64_t> const*> owner_generation{nullptr};
   std::atomic<std::uint64_t> generation{0};
 };
@@ -39,17 +39,19 @@ class Peer {
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     MappedSegment const& segment = mapped_[slot_of(address)];
     auto const version = segment.version.load(std::memory_order_acquire);
-    auto const begin = segment.begin.load(std::memory_order_relaxed);
-    auto const end = segment.end.load(std::memory_order_relaxed);
-    auto const delta = segment.delta.load(std::memory_order_relaxed);
+    // Each value is used at once, to keep few registers busy. Values of two different states only lead to
+    // the slow way, or are found out by the version at the end.
+    RemoteAddress const offset = address - segment.begin.load(std::memory_order_relaxed);
+    std::uint64_t const length = segment.length.load(std::memory_order_relaxed);
+    if (offset >= length || bytes > length - offset) return nullptr;
     auto const* const owner = segment.owner_generation.load(std::memory_order_relaxed);
-    auto const generation = segment.generation.load(std::memory_order_relaxed);
+    if (owner->load(std::memory_order_acquire) != segment.generation.load(std::memory_order_relaxed))
+      return nullptr;
+    std::byte* const local = segment.local.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (segment.version.load(std::memory_order_relaxed) != version || version % 2 != 0) return nullptr;
-    if (address < begin || address >= end || bytes > end - address) return nullptr;
-    if (owner->load(std::memory_order_acquire) != generation) return nullptr;
     if (messages_before_stores_.load(std::memory_order_relaxed) != 0) return nullptr;
-    return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(address) + delta);
+    return local + offset;
   }
 
   std::uint64_t process() const noexcept { return process_; }

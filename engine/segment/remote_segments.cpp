@@ -128,10 +128,12 @@ void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept 
   } while (!slot.version.compare_exchange_weak(version, version + 1, std::memory_order_acquire));
   std::atomic_thread_fence(std::memory_order_release);
   slot.begin.store(found.base, std::memory_order_relaxed);
-  slot.end.store(found.base + found.length, std::memory_order_relaxed);
-  slot.delta.store(found.delta, std::memory_order_relaxed);
+  slot.local.store(reinterpret_cast<std::byte*>(static_cast<std::int64_t>(found.base) + found.delta),
+                   std::memory_order_relaxed);
   slot.owner_generation.store(found.owner_generation, std::memory_order_relaxed);
   slot.generation.store(found.generation, std::memory_order_relaxed);
+  // After `owner_generation`, which a reader follows once the length lets it.
+  slot.length.store(found.length, std::memory_order_release);
   slot.version.store(version + 2, std::memory_order_release);
 }
 
