@@ -30,6 +30,16 @@ Status status_of_errno() noexcept {
   }
 }
 
+/// One system call over equally many bytes on both sides.
+Status move_pieces(pid_t pid, bool write, iovec const* local, iovec const* remote, std::size_t pieces,
+                   std::size_t bytes) noexcept {
+  auto const call = write ? &::process_vm_writev : &::process_vm_readv;
+  ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
+  if (moved < 0) return status_of_errno();
+  // The kernel stops at the first page that it cannot touch.
+  return static_cast<std::size_t>(moved) == bytes ? Status::ok : Status::bad_address;
+}
+
 /// Pairs of pieces with equal lengths, moved by one system call.
 class Batch {
  public:
@@ -46,14 +56,11 @@ class Batch {
 
   Status move() noexcept {
     if (used_ == 0) return Status::ok;
-    auto const call = write_ ? &::process_vm_writev : &::process_vm_readv;
-    ssize_t const moved = call(pid_, local_.data(), used_, remote_.data(), used_, 0);
-    std::size_t const expected = bytes_;
+    std::size_t const pieces = used_;
+    std::size_t const bytes = bytes_;
     used_ = 0;
     bytes_ = 0;
-    if (moved < 0) return status_of_errno();
-    // The kernel stops at the first page that it cannot touch.
-    return static_cast<std::size_t>(moved) == expected ? Status::ok : Status::bad_address;
+    return move_pieces(pid_, write_, local_.data(), remote_.data(), pieces, bytes);
   }
 
  private:
@@ -69,6 +76,11 @@ class Batch {
 Status move(pid_t pid, bool write, std::byte* local, Layout const& local_layout, std::size_t local_position,
             RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position,
             std::size_t bytes) noexcept {
+  if (local_layout.is_contiguous() && remote_layout.is_contiguous()) {
+    iovec const here{local + local_position, bytes};
+    iovec const there{reinterpret_cast<void*>(remote + remote_position), bytes};
+    return move_pieces(pid, write, &here, &there, 1, bytes);
+  }
   Batch batch(pid, write);
   LayoutCursor here(local_layout);
   LayoutCursor there(remote_layout);
