@@ -61,9 +61,12 @@ function(mpix_mpi_test name)
       PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT}")
   endforeach()
   if(arg_TWO_HOSTS)
-    add_test(NAME two_hosts.${test_name}
-             COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts -- ${mca_flags} $<TARGET_FILE:${name}>)
-    set_tests_properties(two_hosts.${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "two_hosts;${arg_LABELS}"
-      SKIP_RETURN_CODE 77 PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT}")
+    foreach(ranks 1 2) # on each host
+      add_test(NAME two_hosts.${test_name}.${ranks}x2
+               COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}>)
+      set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
+        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS 2
+        ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT}")
+    endforeach()
   endif()
 endfunction()

@@ -77,7 +77,9 @@ class Progress final : public MessageHandler {
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
     agent_path.on_reply(header, payload);
   }
-  void on_broken(ucp_ep_h endpoint) noexcept override { agent_path.on_broken(endpoint); }
+  void on_broken(ucp_ep_h endpoint, char const* reason) noexcept override {
+    agent_path.on_broken(endpoint, reason);
+  }
 
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};

@@ -154,8 +154,7 @@ Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& messag
 }
 
 void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
-  log(LogLevel::error, "connection to a peer lost: %s", ucs_status_string(status));
-  static_cast<Transport*>(self)->handler_->on_broken(endpoint);
+  static_cast<Transport*>(self)->handler_->on_broken(endpoint, ucs_status_string(status));
 }
 
 void Transport::on_sent(void* request, ucs_status_t status, void* argument) {

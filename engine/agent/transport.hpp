@@ -61,7 +61,7 @@ struct MessageHandler {
   virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
                           ucp_ep_h reply) noexcept = 0;
   virtual void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
-  virtual void on_broken(ucp_ep_h endpoint) noexcept = 0;
+  virtual void on_broken(ucp_ep_h endpoint, char const* reason) noexcept = 0;
 };
 
 class Transport {

@@ -267,12 +267,16 @@ void AgentPath::settle_due() {
   }
 }
 
-void AgentPath::on_broken(ucp_ep_h endpoint) noexcept {
+void AgentPath::on_broken(ucp_ep_h endpoint, char const* reason) noexcept {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
   Peer& peer = *found->second;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return;
+  // At the end of a job peers go one after the other: only what is lost with them is worth a line.
+  bool const idle = finished(peer, peer.newest());
+  log(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
+      static_cast<unsigned long long>(peer.process()), reason);
   stream.broken = true;
   stream.unsent.clear();
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {

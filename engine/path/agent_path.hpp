@@ -51,7 +51,7 @@ class AgentPath {
   void settle_due();
 
   /// The connection behind `endpoint` is lost: everything outstanding on it fails.
-  void on_broken(ucp_ep_h endpoint) noexcept;
+  void on_broken(ucp_ep_h endpoint, char const* reason) noexcept;
 
   /// Sends what the window permits.
   void advance(Peer& peer);
