@@ -163,6 +163,7 @@ OwnedLayout by_packing(MPI_Datatype inner) {
   }
   MPI_Type_free(&type);
   std::vector<Segment> runs;
+  runs.reserve(offsets.size());
   for (std::size_t const offset : offsets) runs.push_back({static_cast<std::ptrdiff_t>(offset) + lower, 1});
   return OwnedLayout(Layout{offsets.size(), {}, runs});
 }
