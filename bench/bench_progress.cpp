@@ -51,7 +51,6 @@ int main(int argc, char** argv) {
   double one = 1;
   MPIX_RMA_Attributes attributes{};
   attributes.set = MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
-  long counter = 0;
   for (int round = 0; round < 3; ++round) {
     MPI_Barrier(world);
     if (bench::rank() == 1) {
@@ -74,7 +73,6 @@ int main(int argc, char** argv) {
     }
     MPI_Barrier(world);
   }
-  (void)counter;
   if (kind == "mpix") {
     double const before = cpu_seconds();
     sleep(2);
