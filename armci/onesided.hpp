@@ -48,7 +48,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   operation.target = reinterpret_cast<mpix::RemoteAddress>(remote);
   operation.target_layout = remote_layout;
   if constexpr (direction == Direction::accumulate) {
-    operation.guarantees = operation.guarantees | mpix::Guarantee::atomic;
+    operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
     operation.reduction = reduction_of(call, scaled);
   }
   if (mpix::try_direct(target, operation)) return;

@@ -88,7 +88,9 @@ Peer* Engine::peer(std::uint64_t process) {
     std::lock_guard const locked(state.progress.lock);
     state.progress.agent_path.add_peer(*made);
   }
-  return state.peers.emplace(process, std::move(made)).first->second.get();
+  Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
+  if (process == state.config.process) state.self.store(entry, std::memory_order_release);
+  return entry;
 }
 
 Status Engine::allocate(std::size_t bytes, void** base) {
@@ -147,6 +149,8 @@ Statistics Engine::statistics() const {
 }
 
 int Engine::progress() { return state_->progress.poll(); }
+
+void Engine::leave() { state_->progress.leave(); }
 
 void Engine::wait_step(unsigned spins) {
   constexpr unsigned host_interval = 128;

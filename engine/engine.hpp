@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/atomic/stripes.hpp"
 #include "engine/host.h"
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
@@ -29,6 +30,8 @@ struct Statistics {
   std::uint64_t messages_executed;  ///< requests of others that this process executed
   std::uint64_t messages_dropped;   ///< malformed ones among those received
 };
+
+struct Footprint;
 
 /// A piece of memory that peers can reach as a segment.
 struct SegmentInfo {
@@ -71,8 +74,9 @@ class MPIX_ENGINE_API Engine {
   /// Whether complete(peer, sequence) would return at once. Drives progress once.
   bool test(Peer& peer, std::uint64_t sequence);
 
-  /// Every operation issued so far to `peer` is visible at the target before any that is issued later.
-  void fence(Peer& peer) noexcept;
+  /// Every message up to `sequence`, and every store made so far, is visible at the target before any
+  /// operation that is issued later. Does not wait; a later store may have to.
+  void fence(Peer& peer, std::uint64_t sequence) noexcept;
 
   /// Sequence of the newest message to `peer`; everything issued so far is covered by it.
   static std::uint64_t newest(Peer const& peer) noexcept;
@@ -84,7 +88,9 @@ class MPIX_ENGINE_API Engine {
   /// Waits until `done()` returns true, driving progress of the engine and of the host.
   template <typename Predicate>
   void wait_until(Predicate done) {
+    if (done()) return;
     for (unsigned spins = 0; !done(); ++spins) wait_step(spins);
+    leave();
   }
 
   /// Drives communication once. Returns the number of events.
@@ -110,10 +116,29 @@ class MPIX_ENGINE_API Engine {
  private:
   struct State;
 
+  /// Stripes of two processes, in the order in which they were taken.
+  struct Holds {
+    StripeHold first;
+    StripeHold second;
+  };
+
   void wait_step(unsigned spins);
+  void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
   void wait_for_held_stores(Peer& peer);
+  void wait_for_puts_to_self();
+  void acquire(StripeHold& hold);
+  Holds hold(Peer& peer, Footprint const& footprint);
+  StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
+  std::optional<Status> issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+                                     std::size_t bytes);
+  std::optional<Status> issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+                                           std::size_t bytes);
   std::optional<Issued> issue_local(Peer& peer, Transfer const& transfer);
+  template <typename Operation>
+  Issued issue_message(Peer& peer, Operation const& operation);
+  template <typename Operation>
+  Issued notify(Peer& peer, Operation const& done);
   std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
   void flush_rdma(Peer& peer, std::unique_lock<std::mutex>& held);
   Status query(Peer& peer, RemoteAddress address, SegmentInfo* info, std::unique_lock<std::mutex>& held);

@@ -1,8 +1,11 @@
-/// Engine: choice of the path for an operation, completion and order.
+/// Engine: choice of the path for an operation.
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
+#include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
 #include "engine/path/cross_memory.hpp"
@@ -36,8 +39,8 @@ std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* b
 /// Atomic accumulates of integers have to meet read-modify-writes of one element, which use the CPU's
 /// atomics: not possible from another address space.
 bool needs_cpu_atomics(Transfer const& transfer) noexcept {
-  if (transfer.direction != Direction::accumulate || !has(transfer.guarantees, Guarantee::atomic))
-    return false;
+  bool const atomic = has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+  if (transfer.direction != Direction::accumulate || !atomic) return false;
   auto const type = transfer.reduction.type;
   return type >= ElementType::int32 && type <= ElementType::uint64;
 }
@@ -51,8 +54,6 @@ bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
     Segment const run = check.next();
     if (map_range(peer, plus(transfer.target, run.offset), run.length, bad) == nullptr) return false;
   }
-  StripeTable& stripes = *peer.stripes();
-  StripeGuard const guard(stripes, stripes_for(transfer));
   LayoutCursor cursor(transfer.target_layout);
   for (std::size_t position = 0; position < total;) {
     Segment const run = cursor.next();
@@ -75,55 +76,71 @@ bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
 
 }  // namespace
 
-std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); }
-
-void Engine::wait_for_held_stores(Peer& peer) {
-  std::uint64_t const held = peer.stores_held_by();
-  if (held == 0) return;
-  wait_until([&] { return finished(peer, held); });
-  peer.allow_stores(held);
+/// By load and store, or nullopt.
+std::optional<Status> Engine::issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+                                           std::size_t bytes) {
+  if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
+  bool bad = false;
+  if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
+    direct_transfer(transfer, mapped - (begin - transfer.target));
+    return Status::ok;
+  }
+  if (bad && !transfer.target_layout.is_contiguous()) {
+    bad = false;
+    if (direct_piecewise(peer, transfer, &bad)) return Status::ok;
+  }
+  return bad ? std::optional(Status::bad_address) : std::nullopt;
 }
 
-bool Engine::finished(Peer& peer, std::uint64_t sequence) {
-  std::lock_guard const held(state_->progress.lock);
-  return AgentPath::finished(peer, sequence);
+/// Through the kernel, or nullopt.
+std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+                                                 std::size_t bytes) {
+  if (!peer.state().cross_memory.load(std::memory_order_relaxed) || needs_cpu_atomics(transfer))
+    return std::nullopt;
+  // Kept out of freed memory of the regions, which is still mapped at the peer.
+  bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
+  if (!looked_up && peer.state().segments.in_region(begin, begin + bytes)) {
+    RemoteSegments::Found found;
+    if (!peer.state().segments.find(begin, &found) || bytes > found.length - (begin - found.base))
+      return std::nullopt;
+  }
+  Status const status = cross_memory_transfer(transfer, peer.state().address.pid);
+  if (status == Status::unsupported) {
+    peer.state().cross_memory.store(false, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  state_->cross_memory_operations.fetch_add(1, std::memory_order_relaxed);
+  return status;
 }
 
 std::optional<Issued> Engine::issue_local(Peer& peer, Transfer const& transfer) {
-  State& state = *state_;
   wait_for_held_stores(peer);
   Extent const extent = transfer.target_layout.extent();
   RemoteAddress const begin = plus(transfer.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
-  StripeTable& stripes = *peer.stripes();
-  bool bad = false;
-  if (state.may_use(MPIX_ENGINE_PATH_DIRECT)) {
-    if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
-      direct_transfer(transfer, mapped - extent.begin, stripes);
-      return Issued{};
-    }
-    if (bad && !transfer.target_layout.is_contiguous()) {
-      bad = false;
-      if (direct_piecewise(peer, transfer, &bad)) return Issued{};
-    }
-    if (bad) return Issued{Status::bad_address, true, 0};
+  std::optional<Status> status;
+  {
+    Holds const holds = hold(peer, footprint_of(transfer));
+    status = issue_direct(peer, transfer, begin, bytes);
+    if (!status) status = issue_cross_memory(peer, transfer, begin, bytes);
   }
-  if (!peer.state().cross_memory.load(std::memory_order_relaxed) || needs_cpu_atomics(transfer))
-    return std::nullopt;
-  // Kept out of freed memory of the regions, which is still mapped at the peer.
-  if (!state.may_use(MPIX_ENGINE_PATH_DIRECT) && peer.state().segments.in_region(begin, begin + bytes)) {
-    RemoteSegments::Found found;
-    if (!peer.state().segments.find(begin, &found) || bytes > found.length - (begin - found.base))
-      return std::nullopt;
-  }
-  Status const status = cross_memory_transfer(transfer, peer.state().address.pid, stripes);
-  if (status == Status::unsupported) {
-    peer.state().cross_memory.store(false, std::memory_order_relaxed);
-    return std::nullopt;
-  }
-  state.cross_memory_operations.fetch_add(1, std::memory_order_relaxed);
-  return Issued{status, true, 0};
+  if (!status) return std::nullopt;
+  return failed(*status) ? Issued{*status, true, 0} : notify(peer, transfer);
+}
+
+/// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
+template <typename Operation>
+Issued Engine::notify(Peer& peer, Operation const& done) {
+  if (done.notify == 0) return {};
+  ReadModifyWrite increment;
+  increment.operation = RmwOperation::increment;
+  increment.type = ElementType::uint64;
+  increment.guarantees = done.guarantees & (Guarantee::remote_completion | Guarantee::ordered);
+  increment.context = done.context;
+  increment.target = done.notify;
+  increment.completion = done.completion;
+  return issue(peer, increment);
 }
 
 /// Under the lock, released while it waits. Everything that `sequence` covers is executed afterwards.
@@ -170,86 +187,51 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
 }
 
 Issued Engine::issue(Peer& peer, Transfer const& transfer) {
-  if (transfer.target_layout.size() == 0) return {};
+  if (transfer.target_layout.size() == 0) return notify(peer, transfer);
+  if (transfer.direction == Direction::get && has(transfer.guarantees, Guarantee::ordered))
+    wait_for_puts_to_self();
   if (peer.state().same_host) {
     if (auto const issued = issue_local(peer, transfer)) return *issued;
   }
-  std::unique_lock held(state_->progress.lock);
-  RdmaState& rdma = peer.state().rdma;
-  bool const ordered = has(transfer.guarantees, Guarantee::ordered);
-  if (rdma.flush_first || (ordered && rdma.dirty)) flush_rdma(peer, held);
-  if (state_->rdma_usable && !peer.state().same_host) {
-    if (auto const issued = issue_rdma(peer, transfer, held)) return *issued;
-  }
-  state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
-  Issued const issued = state_->progress.agent_path.issue(peer, transfer);
-  state_->progress.drive();
-  state_->agent.take_over();
-  return issued;
+  return issue_message(peer, transfer);
 }
 
 Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
-  if (operation.count == 0) return {};
+  if (operation.count == 0) return notify(peer, operation);
   if (peer.state().same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT)) {
     wait_for_held_stores(peer);
-    std::size_t const bytes = operation.count * std::max<std::size_t>(element_size(operation.type), 1);
     bool bad = false;
-    if (std::byte* const mapped = map_range(peer, operation.target, bytes, &bad)) {
-      direct_rmw(operation, mapped, *peer.stripes());
-      return {};
+    if (std::byte* const mapped = map_range(peer, operation.target, size_of(operation), &bad)) {
+      {
+        Holds const holds = hold(peer, footprint_of(operation));
+        direct_rmw(operation, mapped);
+      }
+      return notify(peer, operation);
     }
     if (bad) return {Status::bad_address, true, 0};
   }
+  return issue_message(peer, operation);
+}
+
+/// What neither loads and stores nor the kernel can do.
+template <typename Operation>
+Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+  // Before the lock: whoever waits for stripes must let messages through.
+  StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(state_->progress.lock);
-  if (peer.state().rdma.flush_first) flush_rdma(peer, held);
-  state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
-  Issued const issued = state_->progress.agent_path.issue(peer, operation);
-  state_->progress.drive();
-  state_->agent.take_over();
-  return issued;
-}
-
-void Engine::complete(Peer& peer, std::uint64_t sequence) {
-  std::uint64_t const last = std::min(sequence, peer.newest());
-  if (last != 0 || sequence != 0) {
-    wait_until([&] { return finished(peer, last); });
-    std::unique_lock held(state_->progress.lock);
-    RdmaState const& rdma = peer.state().rdma;
-    if (rdma.dirty || rdma.pending != 0) flush_rdma(peer, held);
-  }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-}
-
-bool Engine::test(Peer& peer, std::uint64_t sequence) {
-  state_->progress.poll_now();
-  std::lock_guard const held(state_->progress.lock);
-  RdmaState const& rdma = peer.state().rdma;
-  return AgentPath::finished(peer, std::min(sequence, peer.newest())) && !rdma.dirty && rdma.pending == 0;
-}
-
-void Engine::fence(Peer& peer) noexcept {
-  // Stores of this thread are ordered before what it stores or sends later.
-  std::atomic_thread_fence(std::memory_order_release);
-  if (peer.newest() == 0 && peer.state().messages.endpoint == nullptr) return;
-  std::lock_guard const held(state_->progress.lock);
-  std::uint64_t const newest = peer.newest();
-  MessageStream& stream = peer.state().messages;
   RdmaState& rdma = peer.state().rdma;
-  rdma.flush_first = rdma.dirty || rdma.pending != 0;
-  if (AgentPath::finished(peer, newest)) return;
-  stream.fence = newest;
-  if (peer.state().same_host) peer.hold_stores(newest);
-}
-
-Status Engine::take_error(Peer& peer, std::uint32_t context) {
-  std::lock_guard const held(state_->progress.lock);
-  auto& errors = peer.state().messages.errors;
-  auto const found =
-      std::find_if(errors.begin(), errors.end(), [&](auto const& e) { return e.context == context; });
-  if (found == errors.end()) return peer.state().messages.broken ? Status::transport : Status::ok;
-  Status const status = found->status;
-  errors.erase(found);
-  return status;
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  if (rdma.flush_first || (ordered && rdma.dirty)) flush_rdma(peer, held);
+  if constexpr (std::is_same_v<Operation, Transfer>) {
+    if (state_->rdma_usable && !peer.state().same_host) {
+      if (auto const issued = issue_rdma(peer, operation, held)) return *issued;
+    }
+  }
+  state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
+  Issued const issued = state_->progress.agent_path.issue(peer, operation, std::move(origin));
+  state_->progress.drive();
+  state_->progress.leave();
+  return issued;
 }
 
 /// Asks the peer's agent; keeps the remote key if there is one. Under the lock, released while waiting.

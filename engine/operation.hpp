@@ -15,17 +15,27 @@ using RemoteAddress = std::uint64_t;
 
 enum class Direction : std::uint8_t { put, get, accumulate };
 
-/// What the caller asks for beyond a plain transfer. A set of bits; none costs anything unless set.
+/// What the caller asks for beyond a plain transfer, and what it vouches for. A set of bits; none costs
+/// anything unless set.
 enum class Guarantee : std::uint32_t {
   none = 0,
-  atomic = 1u << 0,            ///< does not interleave with other atomic operations
-  ordered = 1u << 1,           ///< after every earlier ordered operation of this process to the target
-  remote_completion = 1u << 2  ///< `completion` waits for the target's memory, not only the origin buffer
+  /// The whole operation, its origin and target memory, does not interleave with another such operation.
+  /// It is complete when it is executed at the target.
+  atomic = 1u << 0,
+  ordered = 1u << 1,            ///< after every earlier ordered operation of this process to the target
+  remote_completion = 1u << 2,  ///< `completion` waits for the target's memory, not only the origin buffer
+  /// No element of the target is updated by two operations with this or the atomic guarantee at once.
+  element_atomic = 1u << 3,
+  target_registered = 1u << 4  ///< the caller vouches that the target memory lies in a segment
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
   return static_cast<Guarantee>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
+constexpr Guarantee operator&(Guarantee a, Guarantee b) noexcept {
+  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+}
+/// Whether `set` has one of the bits of `bit`.
 constexpr bool has(Guarantee set, Guarantee bit) noexcept {
   return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
 }
@@ -48,6 +58,9 @@ struct Transfer {
   RemoteAddress target = 0;
   Layout target_layout;  ///< size() equal to origin_layout.size()
   Reduction reduction;   ///< accumulate only
+  /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
+  /// 64-bit word in memory that the target has allocated for communication.
+  RemoteAddress notify = 0;
   Completion* completion = nullptr;
 };
 
@@ -62,6 +75,7 @@ struct ReadModifyWrite {
   std::byte const* operand2 = nullptr;
   std::byte* result = nullptr;  ///< null: nothing is fetched
   RemoteAddress target = 0;
+  RemoteAddress notify = 0;  ///< as for a Transfer
   Completion* completion = nullptr;
 };
 

@@ -43,6 +43,7 @@ struct Engine::State {
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
+  std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
 
   std::atomic<std::uint64_t> cross_memory_operations{0};
   std::atomic<std::uint64_t> rdma_operations{0};

@@ -28,6 +28,7 @@ constexpr int idle_looks = 16;
 Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::out_of_memory;
+  progress_.set_wake([this] { wake(); });
   // Signals are the application's business.
   sigset_t all;
   sigset_t before;
@@ -49,10 +50,6 @@ void Agent::stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
   wake();
   thread_.join();
-}
-
-void Agent::take_over() noexcept {
-  if (progress_.quiet() && progress_.transport.unsent() != 0) wake();
 }
 
 void Agent::wake() noexcept {
@@ -78,19 +75,19 @@ void Agent::run() {
 bool Agent::sleep_until_event() {
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
-    bool unsent = false;
+    bool busy = false;
     {
       std::lock_guard const held(progress_.lock);
       while (progress_.drive() != 0) {
       }
-      unsent = progress_.transport.unsent() != 0;
-      if (!unsent && progress_.transport.arm()) {
+      busy = progress_.needs_polling();
+      if (!busy && progress_.transport.arm()) {
         progress_.set_quiet(true);
         break;
       }
     }
-    // A full queue to a peer: nothing tells when it has room again.
-    if (unsent && pause(glance)) forget_wake();
+    // A full queue to a peer, or stripes that somebody holds: nothing tells when that ends.
+    if (busy && pause(glance)) forget_wake();
   }
   polls_seen_ = progress_.polls();
   pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};

@@ -24,9 +24,6 @@ class Agent {
   Status start();
   void stop() noexcept;
 
-  /// To be called, with the lock held, by a thread that leaves messages unsent and does not wait for them.
-  void take_over() noexcept;
-
  private:
   void run();
   /// Handles everything, then sleeps until an event; false when the agent is to stop.

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "engine/agent/executor.hpp"
-#include "engine/atomic/stripes.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/segment/probe.hpp"
 
@@ -48,14 +47,39 @@ bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, Re
   return !low && !high && *begin <= *end;
 }
 
-/// Memory of our own regions is there as long as its segment is; everything else is probed.
+StripeSets stripes_for(wire::CheckedRequest const& request) noexcept {
+  wire::RequestHeader const& header = request.header;
+  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  if ((header.flags & wire::flag_held) != 0) return {};
+  bool shared = kind == wire::RequestKind::get;
+  StripeSet stripes = 0;
+  if (kind == wire::RequestKind::lock) {
+    stripes = header.stripes;
+    shared = (header.flags & wire::flag_shared) != 0;
+  } else {
+    // Elements that the CPU updates in one instruction need no lock for themselves.
+    bool const elements =
+        kind == wire::RequestKind::rmw &&
+        !is_cpu_atomic(static_cast<ElementType>(header.element_type), header.address + header.position);
+    RemoteAddress begin = 0;
+    RemoteAddress end = 0;
+    if (((header.flags & wire::flag_atomic) != 0 || elements) && touched_range(request, &begin, &end))
+      stripes = stripes_of(begin, end);
+  }
+  return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
+}
+
+/// Memory of our own regions is there as long as its segment is, and registered memory as long as an origin
+/// vouches for it; everything else is probed.
 Status Executor::reachable(wire::CheckedRequest const& request, bool write) const {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
   if (!touched_range(request, &begin, &end)) return Status::bad_address;
+  bool const vouched = (request.header.flags & wire::flag_registered) != 0;
   auto const probe = [&](RemoteAddress from, std::size_t bytes) {
     OwnSegment const* const segment = segments_.find(from);
-    if (segment != nullptr && !segment->user_memory() && segment->contains(from, bytes)) return true;
+    bool const sure = segment != nullptr && (vouched || !segment->user_memory());
+    if (sure && segment->contains(from, bytes)) return true;
     // A range that begins in freed memory of a region is mapped, but nothing stands there any more.
     if (segments_.in_region(from, bytes)) return false;
     return accessible(pointer(from), bytes, write);
@@ -74,26 +98,37 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
   return Status::ok;
 }
 
-void Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
-  Status status = Status::ok;
+Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
-    case wire::RequestKind::find_segment: answer_query(origin, request); return;
-    case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return;
-    default: status = reachable(request, is_write(request));
+    case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
+    case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;
+    default: break;
   }
-  if (!failed(status)) {
-    RemoteAddress begin = 0;
-    RemoteAddress end = 0;
-    touched_range(request, &begin, &end);
-    bool const atomic = (request.header.flags & wire::flag_atomic) != 0;
-    StripeGuard const guard(segments_.control().stripes, atomic ? stripes_of(begin, end) : 0);
-    status = carry_out(origin, request);
+  if (request.header.notify != 0 && !counter_exists(request.header.notify)) return Status::bad_address;
+  if (Status const status = reachable(request, is_write(request)); failed(status)) return status;
+  return carry_out(origin, request);
+}
+
+bool Executor::counter_exists(RemoteAddress counter) const {
+  OwnSegment const* const segment = segments_.find(counter);
+  return segment != nullptr && !segment->user_memory() && segment->contains(counter, sizeof(std::uint64_t));
+}
+
+/// Increments the operation's counter when this was the last message of it and none has failed.
+void Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
+  wire::RequestHeader const& header = request.header;
+  if (header.notify == 0) return;
+  Counted state{0, failed};
+  if (header.bytes < header.total) {
+    Counted& kept = origin.counted[header.token];
+    kept.bytes += header.bytes;
+    kept.failed = kept.failed || failed;
+    if (kept.bytes < header.total) return;
+    state = kept;
+    origin.counted.erase(header.token);
   }
-  if (failed(status)) {
-    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
-    reply.header.status = static_cast<std::uint8_t>(status);
-    reply.header.offset = request.header.bytes;
-  }
+  if (state.failed) return;
+  __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(header.notify), 1, __ATOMIC_SEQ_CST);
 }
 
 Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) {
@@ -104,7 +139,7 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) 
       unpack(base, request.layout, header.position, request.data.data(), request.data.size());
       return Status::ok;
     case wire::RequestKind::accumulate: {
-      bool const atomic = (header.flags & wire::flag_atomic) != 0;
+      bool const atomic = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
       alignas(32) std::byte scale[sizeof header.scale];
       std::memcpy(scale, header.scale, sizeof scale);
       Reduction const reduction{static_cast<ElementType>(header.element_type),
@@ -134,12 +169,8 @@ Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& r
     reply.header.bytes = header.bytes;
     result = reply.message->payload(header.bytes);
   }
-  bool const cpu_atomic = is_cpu_atomic(type, header.address + header.position);
-  // With the atomicity attribute the caller holds the stripes already.
-  bool const locked = cpu_atomic || (header.flags & wire::flag_atomic) != 0;
-  auto const begin = reinterpret_cast<RemoteAddress>(target);
-  StripeGuard const guard(segments_.control().stripes, locked ? 0 : stripes_of(begin, begin + header.bytes));
-  rmw(operation, type, target, operand, operand2, result, header.bytes / element, cpu_atomic);
+  rmw(operation, type, target, operand, operand2, result, header.bytes / element,
+      is_cpu_atomic(type, header.address + header.position));
   return Status::ok;
 }
 
@@ -153,40 +184,6 @@ void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, st
     pack(reply.message->payload(bytes), base, request.layout, header.position + done, bytes);
     done += bytes;
   }
-}
-
-void Executor::gather(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
-                      std::span<std::byte const> payload) {
-  Gathered& gathered = origin.gathered[request.header.token];
-  gathered.parts.push_back(keep(header, payload));
-  gathered.bytes += request.header.bytes;
-  if (gathered.bytes < request.header.total) return;
-
-  std::vector<wire::CheckedRequest> parts(gathered.parts.size());
-  StripeSet stripes = 0;
-  Status status = Status::ok;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    Kept const& kept = gathered.parts[i];
-    (void)wire::check(
-        kept.header, {reinterpret_cast<std::byte const*>(kept.payload.get()), kept.payload_bytes}, &parts[i]);
-    if (!failed(status)) status = reachable(parts[i], is_write(parts[i]));
-    RemoteAddress begin = 0;
-    RemoteAddress end = 0;
-    if (touched_range(parts[i], &begin, &end)) stripes |= stripes_of(begin, end);
-  }
-  {
-    StripeGuard const guard(segments_.control().stripes, failed(status) ? 0 : stripes);
-    for (auto const& part : parts) {
-      if (!failed(status)) status = carry_out(origin, part);
-    }
-  }
-  if (failed(status)) {
-    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
-    reply.header.status = static_cast<std::uint8_t>(status);
-    reply.header.offset = request.header.total;
-  }
-  for (auto const& part : parts) note_executed(origin, part.header.sequence);
-  origin.gathered.erase(request.header.token);
 }
 
 }  // namespace mpix::engine

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "engine/atomic/backoff.hpp"
 #include "engine/log.hpp"
 
 namespace mpix::engine {
@@ -29,12 +31,18 @@ void Executor::on_request(std::span<std::byte const> header, std::span<std::byte
   }
   Origin& origin = origin_of(request.header.process, reply);
   std::uint64_t const sequence = request.header.sequence;
-  bool const seen =
-      sequence <= origin.executed || origin.ahead.count(sequence) != 0 || origin.held.count(sequence) != 0;
-  if (seen || origin.held.size() >= max_held || origin.ahead.size() >= max_held) {
+  bool const seen = sequence <= origin.executed || origin.ahead.contains(sequence) ||
+                    origin.held.contains(sequence) || origin.deferred.contains(sequence);
+  bool const too_many = origin.held.size() >= max_held || origin.ahead.size() >= max_held ||
+                        origin.deferred.size() >= max_held;
+  if (seen || too_many) {
     ++dropped_;
     log(LogLevel::error, "dropped a request: position %llu of the stream is taken",
         static_cast<unsigned long long>(sequence));
+    return;
+  }
+  if (request.header.after > origin.executed && (request.header.flags & wire::flag_no_wait) != 0) {
+    new_reply(origin, wire::ReplyKind::busy, request);
     return;
   }
   if (request.header.after > origin.executed) {
@@ -64,16 +72,63 @@ Executor::Kept Executor::keep(std::span<std::byte const> header, std::span<std::
   return kept;
 }
 
+/// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
 void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
-  bool const part =
-      (request.header.flags & wire::flag_atomic) != 0 && request.header.bytes < request.header.total;
-  if (part) {
-    gather(origin, request, header, payload);
-  } else {
-    execute(origin, request);
-    note_executed(origin, request.header.sequence);
+  constexpr int short_spins = 64;
+  StripeSets const stripes = stripes_for(request);
+  if (stripes.empty()) return perform(origin, request, {});
+  StripeHold hold(segments_.control().stripes, stripes);
+  for (int spins = 0; spins < short_spins; ++spins) {
+    if (hold.acquire()) return perform(origin, request, std::move(hold));
+    cpu_relax();
   }
+  if ((request.header.flags & wire::flag_no_wait) != 0) {
+    new_reply(origin, wire::ReplyKind::busy, request);
+    return;
+  }
+  origin.deferred.insert(request.header.sequence);
+  deferred_.push_back({&origin, keep(header, payload), std::move(hold)});
+}
+
+void Executor::retry_deferred() {
+  for (auto it = deferred_.begin(); it != deferred_.end();) {
+    if (!it->hold.acquire()) {
+      ++it;
+      continue;
+    }
+    Deferred ready = std::move(*it);
+    it = deferred_.erase(it);
+    wire::CheckedRequest request{};
+    (void)wire::check(ready.kept.header, ready.kept.data(), &request);  // it passed when it arrived
+    ready.origin->deferred.erase(request.header.sequence);
+    perform(*ready.origin, request, std::move(ready.hold));
+    release_held(*ready.origin);
+  }
+}
+
+/// The stripes, if any, are held.
+void Executor::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold) {
+  wire::RequestHeader const& header = request.header;
+  if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
+    origin.locks[header.token] = {std::move(hold), header.total};
+    new_reply(origin, wire::ReplyKind::granted, request);
+    note_executed(origin, header.sequence);
+    return;
+  }
+  Status const status = execute(origin, request);
+  if (failed(status)) {
+    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
+    reply.header.status = static_cast<std::uint8_t>(status);
+    reply.header.offset = header.bytes;
+  }
+  count(origin, request, failed(status));
+  if (auto const lock = origin.locks.find(header.token);
+      (header.flags & wire::flag_held) != 0 && lock != origin.locks.end()) {
+    lock->second.rest -= std::min(lock->second.rest, header.bytes);
+    if (lock->second.rest == 0) origin.locks.erase(lock);
+  }
+  note_executed(origin, header.sequence);
 }
 
 void Executor::note_executed(Origin& origin, std::uint64_t sequence) {
@@ -95,14 +150,12 @@ void Executor::release_held(Origin& origin) {
   for (auto it = origin.held.begin(); it != origin.held.end();) {
     wire::CheckedRequest request{};
     Kept const& kept = it->second;
-    std::span<std::byte const> const payload{reinterpret_cast<std::byte const*>(kept.payload.get()),
-                                             kept.payload_bytes};
-    (void)wire::check(kept.header, payload, &request);  // it passed when it arrived
+    (void)wire::check(kept.header, kept.data(), &request);  // it passed when it arrived
     if (request.header.after > origin.executed) {
       ++it;
       continue;
     }
-    receive(origin, request, kept.header, payload);
+    receive(origin, request, kept.header, kept.data());
     origin.held.erase(it);
     it = origin.held.begin();
   }

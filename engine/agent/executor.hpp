@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,6 +14,7 @@
 
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
+#include "engine/atomic/stripes.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
@@ -29,6 +31,11 @@ class Executor {
 
   void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ucp_ep_h reply) noexcept;
+
+  /// Executes requests whose stripes have become free.
+  void retry_deferred();
+  /// Requests wait for stripes that nobody announces to be free.
+  bool has_deferred() const noexcept { return !deferred_.empty(); }
 
   /// Sends what the requests since the last call have to be answered with: replies, and one
   /// acknowledgement per origin. Outside of UCX callbacks.
@@ -48,11 +55,20 @@ class Executor {
     std::vector<std::byte> header;
     std::unique_ptr<std::uint64_t[]> payload;  ///< aligned copy
     std::size_t payload_bytes = 0;
+
+    std::span<std::byte const> data() const noexcept {
+      return {reinterpret_cast<std::byte const*>(payload.get()), payload_bytes};
+    }
   };
-  /// Parts of an atomic operation that has to be executed at one moment.
-  struct Gathered {
-    std::vector<Kept> parts;
-    std::uint64_t bytes = 0;
+  /// Stripes that are held for an operation of several messages.
+  struct Lock {
+    StripeHold hold;
+    std::uint64_t rest = 0;  ///< bytes that are still to be executed
+  };
+  /// An operation of several messages whose end is to be counted.
+  struct Counted {
+    std::uint64_t bytes = 0;  ///< executed so far
+    bool failed = false;
   };
   struct Origin {
     std::uint64_t process = 0;
@@ -60,8 +76,16 @@ class Executor {
     std::uint64_t executed = 0;                            ///< every request up to here
     std::set<std::uint64_t> ahead;                         ///< executed beyond that
     std::map<std::uint64_t, Kept> held;                    ///< by sequence: waiting for what they come after
-    std::unordered_map<std::uint64_t, Gathered> gathered;  ///< by token
+    std::set<std::uint64_t> deferred;                      ///< sequences of those that wait for stripes
+    std::unordered_map<std::uint64_t, Lock> locks;         ///< by token
+    std::unordered_map<std::uint64_t, Counted> counted;    ///< by token
     bool owes_answer = false;
+  };
+  /// A request that waits for stripes.
+  struct Deferred {
+    Origin* origin;
+    Kept kept;
+    StripeHold hold;
   };
   struct Reply {
     Origin* origin;
@@ -76,9 +100,10 @@ class Executor {
   void note_executed(Origin& origin, std::uint64_t sequence);
   void release_held(Origin& origin);
 
-  void execute(Origin& origin, wire::CheckedRequest const& request);
-  void gather(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
-              std::span<std::byte const> payload);
+  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold);
+  Status execute(Origin& origin, wire::CheckedRequest const& request);
+  bool counter_exists(RemoteAddress counter) const;
+  static void count(Origin& origin, wire::CheckedRequest const& request, bool failed);
   Status carry_out(Origin& origin, wire::CheckedRequest const& request);
   Status read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target);
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
@@ -98,11 +123,15 @@ class Executor {
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
+  std::list<Deferred> deferred_;  ///< in the order of arrival
   std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
   std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   std::uint64_t dropped_ = 0;
 };
+
+/// Stripes that have to be held while the request is executed; none where they are held already.
+StripeSets stripes_for(wire::CheckedRequest const& request) noexcept;
 
 /// Range of target addresses that the request touches, [begin, end). False when it wraps around.
 bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;

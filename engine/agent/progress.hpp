@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 
@@ -30,11 +31,26 @@ class Progress final : public MessageHandler {
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
     int const events = transport.progress();
+    if (executor.has_deferred()) executor.retry_deferred();
     executor.answer();
     agent_path.settle_due();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
+    bool const unannounced =
+        transport.unsent() != 0 || executor.has_deferred() || agent_path.has_refused();
+    if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
+
+  /// Something is to be done that no event will announce.
+  bool needs_polling() const noexcept { return needs_polling_.load(std::memory_order_relaxed); }
+
+  /// To be called by a thread that has driven and goes away without waiting for the rest.
+  void leave() const {
+    if (needs_polling() && quiet()) wake_();
+  }
+
+  /// How to wake the agent.
+  void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   /// From the MPI library's progress: does next to nothing while the agent sleeps on the event
   /// descriptor, for then nothing has arrived. While messages come, it looks more often than the library
@@ -81,9 +97,11 @@ class Progress final : public MessageHandler {
     agent_path.on_broken(endpoint, reason);
   }
 
+  std::function<void()> wake_ = [] {};
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<bool> quiet_{false};
+  std::atomic<bool> needs_polling_{false};
 };
 
 }  // namespace mpix::engine

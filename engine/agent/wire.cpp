@@ -100,11 +100,14 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   std::memcpy(&fields, header.data(), sizeof fields);
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
   if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
-      fields.kind > static_cast<unsigned>(RequestKind::forgotten)) {
+      fields.kind > static_cast<unsigned>(RequestKind::lock)) {
     return "unknown kind of request";
   }
   if (fields.sequence == 0 || fields.after >= fields.sequence) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
+  if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
+  bool const named = fields.token != 0;
+  if (fields.kind == static_cast<unsigned>(RequestKind::lock) && !named) return "lock without a name";
   if (!known_operation(fields)) return "undefined operation";
 
   std::size_t const dimension_bytes = fields.dimensions * sizeof(WireDimension);
@@ -135,7 +138,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated reply";
   if (out->kind < static_cast<unsigned>(ReplyKind::executed) ||
-      out->kind > static_cast<unsigned>(ReplyKind::revoke)) {
+      out->kind > static_cast<unsigned>(ReplyKind::busy)) {
     return "unknown kind of reply";
   }
   if (out->status > static_cast<unsigned>(Status::malformed)) return "unknown status";

@@ -17,7 +17,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 1;
+inline constexpr std::uint16_t version = 2;
 
 /// UCX active message identifiers.
 enum class Channel : unsigned { request = 17, reply = 18 };
@@ -28,13 +28,18 @@ enum class RequestKind : std::uint8_t {
   accumulate,    ///< data: bytes for the layout
   rmw,           ///< data: operand, then operand2 where the operation has one
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
-  forgotten      ///< answer to a revocation: `token` is the segment's base
+  forgotten,     ///< answer to a revocation: `token` is the segment's base
+  lock           ///< `stripes` are held for the messages of `token` until `total` bytes are executed
 };
 
 enum RequestFlag : std::uint8_t {
-  flag_atomic = 1,  ///< take the stripes; with bytes < total: gather all messages of the token first
-  flag_scale = 2,   ///< `scale` is valid
-  flag_fetch = 4    ///< rmw: answered with the previous values
+  flag_atomic = 1,       ///< execute under the stripes of what this message touches
+  flag_scale = 2,        ///< `scale` is valid
+  flag_fetch = 4,        ///< rmw: answered with the previous values
+  flag_held = 8,         ///< the stripes are held already: by the lock of `token`, or by this process
+  flag_no_wait = 16,     ///< the origin holds stripes: answer `busy` instead of waiting for the target's
+  flag_shared = 32,      ///< lock: the memory is only read
+  flag_registered = 64  ///< the origin vouches that the memory is registered: it need not be probed
 };
 
 struct RequestHeader {
@@ -58,10 +63,12 @@ struct RequestHeader {
   std::uint64_t bytes;     ///< number of data bytes that this message is about (rmw: of one operand)
   std::uint64_t offset;    ///< the same first byte, counted in the whole operation
   std::uint64_t total;     ///< bytes of the whole operation
+  std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
+  std::uint64_t stripes;   ///< lock: the set that is asked for
   std::uint8_t scale[32];
 };
-static_assert(sizeof(RequestHeader) == 136 && alignof(RequestHeader) == 8);
-static_assert(offsetof(RequestHeader, process) == 24 && offsetof(RequestHeader, scale) == 104);
+static_assert(sizeof(RequestHeader) == 152 && alignof(RequestHeader) == 8);
+static_assert(offsetof(RequestHeader, process) == 24 && offsetof(RequestHeader, scale) == 120);
 
 struct WireDimension {
   std::uint64_t count;
@@ -80,7 +87,9 @@ enum class ReplyKind : std::uint8_t {
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
                  ///< not done because of `status`
   segment,       ///< payload: SegmentReply, then the packed remote key
-  revoke         ///< segments at `token` (a base address) must be forgotten; answered with `forgotten`
+  revoke,        ///< segments at `token` (a base address) must be forgotten; answered with `forgotten`
+  granted,       ///< the lock of `token` is held
+  busy           ///< the request of `token` was not executed: the same position may be sent again
 };
 
 struct ReplyHeader {

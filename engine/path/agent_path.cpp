@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "engine/atomic/footprint.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/peer_state.hpp"
 
@@ -36,7 +38,7 @@ wire::RequestKind kind_of(Direction direction) noexcept {
 
 }  // namespace
 
-Issued AgentPath::issue(Peer& peer, Transfer const& transfer) {
+Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
   MessageOperation operation;
   operation.header = make_header(settings_.process, kind_of(transfer.direction));
   wire::RequestHeader& header = operation.header;
@@ -61,10 +63,12 @@ Issued AgentPath::issue(Peer& peer, Transfer const& transfer) {
       std::memcpy(header.scale, transfer.reduction.scale, element_size(transfer.reduction.type));
     }
   }
-  return start(peer, operation, transfer.guarantees);
+  operation.notify = transfer.notify;
+  operation.target_stripes = footprint_of(transfer).target;
+  return start(peer, operation, transfer.guarantees, std::move(hold));
 }
 
-Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw) {
+Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold) {
   MessageOperation operation;
   operation.header = make_header(settings_.process, wire::RequestKind::rmw);
   wire::RequestHeader& header = operation.header;
@@ -86,36 +90,51 @@ Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw) {
   }
   operation.until_executed = has(rmw.guarantees, Guarantee::remote_completion);
   operation.completion = rmw.completion;
-  return start(peer, operation, rmw.guarantees);
+  operation.notify = rmw.notify;
+  operation.target_stripes = footprint_of(rmw).target;
+  return start(peer, operation, rmw.guarantees, std::move(hold));
 }
 
-Issued AgentPath::start(Peer& peer, MessageOperation const& asked, Guarantee guarantees) {
+Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold) {
   MessageStream& stream = peer.state().messages;
   if (endpoint(peer) == nullptr || stream.broken) return {Status::unreachable, true, 0};
-  MessageOperation operation = asked;
-  if (has(guarantees, Guarantee::atomic)) operation.header.flags |= wire::flag_atomic;
-  operation.header.total = operation.total;
-  operation.header.after = stream.fence;
-  if (has(guarantees, Guarantee::ordered)) operation.header.after = std::max(stream.fence, stream.ordered);
+  bool const atomic = has(guarantees, Guarantee::atomic);
+  bool const self = peer.process() == settings_.process;
+  std::uint64_t const fragments = count_fragments(operation.target, operation.total, limits_for(operation));
+  bool const locks_first = atomic && !self && fragments > 1;
 
-  // One message asks for all of an atomic get: the target reads it at one moment.
-  bool const one_request = has(guarantees, Guarantee::atomic) && !operation.has_data() &&
-                           operation.expects_data() &&
-                           described_whole(operation.target, limits_for(operation));
-  std::uint64_t const fragments =
-      one_request ? 1 : count_fragments(operation.target, operation.total, limits_for(operation));
-  std::uint64_t const last = peer.reserve(fragments);
-  std::uint64_t const first = last - fragments + 1;
+  wire::RequestHeader& header = operation.header;
+  if (atomic) {
+    operation.until_executed = true;
+    header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
+    // Who holds stripes of a process waits only for those of processes with a higher identity.
+    if (!self && peer.process() < settings_.process) header.flags |= wire::flag_no_wait;
+  } else if (has(guarantees, Guarantee::element_atomic)) {
+    header.flags |= wire::flag_atomic;
+  }
+  if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
+  header.total = operation.total;
+  header.notify = operation.notify;
+  header.after = stream.fence;
+  if (has(guarantees, Guarantee::ordered)) header.after = std::max(stream.fence, stream.ordered);
+
+  std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
+  std::uint64_t const last = peer.reserve(messages);
+  std::uint64_t const first = last - messages + 1;
   if (has(guarantees, Guarantee::ordered)) {
     stream.ordered = last;
     if (peer.state().same_host) peer.hold_stores(last);
   }
 
   Status status = Status::ok;
-  if (try_send_at_once(peer, operation, fragments, first, &status)) return {status, true, last};
+  if (!atomic && try_send_at_once(peer, operation, fragments, first, &status)) return {status, true, last};
   Outstanding& entry = remember(peer, operation, first, last);
+  entry.hold = std::move(hold);
+  if (locks_first) entry.lock = LockState::wanted;
   stream.unsent.push_back(&entry);
   advance(peer);
+  // In the queue it must not keep others from stripes that the target may need to go on.
+  if ((header.flags & wire::flag_no_wait) != 0 && !entry.started()) entry.hold.release();
   return {Status::ok, false, last};
 }
 
@@ -145,6 +164,7 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation, 
   entry.operation.header.token = entry.token;
   entry.path = this;
   entry.peer = &peer;
+  entry.first_sequence = first;
   entry.next_sequence = first;
   entry.last_sequence = last;
   peer.state().messages.unfinished.push_back(entry);
@@ -168,15 +188,22 @@ void AgentPath::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   while (!stream.unsent.empty()) {
     Outstanding& entry = *stream.unsent.front();
+    if (entry.lock == LockState::asked) return;
+    if (!entry.started() && !entry.hold.acquire()) {
+      stalled_.push_back(&peer);
+      return;
+    }
     while (!entry.sent_completely()) {
       if (!window_open(peer, entry)) return;
-      MessageOperation const& operation = entry.operation;
-      Fragment fragment;
-      if (entry.next_sequence == entry.last_sequence && entry.sent == 0 && !operation.has_data()) {
-        fragment.bytes = operation.total;  // a request without data is as large as it likes
-      } else {
-        fragment = fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
+      if (entry.lock == LockState::wanted) {
+        entry.lock = LockState::asked;
+        ++entry.next_sequence;
+        send_lock(entry);
+        return;
       }
+      MessageOperation const& operation = entry.operation;
+      Fragment const fragment =
+          fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
       // Before sending: UCX may complete at once and call back.
       std::uint64_t const sequence = entry.next_sequence++;
       entry.sent += fragment.bytes;
@@ -236,6 +263,25 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   return status;
 }
 
+/// Asks the target to hold the operation's stripes. The first message of the operation.
+void AgentPath::send_lock(Outstanding& entry) {
+  wire::RequestHeader header = entry.operation.header;
+  header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock);
+  header.flags &= wire::flag_no_wait;
+  if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
+  header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;
+  header.sequence = entry.first_sequence;
+  // Nothing of this stream waits for the stripes while they are held: it would keep the window closed.
+  header.after = header.sequence - 1;
+  header.notify = 0;
+  Message& message = transport_.message();
+  message.set_header(header);
+  Peer& peer = *entry.peer;
+  Status const status =
+      transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
+  if (failed(status)) on_broken(peer.state().messages.endpoint, to_string(status));
+}
+
 Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   if (endpoint(peer) == nullptr) return nullptr;
   MessageOperation operation;
@@ -260,6 +306,7 @@ ucp_ep_h AgentPath::endpoint(Peer& peer) {
 }
 
 void AgentPath::settle_due() {
+  if (has_refused()) retry_refused();
   while (!due_.empty()) {
     Peer& peer = *due_.back();
     due_.pop_back();

@@ -34,8 +34,9 @@ class AgentPath {
   /// Makes replies of `peer` known. Called when the peer is made.
   void add_peer(Peer& peer) { peers_.emplace(peer.process(), &peer); }
 
-  Issued issue(Peer& peer, Transfer const& transfer);
-  Issued issue(Peer& peer, ReadModifyWrite const& rmw);
+  /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
+  Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
+  Issued issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold);
 
   /// Asks for the segment at `address`; the answer is in the returned object, to be given to release().
   /// nullptr when the peer cannot be reached.
@@ -47,8 +48,11 @@ class AgentPath {
 
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
 
-  /// Finishes operations whose origin buffers UCX has let go of. After each progress of the transport.
+  /// Finishes operations whose origin buffers UCX has let go of, and sends again what was refused. After each
+  /// progress of the transport.
   void settle_due();
+  /// Refused operations wait for stripes of this process that nobody announces to be free.
+  bool has_refused() const noexcept { return !refused_.empty() || !stalled_.empty(); }
 
   /// The connection behind `endpoint` is lost: everything outstanding on it fails.
   void on_broken(ucp_ep_h endpoint, char const* reason) noexcept;
@@ -60,7 +64,11 @@ class AgentPath {
   ucp_ep_h endpoint(Peer& peer);
 
  private:
-  Issued start(Peer& peer, MessageOperation const& operation, Guarantee guarantees);
+  Issued start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  void send_lock(Outstanding& entry);
+  void send_again(Outstanding& entry);
+  void take_grant(Peer& peer, wire::ReplyHeader const& header);
+  void retry_refused();
   bool try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
                         std::uint64_t sequence, Status* status);
   Outstanding& remember(Peer& peer, MessageOperation const& operation, std::uint64_t first,
@@ -84,6 +92,8 @@ class AgentPath {
   std::unordered_map<std::uint64_t, Peer*> peers_;
   std::unordered_map<ucp_ep_h, Peer*> by_endpoint_;
   std::vector<Peer*> due_;
+  std::vector<std::uint64_t> refused_;  ///< tokens of operations whose target was busy
+  std::vector<Peer*> stalled_;          ///< whose next operation waits for stripes of this process
 };
 
 }  // namespace mpix::engine

@@ -39,6 +39,8 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
     case wire::ReplyKind::revoke: answer_revocation(peer, header.token); break;
+    case wire::ReplyKind::granted:
+    case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed: break;
   }
   settle(peer);
@@ -58,6 +60,47 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   }
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
   entry.answered += payload.size();
+}
+
+/// The target holds the stripes of an atomic operation, or could not get them without making us wait while
+/// we hold our own: these are given back until the next attempt.
+void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
+  Outstanding* const entry = pool_.find(header.token);
+  bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
+  bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
+  if (!awaited || (granted && entry->lock != LockState::asked)) {
+    log(LogLevel::error, "dropped an answer about stripes that nobody asked for");
+  } else if (granted) {
+    entry->lock = LockState::granted;
+  } else {
+    entry->hold.release();
+    refused_.push_back(entry->token);
+  }
+}
+
+void AgentPath::retry_refused() {
+  std::vector<Peer*> stalled;
+  stalled.swap(stalled_);
+  for (Peer* const peer : stalled) settle(*peer);
+  std::vector<std::uint64_t> tokens;
+  tokens.swap(refused_);
+  for (std::uint64_t const token : tokens) {
+    Outstanding* const entry = pool_.find(token);
+    if (entry == nullptr) continue;  // its connection was lost meanwhile
+    if (entry->hold.acquire()) {
+      send_again(*entry);
+    } else {
+      refused_.push_back(token);
+    }
+  }
+}
+
+/// The message that was refused, at its old position of the stream.
+void AgentPath::send_again(Outstanding& entry) {
+  if (entry.lock == LockState::asked) return send_lock(entry);
+  MessageOperation const& operation = entry.operation;
+  Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+  (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }
 
 /// `offset` of a failure is the number of bytes that will not be answered by data.

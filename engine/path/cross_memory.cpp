@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "engine/kernel/kernels.hpp"
-#include "engine/path/direct.hpp"
 
 namespace mpix::engine {
 
@@ -137,8 +136,7 @@ bool cross_memory_permitted(pid_t pid) noexcept {
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT;
 }
 
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid, StripeTable& stripes) {
-  StripeGuard const guard(stripes, stripes_for(transfer));
+Status cross_memory_transfer(Transfer const& transfer, pid_t pid) {
   if (transfer.direction == Direction::accumulate) return accumulate_across(transfer, pid);
   return move(pid, transfer.direction == Direction::put, transfer.origin, transfer.origin_layout, 0,
               transfer.target, transfer.target_layout, 0, transfer.target_layout.size());

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -13,7 +12,7 @@ namespace mpix::engine {
 bool cross_memory_permitted(pid_t pid) noexcept;
 
 /// bad_address when the target's memory is not there (what was transferred before stays);
-/// unsupported when the system refuses.
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid, StripeTable& stripes);
+/// unsupported when the system refuses. The caller holds the stripes that the guarantees ask for.
+Status cross_memory_transfer(Transfer const& transfer, pid_t pid);
 
 }  // namespace mpix::engine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/agent/wire.hpp"
+#include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -30,21 +31,29 @@ struct MessageOperation {
   Layout sink_layout;
   std::size_t total = 0;        ///< bytes at the target
   bool until_executed = false;  ///< complete when executed at the target, not when sent
+  RemoteAddress notify = 0;
+  StripeSets target_stripes;  ///< of an atomic operation
   Completion* completion = nullptr;
 
   bool has_data() const noexcept { return source != nullptr; }
   bool expects_data() const noexcept { return sink != nullptr; }
 };
 
+/// An atomic operation of several messages asks the target for its stripes first.
+enum class LockState : std::uint8_t { not_needed, wanted, asked, granted };
+
 struct Outstanding {
   MessageOperation operation;
   OwnedLayout target_layout;  ///< the layouts that `operation` views
   OwnedLayout source_layout;
   OwnedLayout sink_layout;
+  StripeHold hold;  ///< of an atomic operation: its stripes in this process, until it is executed
+  LockState lock = LockState::not_needed;
   AgentPath* path = nullptr;
   Peer* peer = nullptr;
   std::uint64_t token = 0;
-  std::uint64_t next_sequence = 0;  ///< of the next fragment to be sent
+  std::uint64_t first_sequence = 0;
+  std::uint64_t next_sequence = 0;  ///< of the next message to be sent
   std::uint64_t last_sequence = 0;  ///< of the last fragment
   std::size_t sent = 0;             ///< bytes of the operation that are handed to UCX
   std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
@@ -55,6 +64,7 @@ struct Outstanding {
   Outstanding* next = nullptr;
   bool live = false;
 
+  bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
 };
 

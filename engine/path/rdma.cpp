@@ -21,8 +21,9 @@ bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std
 }  // namespace
 
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
-  if (transfer.direction == Direction::accumulate || has(transfer.guarantees, Guarantee::atomic))
-    return false;
+  // What has to lock or to count is done by the target's agent.
+  if (transfer.direction == Direction::accumulate || transfer.notify != 0) return false;
+  if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;
     std::size_t const runs = layout.segments.empty() ? 1 : layout.segments.size();

@@ -71,7 +71,11 @@ class Peer {
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept {
-    messages_before_stores_.store(sequence, std::memory_order_release);
+    auto present = messages_before_stores_.load(std::memory_order_relaxed);
+    while (present < sequence && !messages_before_stores_.compare_exchange_weak(present, sequence,
+                                                                                std::memory_order_release,
+                                                                                std::memory_order_relaxed)) {
+    }
   }
   std::uint64_t stores_held_by() const noexcept {
     return messages_before_stores_.load(std::memory_order_acquire);

@@ -59,9 +59,11 @@ engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { re
 
 engine::Status complete_messages(Target& target) {
   target.stored.store(false, std::memory_order_relaxed);
-  // Only what is outstanding now: other threads may issue more meanwhile.
-  std::uint64_t const sequence = target.sequence.exchange(0, std::memory_order_relaxed);
+  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `sequence` until all
+  // that it covers is complete.
+  std::uint64_t sequence = target.sequence.load(std::memory_order_relaxed);
   engine_of_process().complete(*target.peer, sequence);
+  target.sequence.compare_exchange_strong(sequence, 0, std::memory_order_relaxed);
   return engine_of_process().take_error(*target.peer, target.context);
 }
 
@@ -80,6 +82,8 @@ engine::Status complete_all(Communicator& communicator) {
   return first;
 }
 
-void fence(Target& target) noexcept { engine_of_process().fence(*target.peer); }
+void fence(Target& target) noexcept {
+  engine_of_process().fence(*target.peer, target.sequence.load(std::memory_order_relaxed));
+}
 
 }  // namespace mpix

@@ -48,8 +48,10 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction reduction, v
   return true;
 }
 
-/// The same for any transfer, its guarantees included.
+/// The same for any transfer that is not atomic as a whole.
 inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
+  // Two processes' stripes, and counters, are the engine's business.
+  if (has(transfer.guarantees, Guarantee::atomic) || transfer.notify != 0) return false;
   engine::Extent const extent =
       transfer.target_layout.is_contiguous()
           ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
@@ -57,7 +59,11 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
   std::byte* const mapped = target.peer->reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
                                                static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
-  engine::direct_transfer(transfer, mapped - extent.begin, *target.peer->stripes());
+  auto const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
+  auto const end = transfer.target + static_cast<std::uint64_t>(extent.end);
+  bool const locked = has(transfer.guarantees, Guarantee::element_atomic);
+  engine::StripeGuard const guard(*target.peer->stripes(), locked ? engine::stripes_of(begin, end) : 0);
+  engine::direct_transfer(transfer, mapped - extent.begin);
   target.note_store();
   return true;
 }

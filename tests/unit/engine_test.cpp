@@ -10,93 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/job.hpp"
+#include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {
 namespace {
 
-using test::Rank;
-using test::run_job;
-
-struct PathCase {
-  char const* name;
-  unsigned paths;
-  int rdma_without_hardware;
-};
-
-class EnginePath : public ::testing::TestWithParam<PathCase> {
- protected:
-  static void configure(mpix_engine_config& config) {
-    config.paths = GetParam().paths;
-    config.rdma_without_hardware = GetParam().rdma_without_hardware;
-    config.fragment_bytes = 4096;  // operations of moderate size take several messages
-    config.window_bytes = 16384;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath,
-                         ::testing::Values(PathCase{"automatic", 0xf, 0},
-                                           PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
-                                           PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
-                                           PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
-                                           PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}),
-                         [](auto const& instance) { return std::string(instance.param.name); });
-
-Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std::size_t bytes) {
-  Transfer transfer;
-  transfer.direction = direction;
-  transfer.origin = static_cast<std::byte*>(origin);
-  transfer.target = target;
-  transfer.origin_layout = transfer.target_layout = Layout::contiguous(bytes);
-  return transfer;
-}
-
-/// A completion that a test can wait for.
-struct Waiter : Completion {
-  Waiter() {
-    done = [](Completion& self, Status result, std::size_t moved) noexcept {
-      auto& waiter = static_cast<Waiter&>(self);
-      waiter.status = result;
-      waiter.bytes = moved;
-      waiter.complete.store(true, std::memory_order_release);
-    };
-  }
-  std::atomic<bool> complete{false};
-  Status status = Status::ok;
-  std::size_t bytes = 0;
-};
-
-template <typename Operation>
-Status run(Engine& engine, Peer& peer, Operation operation) {
-  Waiter waiter;
-  operation.completion = &waiter;
-  operation.guarantees = operation.guarantees | Guarantee::remote_completion;
-  Issued const issued = engine.issue(peer, operation);
-  if (failed(issued.status) || issued.complete) return issued.status;
-  engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
-  return waiter.status;
-}
-
-/// Memory of three kinds at every process.
-struct Buffers {
-  static constexpr std::size_t bytes = 100000;
-  void* allocated = nullptr;
-  std::vector<char> attached = std::vector<char>(bytes);
-  std::vector<char> plain = std::vector<char>(bytes);
-
-  explicit Buffers(Rank& rank) {
-    EXPECT_EQ(rank.engine().allocate(bytes, &allocated), Status::ok);
-    EXPECT_EQ(rank.engine().attach(attached.data(), bytes), Status::ok);
-    std::memset(allocated, 0, bytes);
-    rank.show(0, allocated);
-    rank.show(1, attached.data());
-    rank.show(2, plain.data());
-    rank.barrier();
-  }
-  char* kind(int k) {
-    return k == 0 ? static_cast<char*>(allocated) : k == 1 ? attached.data() : plain.data();
-  }
-};
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
 
 TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
   run_job(2, configure, [](Rank& rank) {
@@ -323,7 +242,7 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
         accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
-        rank.engine().fence(rank.peer(1));
+        rank.engine().fence(rank.peer(1), Engine::newest(rank.peer(1)));
         std::int64_t flag = round;
         Transfer put = contiguous(Direction::put, &flag, rank.shown(1, 0), 8);
         Issued const issued = rank.engine().issue(rank.peer(1), put);

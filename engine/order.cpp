@@ -1,0 +1,116 @@
+/// Engine: completion, order and atomicity: what operations wait for.
+#include <algorithm>
+#include <utility>
+
+#include "engine/atomic/backoff.hpp"
+#include "engine/atomic/footprint.hpp"
+#include "engine/engine.hpp"
+#include "engine/state.hpp"
+
+namespace mpix::engine {
+
+std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); }
+
+bool Engine::finished(Peer& peer, std::uint64_t sequence) {
+  std::lock_guard const held(state_->progress.lock);
+  return AgentPath::finished(peer, sequence);
+}
+
+void Engine::wait_for_held_stores(Peer& peer) {
+  std::uint64_t const held = peer.stores_held_by();
+  if (held == 0) return;
+  wait_until([&] { return finished(peer, held); });
+  peer.allow_stores(held);
+}
+
+/// An ordered get may write to memory of this process where an earlier ordered put of this process to
+/// itself has to write first. Without messages to itself there is nothing to wait for.
+void Engine::wait_for_puts_to_self() {
+  Peer* const self = state_->self.load(std::memory_order_acquire);
+  if (self == nullptr || self->newest() == 0) return;
+  wait_until([&] {
+    std::lock_guard const held(state_->progress.lock);
+    return AgentPath::finished(*self, self->state().messages.ordered);
+  });
+}
+
+void Engine::acquire(StripeHold& hold) {
+  // Most holders are about to let go; some wait for messages that this process has to handle.
+  constexpr unsigned relaxed_spins = 64;
+  for (unsigned spins = 0; spins < relaxed_spins; ++spins) {
+    if (hold.acquire()) return;
+    cpu_relax();
+  }
+  wait_until([&] { return hold.acquire(); });
+}
+
+Engine::Holds Engine::hold(Peer& peer, Footprint const& footprint) {
+  Holds holds;
+  if (footprint.origin.empty() && footprint.target.empty()) return holds;
+  StripeTable& own = state_->progress.segments.control().stripes;
+  if (peer.stripes() == &own) {
+    holds.first = StripeHold(own, footprint.origin | footprint.target);
+  } else {
+    holds.first = StripeHold(own, footprint.origin);
+    holds.second = StripeHold(*peer.stripes(), footprint.target);
+    if (peer.process() < process()) std::swap(holds.first, holds.second);
+  }
+  acquire(holds.first);
+  acquire(holds.second);
+  return holds;
+}
+
+StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
+  // An operation of this process on itself is executed by its own agent: everything is taken here.
+  bool const self = peer.process() == process() && !footprint.origin.empty();
+  StripeSets const wanted = self ? footprint.origin | footprint.target : footprint.origin;
+  if (wanted.empty()) return {};
+  StripeHold hold(state_->progress.segments.control().stripes, wanted);
+  acquire(hold);
+  return hold;
+}
+
+void Engine::complete(Peer& peer, std::uint64_t sequence) {
+  std::uint64_t const last = std::min(sequence, peer.newest());
+  if (last != 0 || sequence != 0) {
+    wait_until([&] { return finished(peer, last); });
+    std::unique_lock held(state_->progress.lock);
+    RdmaState const& rdma = peer.state().rdma;
+    if (rdma.dirty || rdma.pending != 0) flush_rdma(peer, held);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+bool Engine::test(Peer& peer, std::uint64_t sequence) {
+  state_->progress.poll_now();
+  std::lock_guard const held(state_->progress.lock);
+  RdmaState const& rdma = peer.state().rdma;
+  return AgentPath::finished(peer, std::min(sequence, peer.newest())) && !rdma.dirty && rdma.pending == 0;
+}
+
+void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
+  // Stores of this thread are ordered before what it stores or sends later.
+  std::atomic_thread_fence(std::memory_order_release);
+  if (sequence == 0) return;
+  std::lock_guard const held(state_->progress.lock);
+  RdmaState& rdma = peer.state().rdma;
+  if (rdma.dirty || rdma.pending != 0) rdma.flush_first = true;
+  std::uint64_t const last = std::min(sequence, peer.newest());
+  if (AgentPath::finished(peer, last)) return;
+  MessageStream& stream = peer.state().messages;
+  stream.fence = std::max(stream.fence, last);
+  if (peer.state().same_host) peer.hold_stores(last);
+}
+
+Status Engine::take_error(Peer& peer, std::uint32_t context) {
+  std::lock_guard const held(state_->progress.lock);
+  auto& errors = peer.state().messages.errors;
+  auto const found =
+      std::find_if(errors.begin(), errors.end(), [&](auto const& e) { return e.context == context; });
+  if (found == errors.end()) return peer.state().messages.broken ? Status::transport : Status::ok;
+  Status const status = found->status;
+  errors.erase(found);
+  return status;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,104 @@
+/// What the tests of whole engine operations share: every choice of paths, memory of three kinds.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "tests/support/job.hpp"
+
+namespace mpix::engine {
+
+using test::Rank;
+using test::run_job;
+
+struct PathCase {
+  char const* name;
+  unsigned paths;
+  int rdma_without_hardware;
+  bool odd_ones_remote = false;
+};
+
+class EnginePath : public ::testing::TestWithParam<PathCase> {
+ protected:
+  static void configure(mpix_engine_config& config) {
+    config.paths = GetParam().paths;
+    config.rdma_without_hardware = GetParam().rdma_without_hardware;
+    // Some processes reach their neighbours as if they were on other hosts.
+    bool const remote = GetParam().odd_ones_remote && config.process % 2 == 1;
+    if (remote) config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.fragment_bytes = 4096;  // operations of moderate size take several messages
+    config.window_bytes = 16384;
+  }
+};
+
+inline auto every_path() {
+  return ::testing::Values(PathCase{"automatic", 0xf, 0}, PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
+                           PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
+                           PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
+                           PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, PathCase{"mixed", 0xf, 0, true});
+}
+inline std::string path_name(::testing::TestParamInfo<PathCase> const& instance) {
+  return instance.param.name;
+}
+
+inline Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std::size_t bytes) {
+  Transfer transfer;
+  transfer.direction = direction;
+  transfer.origin = static_cast<std::byte*>(origin);
+  transfer.target = target;
+  transfer.origin_layout = transfer.target_layout = Layout::contiguous(bytes);
+  return transfer;
+}
+
+/// A completion that a test can wait for.
+struct Waiter : Completion {
+  Waiter() {
+    done = [](Completion& self, Status result, std::size_t moved) noexcept {
+      auto& waiter = static_cast<Waiter&>(self);
+      waiter.status = result;
+      waiter.bytes = moved;
+      waiter.complete.store(true, std::memory_order_release);
+    };
+  }
+  std::atomic<bool> complete{false};
+  Status status = Status::ok;
+  std::size_t bytes = 0;
+};
+
+template <typename Operation>
+Status run(Engine& engine, Peer& peer, Operation operation) {
+  Waiter waiter;
+  operation.completion = &waiter;
+  operation.guarantees = operation.guarantees | Guarantee::remote_completion;
+  Issued const issued = engine.issue(peer, operation);
+  if (failed(issued.status) || issued.complete) return issued.status;
+  engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  return waiter.status;
+}
+
+/// Memory of three kinds at every process.
+struct Buffers {
+  static constexpr std::size_t bytes = 100000;
+  void* allocated = nullptr;
+  std::vector<char> attached = std::vector<char>(bytes);
+  std::vector<char> plain = std::vector<char>(bytes);
+
+  explicit Buffers(Rank& rank) {
+    EXPECT_EQ(rank.engine().allocate(bytes, &allocated), Status::ok);
+    EXPECT_EQ(rank.engine().attach(attached.data(), bytes), Status::ok);
+    std::memset(allocated, 0, bytes);
+    rank.show(0, allocated);
+    rank.show(1, attached.data());
+    rank.show(2, plain.data());
+    rank.barrier();
+  }
+  char* kind(int k) {
+    return k == 0 ? static_cast<char*>(allocated) : k == 1 ? attached.data() : plain.data();
+  }
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,180 @@
+/// Whole-operation atomicity on both sides, notification, and order across paths.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+
+bool uniform(char const* begin, std::size_t bytes) {
+  return std::all_of(begin, begin + bytes, [&](char c) { return c == *begin; });
+}
+
+/// Each of two processes puts its own array into the other's at the same time. In either order both arrays
+/// end with one content; an update of an origin between its being read and the end of the put swaps them.
+TEST_P(EnginePath, crossing_atomic_puts_are_as_if_in_some_order) {
+  constexpr int rounds = 60;
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    int const other = 1 - rank.rank();
+    for (int round = 0; round < rounds; ++round) {
+      for (int kind = 0; kind < 3; ++kind) {
+        std::size_t const bytes = round % 3 == 0 ? 20000 : 48;  // several messages, or one
+        char* const mine = buffers.kind(kind);
+        std::memset(mine, 2 * (round % 50) + rank.rank(), bytes);
+        rank.barrier();
+        for (int repeat = 0; repeat < 5; ++repeat) {
+          Transfer put = contiguous(Direction::put, mine, rank.shown(other, kind), bytes);
+          put.guarantees = Guarantee::atomic;
+          ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
+        }
+        rank.engine().complete(rank.peer(other), Engine::newest(rank.peer(other)));
+        rank.barrier();
+        ASSERT_TRUE(uniform(mine, bytes)) << "kind " << kind << " round " << round;
+        rank.show(8 + kind, static_cast<std::uint64_t>(mine[0]));
+        rank.barrier();
+        ASSERT_EQ(rank.shown(0, 8 + kind), rank.shown(1, 8 + kind)) << "kind " << kind << " round " << round;
+      }
+    }
+  });
+}
+
+/// Everybody puts uniform arrays into process 0 and into each other's origins, and gets them back.
+TEST_P(EnginePath, no_atomic_operation_sees_half_of_another) {
+  constexpr int ranks = 3;
+  constexpr int rounds = 100;
+  run_job(ranks, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    for (int kind = 0; kind < 3; ++kind) {
+      std::size_t const bytes = kind == 1 ? 15000 : 3000;
+      std::memset(buffers.kind(kind), 1, bytes);
+      rank.barrier();
+      for (int round = 0; round < rounds; ++round) {
+        int const target = (rank.rank() + round) % ranks;
+        Peer& peer = rank.peer(target);
+        // Its own array, which the others write, is the origin.
+        Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(target, kind), bytes);
+        put.guarantees = Guarantee::atomic;
+        if (target != rank.rank()) {
+          ASSERT_EQ(run(rank.engine(), peer, put), Status::ok);
+        }
+        std::vector<char> got(bytes, static_cast<char>(round));
+        Transfer fresh = contiguous(Direction::put, got.data(), rank.shown(target, kind), bytes);
+        fresh.guarantees = Guarantee::atomic;
+        ASSERT_EQ(run(rank.engine(), peer, fresh), Status::ok);
+        Transfer get = contiguous(Direction::get, got.data(), rank.shown(target, kind), bytes);
+        get.guarantees = Guarantee::atomic;
+        ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
+        ASSERT_TRUE(uniform(got.data(), bytes)) << "kind " << kind << " round " << round;
+      }
+      rank.barrier();
+    }
+  });
+}
+
+TEST_P(EnginePath, many_outstanding_atomic_operations_of_any_size_end) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    int const other = 1 - rank.rank();
+    std::vector<char> target(Buffers::bytes);
+    for (int round = 0; round < 20; ++round) {
+      for (int kind = 0; kind < 3; ++kind) {
+        for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // more than the window
+          Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(other, kind), bytes);
+          put.guarantees = Guarantee::atomic | Guarantee::ordered;
+          ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
+          Transfer get = contiguous(Direction::get, target.data(), rank.shown(other, kind), bytes);
+          get.guarantees = round % 2 == 0 ? Guarantee::atomic : Guarantee::ordered;
+          ASSERT_EQ(rank.engine().issue(rank.peer(other), get).status, Status::ok);
+        }
+      }
+    }
+    rank.engine().complete(rank.peer(other), Engine::newest(rank.peer(other)));
+    EXPECT_EQ(rank.engine().take_error(rank.peer(other), 0), Status::ok);
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, a_counter_is_incremented_after_the_data) {
+  constexpr std::uint64_t rounds = 40;
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(64, &memory), Status::ok);
+    std::memset(memory, 0, 64);
+    rank.show(9, memory);
+    rank.barrier();
+    auto* const counter = static_cast<std::uint64_t*>(memory);
+    for (std::size_t const bytes : {std::size_t{8}, std::size_t{30000}}) {
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        std::uint64_t const expected = __atomic_load_n(counter, __ATOMIC_ACQUIRE) + 3;
+        rank.barrier();
+        if (rank.rank() == 0) {
+          std::vector<char> data(bytes, static_cast<char>(round));
+          for (int kind = 0; kind < 3; ++kind) {
+            Transfer put = contiguous(Direction::put, data.data(), rank.shown(1, kind), bytes);
+            put.notify = rank.shown(1, 9);
+            ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+          }
+        } else {
+          while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < expected) rank.engine().progress();
+          for (int kind = 0; kind < 3; ++kind) {
+            ASSERT_EQ(buffers.kind(kind)[bytes - 1], static_cast<char>(round)) << "kind " << kind;
+            ASSERT_TRUE(uniform(buffers.kind(kind), bytes)) << "kind " << kind;
+          }
+        }
+        rank.barrier();
+      }
+    }
+    if (rank.rank() == 0) {
+      // A counter that does not exist is an error, and counts nothing anywhere.
+      char byte = 0;
+      Transfer put = contiguous(Direction::put, &byte, rank.shown(1, 0), 1);
+      put.notify = 0x10000;
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
+    }
+    rank.barrier();
+    EXPECT_EQ(rank.engine().free(memory), Status::ok);
+  });
+}
+
+/// Put, put, get of the same memory with the ordering guarantee, without completing in between.
+TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
+  constexpr int rounds = 200;
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      for (int round = 0; round < rounds; ++round) {
+        for (int kind = 0; kind < 3; ++kind) {
+          for (int target = 0; target < 2; ++target) {
+            std::size_t const bytes = round % 4 == 0 ? 9000 : 40;
+            std::vector<char> first(bytes, static_cast<char>(round));
+            std::vector<char> second(bytes / 2, static_cast<char>(round + 1));
+            std::vector<char> got(bytes);
+            auto const issue = [&](Transfer transfer, Guarantee more) {
+              transfer.guarantees = Guarantee::ordered | more;
+              ASSERT_EQ(rank.engine().issue(rank.peer(target), transfer).status, Status::ok);
+            };
+            RemoteAddress const at = rank.shown(target, kind) + 50000;
+            issue(contiguous(Direction::put, first.data(), at, bytes), Guarantee::none);
+            issue(contiguous(Direction::put, second.data(), at, bytes / 2),
+                  round % 2 == 0 ? Guarantee::atomic : Guarantee::none);
+            issue(contiguous(Direction::get, got.data(), at, bytes),
+                  round % 3 == 0 ? Guarantee::atomic : Guarantee::none);
+            rank.engine().complete(rank.peer(target), Engine::newest(rank.peer(target)));
+            std::memcpy(first.data(), second.data(), bytes / 2);
+            ASSERT_EQ(got, first) << "kind " << kind << " target " << target << " round " << round;
+          }
+        }
+      }
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
