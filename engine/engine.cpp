@@ -93,9 +93,9 @@ Peer* Engine::peer(std::uint64_t process) {
   return entry;
 }
 
-Status Engine::allocate(std::size_t bytes, void** base) {
+Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   std::lock_guard const held(state_->progress.lock);
-  return state_->progress.segments.allocate(bytes, base);
+  return state_->progress.segments.allocate(bytes, hints, base);
 }
 
 Status Engine::attach(void* base, std::size_t bytes) {
@@ -148,14 +148,20 @@ Statistics Engine::statistics() const {
   return result;
 }
 
-int Engine::progress() { return state_->progress.poll(); }
+void Engine::watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
+  state_->watches.add(counter, threshold, completion);
+}
+
+void Engine::forget_counters(void const* begin, void const* end) { state_->watches.forget(begin, end); }
+
+int Engine::progress() { return state_->progress.poll() + state_->watches.check(); }
 
 void Engine::leave() { state_->progress.leave(); }
 
 void Engine::wait_step(unsigned spins) {
   constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
-  if (state_->progress.poll_now() != 0) return;
+  if (state_->progress.poll_now() + state_->watches.check() != 0) return;
   // The peer that is waited for may itself wait in MPI for something that this process has to move.
   if (spins % host_interval == host_interval - 1 && state_->host.progress != nullptr) state_->host.progress();
   if (spins > yield_after) sched_yield();

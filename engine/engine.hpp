@@ -16,6 +16,7 @@
 #include "engine/host.h"
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
+#include "engine/segment/allocation_hints.hpp"
 
 namespace mpix::engine {
 
@@ -97,7 +98,9 @@ class MPIX_ENGINE_API Engine {
   int progress();
 
   /// Memory that peers on this host reach by load and store. Aligned to at least 64 bytes. Local.
-  Status allocate(std::size_t bytes, void** base);
+  /// bad_argument: no bytes, or an alignment that is not a power of two or beyond 1 GiB.
+  Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
+  Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
   /// Frees memory from allocate(). Returns when no peer can reach it any more. bad_argument: not such.
   Status free(void* base);
   /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped.
@@ -107,6 +110,11 @@ class MPIX_ENGINE_API Engine {
 
   /// The segment of `peer` that holds `address`: bad_address when there is none. May ask the peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
+
+  /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
+  void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// The counters in [begin, end) go away: who waits for one is told Status::bad_address.
+  void forget_counters(void const* begin, void const* end);
 
   /// Unmaps regions of peers that their owners have given up. Local; called where a group frees memory.
   void drop_stale_mappings();

@@ -41,8 +41,7 @@ std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* b
 bool needs_cpu_atomics(Transfer const& transfer) noexcept {
   bool const atomic = has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic);
   if (transfer.direction != Direction::accumulate || !atomic) return false;
-  auto const type = transfer.reduction.type;
-  return type >= ElementType::int32 && type <= ElementType::uint64;
+  return has_cpu_atomics(transfer.reduction.type);
 }
 
 /// Runs a transfer whose target lies in several mapped segments, run by run. False, with nothing done,

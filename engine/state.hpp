@@ -10,6 +10,7 @@
 
 #include "engine/agent/agent.hpp"
 #include "engine/agent/progress.hpp"
+#include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
 #include "engine/path/rdma.hpp"
 #include "engine/peer/address.hpp"
@@ -39,6 +40,7 @@ struct Engine::State {
   Agent agent;
   RdmaPath rdma;
   Registrations registrations;
+  CounterWatches watches;
   std::vector<std::byte> address;  ///< the blob that the host publishes
 
   std::mutex peers_lock;

@@ -123,12 +123,16 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     reply.header.offset = header.bytes;
   }
   count(origin, request, failed(status));
-  if (auto const lock = origin.locks.find(header.token);
-      (header.flags & wire::flag_held) != 0 && lock != origin.locks.end()) {
+  bool ended = header.offset + header.bytes == header.total;
+  if (auto const lock = origin.locks.find(header.token); lock != origin.locks.end()) {
     lock->second.rest -= std::min(lock->second.rest, header.bytes);
-    if (lock->second.rest == 0) origin.locks.erase(lock);
+    ended = lock->second.rest == 0;
+    if (ended) origin.locks.erase(lock);
   }
   note_executed(origin, header.sequence);
+  // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
+  // the origin holds for this operation.
+  if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, request);
 }
 
 void Executor::note_executed(Origin& origin, std::uint64_t sequence) {

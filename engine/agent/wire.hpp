@@ -39,7 +39,8 @@ enum RequestFlag : std::uint8_t {
   flag_held = 8,         ///< the stripes are held already: by the lock of `token`, or by this process
   flag_no_wait = 16,     ///< the origin holds stripes: answer `busy` instead of waiting for the target's
   flag_shared = 32,      ///< lock: the memory is only read
-  flag_registered = 64  ///< the origin vouches that the memory is registered: it need not be probed
+  flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
+  flag_tell = 128        ///< answer when this operation is executed, whatever becomes of those before it
 };
 
 struct RequestHeader {
@@ -82,7 +83,7 @@ struct WireSegment {
 static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(Segment));
 
 enum class ReplyKind : std::uint8_t {
-  executed = 1,  ///< only `executed` counts
+  executed = 1,  ///< only `executed` counts; with a token, that whole operation is executed, too
   data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
                  ///< not done because of `status`

@@ -43,9 +43,9 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
 struct Reduction {
   ElementType type = ElementType::none;
   Operation operation = Operation::replace;
-  /// Every element is updated by a CPU atomic instruction or compare-and-swap loop. Only for
-  /// integer types of 4 and 8 bytes at naturally aligned targets, ignored for others. Slower; asked
-  /// for where read-modify-write operations use the CPU's atomics on the same elements.
+  /// Every element is updated by a CPU atomic instruction or compare-and-swap loop. Only for types with
+  /// has_cpu_atomics at naturally aligned targets, ignored for others. Slower; asked for where
+  /// read-modify-write operations use the CPU's atomics on the same elements.
   bool element_atomic = false;
   /// One element of `type`, or nullptr. Read during the call only.
   void const* scale = nullptr;
@@ -63,11 +63,9 @@ void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layo
 void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
                        std::size_t position, std::byte const* from, std::size_t bytes) noexcept;
 
-/// Whether rmw() on one element at `address` can use the CPU's atomic instructions: naturally aligned
-/// integers of 4 and 8 bytes.
+/// Whether rmw() on elements from `address` on can use the CPU's atomic instructions.
 inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
-  if (type < ElementType::int32 || type > ElementType::uint64) return false;
-  return address % (type <= ElementType::uint32 ? 4 : 8) == 0;
+  return has_cpu_atomics(type) && (element_size(type) <= 1 || address % element_size(type) == 0);
 }
 
 /// target[i] = f(target[i], operand[i], operand2[i]), result[i] = old target[i] for `count` elements.

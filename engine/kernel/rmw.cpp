@@ -85,7 +85,7 @@ void apply(std::byte* target, std::byte const* operand, std::byte const* operand
   using T = typename ElementOf<type>::Type;
   for (std::size_t i = 0; i < count; ++i) {
     T old;
-    if constexpr (class_of(type) == Class::integer && sizeof(T) >= 4) {
+    if constexpr (has_cpu_atomics(type)) {
       if (cpu_atomic) {
         auto* const word = reinterpret_cast<T*>(target) + i;
         old = update_atomically<operation>(word, load<T>(operand, i), load<T>(operand2, i));

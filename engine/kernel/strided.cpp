@@ -128,10 +128,8 @@ void combine_atomically(Reduction const& reduction, CombineRows combine, std::by
 }
 
 bool wants_cpu_atomics(Reduction const& reduction, std::byte const* to, Layout const& layout) noexcept {
-  if (!reduction.element_atomic || reduction.type < ElementType::int32 ||
-      reduction.type > ElementType::uint64)
-    return false;
-  std::size_t const size = element_size(reduction.type);
+  if (!reduction.element_atomic || !has_cpu_atomics(reduction.type)) return false;
+  std::size_t const size = std::max<std::size_t>(element_size(reduction.type), 1);
   auto aligned = [size](auto value) { return static_cast<std::size_t>(value) % size == 0; };
   if (!aligned(reinterpret_cast<std::uintptr_t>(to))) return false;
   for (Dimension const& dimension : layout.dims) {
@@ -156,16 +154,18 @@ void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& 
                  Visitor visit) noexcept {
   CombineRows const combine = kernel_of(reduction);
   if (wants_cpu_atomics(reduction, to, to_layout)) {
-    bool const narrow = element_size(reduction.type) == 4;
-    visit([&, narrow](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
-                      std::size_t rows, std::size_t bytes) {
-      for (std::size_t row = 0; row < rows; ++row, a += a_stride, b += b_stride) {
-        if (narrow) {
-          combine_atomically<std::uint32_t>(reduction, combine, a, b, bytes);
-        } else {
-          combine_atomically<std::uint64_t>(reduction, combine, a, b, bytes);
-        }
+    auto const elements = [size = element_size(reduction.type)] {
+      switch (size) {
+        case 8: return &combine_atomically<std::uint64_t>;
+        case 4: return &combine_atomically<std::uint32_t>;
+        case 2: return &combine_atomically<std::uint16_t>;
+        default: return &combine_atomically<std::uint8_t>;
       }
+    }();
+    visit([&](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
+              std::size_t rows, std::size_t bytes) {
+      for (std::size_t row = 0; row < rows; ++row, a += a_stride, b += b_stride)
+        elements(reduction, combine, a, b, bytes);
     });
     return;
   }

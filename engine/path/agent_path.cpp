@@ -106,6 +106,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   wire::RequestHeader& header = operation.header;
   if (atomic) {
     operation.until_executed = true;
+    if (!operation.expects_data()) header.flags |= wire::flag_tell;
     header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
     // Who holds stripes of a process waits only for those of processes with a higher identity.
     if (!self && peer.process() < settings_.process) header.flags |= wire::flag_no_wait;

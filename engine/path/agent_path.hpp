@@ -92,7 +92,12 @@ class AgentPath {
   std::unordered_map<std::uint64_t, Peer*> peers_;
   std::unordered_map<ucp_ep_h, Peer*> by_endpoint_;
   std::vector<Peer*> due_;
-  std::vector<std::uint64_t> refused_;  ///< tokens of operations whose target was busy
+  /// An operation whose target was busy.
+  struct Refused {
+    std::uint64_t token;
+    unsigned pause;  ///< turns until the next attempt
+  };
+  std::vector<Refused> refused_;
   std::vector<Peer*> stalled_;          ///< whose next operation waits for stripes of this process
 };
 

@@ -41,7 +41,10 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
     case wire::ReplyKind::revoke: answer_revocation(peer, header.token); break;
     case wire::ReplyKind::granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
-    case wire::ReplyKind::executed: break;
+    case wire::ReplyKind::executed:
+      if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer)
+        entry->executed = entry->sent_completely();
+      break;
   }
   settle(peer);
 }
@@ -73,8 +76,10 @@ void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {
+    // Whoever waits here for the stripes that are given back now has to get a turn.
+    constexpr unsigned longest_pause = 6;
     entry->hold.release();
-    refused_.push_back(entry->token);
+    refused_.push_back({entry->token, 1u << std::min(entry->refusals++, longest_pause)});
   }
 }
 
@@ -82,15 +87,15 @@ void AgentPath::retry_refused() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) settle(*peer);
-  std::vector<std::uint64_t> tokens;
-  tokens.swap(refused_);
-  for (std::uint64_t const token : tokens) {
+  std::vector<Refused> waiting;
+  waiting.swap(refused_);
+  for (auto const& [token, pause] : waiting) {
     Outstanding* const entry = pool_.find(token);
     if (entry == nullptr) continue;  // its connection was lost meanwhile
-    if (entry->hold.acquire()) {
+    if (pause == 0 && entry->hold.acquire()) {
       send_again(*entry);
     } else {
-      refused_.push_back(token);
+      refused_.push_back({token, pause == 0 ? 0 : pause - 1});
     }
   }
 }
@@ -156,7 +161,7 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   // find_segment is finished by its answer, which carries the acknowledgement.
   bool const is_query =
       entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
-  return !(entry.operation.until_executed || is_query) || executed >= entry.last_sequence;
+  return !(entry.operation.until_executed || is_query) || entry.executed || executed >= entry.last_sequence;
 }
 
 void AgentPath::finish(Outstanding& entry) noexcept {

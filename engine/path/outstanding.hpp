@@ -57,6 +57,8 @@ struct Outstanding {
   std::uint64_t last_sequence = 0;  ///< of the last fragment
   std::size_t sent = 0;             ///< bytes of the operation that are handed to UCX
   std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
+  bool executed = false;            ///< the target has told so, for this operation alone
+  unsigned refusals = 0;            ///< answers `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
   std::vector<std::byte> reply;  ///< find_segment: the payload of the answer

@@ -4,10 +4,11 @@
 
 namespace mpix::engine {
 
-std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment) {
+std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment,
+                                            std::size_t skew) {
   for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
     auto const [offset, length] = *it;
-    std::size_t const start = (offset + alignment - 1) & ~(alignment - 1);
+    std::size_t const start = ((offset + skew + alignment - 1) & ~(alignment - 1)) - skew;
     std::size_t const lead = start - offset;
     if (length < lead || length - lead < bytes) continue;
     std::size_t const rest = length - lead - bytes;

@@ -13,8 +13,9 @@ class FreeRanges {
     if (size != 0) ranges_.emplace(0, size);
   }
 
-  /// Offset of `bytes` bytes at a multiple of `alignment` (a power of two), taken out of the free ranges.
-  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment);
+  /// Offset of `bytes` bytes, taken out of the free ranges, such that offset + skew is a multiple of
+  /// `alignment` (a power of two).
+  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment, std::size_t skew = 0);
 
   /// Gives [offset, offset + bytes) back.
   void give_back(std::size_t offset, std::size_t bytes);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t cache_line = 64;
+constexpr std::size_t huge_page_bytes = 2 * 1024 * 1024;
+constexpr std::size_t largest_alignment = 1024 * 1024 * 1024;
 // From here on an allocation is page-aligned and its pages go back to the system when it is freed.
 constexpr std::size_t large_bytes = 256 * 1024;
 
@@ -42,26 +44,28 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   return Status::ok;
 }
 
-Status SegmentTable::allocate(std::size_t bytes, void** base) {
+Status SegmentTable::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
+  bool const power = (hints.alignment & (hints.alignment - 1)) == 0;
+  if (!power || hints.alignment > largest_alignment) return Status::bad_argument;
   std::size_t const taken = footprint(bytes);
-  std::size_t const alignment = bytes >= large_bytes ? page_bytes : cache_line;
+  std::size_t const alignment = std::max(bytes >= large_bytes ? page_bytes : cache_line, hints.alignment);
   std::uint32_t index = no_region;
   std::size_t offset = 0;
   for (std::uint32_t i = 0; i < regions_.size(); ++i) {
-    if (!regions_[i]) continue;
-    if (auto const found = regions_[i]->free_ranges.take(taken, alignment)) {
+    if (!regions_[i] || regions_[i]->huge_pages != hints.huge_pages) continue;
+    if (auto const found = take_from(*regions_[i], taken, alignment)) {
       index = i;
       offset = *found;
       break;
     }
   }
   if (index == no_region) {
-    if (auto const status = add_region(std::max(region_bytes_, round_up(taken, page_bytes)), &index);
-        failed(status)) {
-      return status;
-    }
-    offset = *regions_[index]->free_ranges.take(taken, alignment);
+    // Regions start at a page: room to move up to the next multiple of a larger alignment.
+    std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
+    auto const status = add_region(std::max(region_bytes_, room), hints.huge_pages, &index);
+    if (failed(status)) return status;
+    offset = *take_from(*regions_[index], taken, alignment);
   }
   std::byte* const memory = regions_[index]->mapping.base() + offset;
   if (auto const status = publish(reinterpret_cast<RemoteAddress>(memory), bytes, index); failed(status)) {
@@ -119,13 +123,29 @@ bool SegmentTable::in_region(RemoteAddress address, std::size_t bytes) const {
   });
 }
 
-Status SegmentTable::add_region(std::size_t bytes, std::uint32_t* index) {
+/// Offset in the region of `bytes` bytes whose address is a multiple of `alignment`.
+std::optional<std::size_t> SegmentTable::take_from(Region& region, std::size_t bytes, std::size_t alignment) {
+  auto const base = reinterpret_cast<std::uintptr_t>(region.mapping.base());
+  return region.free_ranges.take(bytes, alignment, base % alignment);
+}
+
+Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index) {
   auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
   auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
   if (slot == max_regions) return Status::out_of_memory;
   auto region = std::make_unique<Region>();
-  region->fd = create_shared("mpix-region", bytes);
-  if (region->fd) region->mapping = Mapping::of(region->fd, bytes);
+  region->huge_pages = huge_pages;
+  if (huge_pages) {
+    bytes = round_up(bytes, huge_page_bytes);
+    region->fd = create_shared_huge("mpix-region", bytes);
+    if (region->fd) region->mapping = Mapping::reserved(region->fd, bytes);
+    log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no", bytes);
+  }
+  if (!region->mapping) {
+    region->fd = create_shared("mpix-region", bytes);
+    if (region->fd) region->mapping = Mapping::of(region->fd, bytes);
+    if (region->mapping && huge_pages) region->mapping.advise_huge_pages();
+  }
   if (!region->mapping) return Status::out_of_memory;
   region->free_ranges = FreeRanges(bytes);
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/operation.hpp"
+#include "engine/segment/allocation_hints.hpp"
 #include "engine/segment/control_segment.hpp"
 #include "engine/segment/heap.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -35,7 +37,7 @@ class SegmentTable {
   /// `region_bytes`: granularity of memory taken from the system.
   Status open(std::uint64_t process, std::size_t region_bytes);
 
-  Status allocate(std::size_t bytes, void** base);
+  Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status free(void const* base);
   Status attach(void* base, std::size_t bytes);
   Status detach(void const* base);
@@ -56,9 +58,11 @@ class SegmentTable {
     FileDescriptor fd;
     Mapping mapping;
     FreeRanges free_ranges{0};
+    bool huge_pages = false;
   };
 
-  Status add_region(std::size_t bytes, std::uint32_t* index);
+  Status add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index);
+  static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index);
   Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
   OwnSegment withdraw(std::map<RemoteAddress, OwnSegment>::iterator it);

@@ -17,8 +17,18 @@ Mapping::~Mapping() {
 }
 
 Mapping Mapping::of(FileDescriptor const& fd, std::size_t length) noexcept {
+  return with_flags(fd, length, MAP_SHARED | MAP_NORESERVE);
+}
+
+Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length) noexcept {
+  return with_flags(fd, length, MAP_SHARED);
+}
+
+void Mapping::advise_huge_pages() const noexcept { (void)::madvise(base_, length_, MADV_HUGEPAGE); }
+
+Mapping Mapping::with_flags(FileDescriptor const& fd, std::size_t length, int flags) noexcept {
   Mapping mapping;
-  void* const base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  void* const base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, flags, fd.get(), 0);
   if (base != MAP_FAILED) {
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.length_ = length;
@@ -26,10 +36,22 @@ Mapping Mapping::of(FileDescriptor const& fd, std::size_t length) noexcept {
   return mapping;
 }
 
-FileDescriptor create_shared(char const* name, std::size_t length) noexcept {
-  FileDescriptor fd(::memfd_create(name, MFD_CLOEXEC));
+namespace {
+
+FileDescriptor create(char const* name, std::size_t length, unsigned flags) noexcept {
+  FileDescriptor fd(::memfd_create(name, flags));
   if (fd && ::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return {};
   return fd;
+}
+
+}  // namespace
+
+FileDescriptor create_shared(char const* name, std::size_t length) noexcept {
+  return create(name, length, MFD_CLOEXEC);
+}
+
+FileDescriptor create_shared_huge(char const* name, std::size_t length) noexcept {
+  return create(name, length, MFD_CLOEXEC | MFD_HUGETLB);
 }
 
 FileDescriptor open_shared(pid_t pid, int fd) noexcept {

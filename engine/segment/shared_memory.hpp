@@ -44,17 +44,28 @@ class Mapping {
   /// Maps `length` bytes of `fd` for reading and writing. Empty on failure.
   static Mapping of(FileDescriptor const& fd, std::size_t length) noexcept;
 
+  /// The same with its memory set aside, so that touching it cannot fail.
+  static Mapping reserved(FileDescriptor const& fd, std::size_t length) noexcept;
+
+  /// Asks for huge pages behind ordinary memory; a hint.
+  void advise_huge_pages() const noexcept;
+
   std::byte* base() const noexcept { return base_; }
   std::size_t length() const noexcept { return length_; }
   explicit operator bool() const noexcept { return base_ != nullptr; }
 
  private:
+  static Mapping with_flags(FileDescriptor const& fd, std::size_t length, int flags) noexcept;
+
   std::byte* base_ = nullptr;
   std::size_t length_ = 0;
 };
 
 /// A new anonymous file of `length` bytes (sparse); empty on failure. `name` shows in /proc.
 FileDescriptor create_shared(char const* name, std::size_t length) noexcept;
+
+/// The same out of the system's huge pages; `length` is a multiple of their size.
+FileDescriptor create_shared_huge(char const* name, std::size_t length) noexcept;
 
 /// Opens file `fd` of process `pid`; empty when the system does not permit it.
 FileDescriptor open_shared(pid_t pid, int fd) noexcept;

@@ -1,0 +1,14 @@
+/// Wishes of an allocation.
+#pragma once
+
+#include <cstddef>
+
+namespace mpix::engine {
+
+/// What the caller of allocate() asks for beyond a number of bytes.
+struct AllocationHints {
+  std::size_t alignment = 0;  ///< bytes, a power of two; less than what is usual: no matter
+  bool huge_pages = false;    ///< where the system has them
+};
+
+}  // namespace mpix::engine
