@@ -12,7 +12,7 @@ T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void*
   mpix::Target& target = target_of(call, process);
   auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
   Word word{};
-  if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), &word))
+  if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), Word{}, &word))
     return static_cast<T>(word);
   T result{};
   ReadModifyWrite rmw;

@@ -48,6 +48,7 @@ Status Engine::start() {
 
 mpix_host_ops const& Engine::host() const noexcept { return state_->host; }
 std::uint64_t Engine::process() const noexcept { return state_->config.process; }
+bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->address; }
 
 Peer* Engine::peer(std::uint64_t process) {

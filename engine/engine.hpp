@@ -55,6 +55,8 @@ class MPIX_ENGINE_API Engine {
 
   mpix_host_ops const& host() const noexcept;
   std::uint64_t process() const noexcept;
+  /// Whether what callers vouch for is to be verified.
+  bool is_checking() const noexcept;
 
   /// The blob by which other processes find this one.
   std::span<std::byte const> address() const noexcept;

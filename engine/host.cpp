@@ -38,6 +38,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->window_bytes = default_window_bytes;
   config->heap_bytes = default_heap_bytes;
   config->agent_poll_us = default_agent_poll_us;
+  config->check = MPIX_CHECKING;
 }
 
 int mpix_engine_start(const struct mpix_engine_config* config, const struct mpix_host_ops* host) {

@@ -52,6 +52,16 @@ struct mpix_host_ops {
 
   /** A request handle that is complete from the start and needs no resources. */
   void* (*request_completed)(void);
+
+  /** A new inactive MPI_Request that can be used again and again, or NULL. `freed` is called once, when the
+   *  application frees the request, before the handle can be given out anew. */
+  void* (*request_create_persistent)(void (*freed)(void* request));
+
+  /** Makes an inactive persistent request active, for request_complete to complete. */
+  void (*request_start)(void* request, void* communicator);
+
+  /** Whether a persistent request is active. */
+  int (*request_is_active)(void* request);
 };
 
 /** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
@@ -72,6 +82,7 @@ struct mpix_engine_config {
   int agent_poll_us;         /**< how long the agent trusts a polling application before it
                                   serves messages itself, microseconds; 0: default */
   int verbose;               /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int check;                 /**< nonzero: the front end verifies what callers vouch for */
   int thread_multiple;       /**< nonzero: several application threads call at once */
 };
 

@@ -39,6 +39,9 @@ void ompi_osc_mpix_requests_stop(void);
 void *ompi_osc_mpix_request_create(void *communicator);
 void ompi_osc_mpix_request_complete(void *request, int mpi_error, size_t bytes);
 void *ompi_osc_mpix_request_completed(void);
+void *ompi_osc_mpix_request_create_persistent(void (*freed)(void *request));
+void ompi_osc_mpix_request_start(void *request, void *communicator);
+int ompi_osc_mpix_request_is_active(void *request);
 /* Shows to Open MPI what was completed meanwhile; on application threads only. Returns how many. */
 int ompi_osc_mpix_requests_drain(void);
 

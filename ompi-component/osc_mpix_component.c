@@ -20,6 +20,9 @@ static const struct mpix_host_ops host_ops = {
     .request_create = ompi_osc_mpix_request_create,
     .request_complete = ompi_osc_mpix_request_complete,
     .request_completed = ompi_osc_mpix_request_completed,
+    .request_create_persistent = ompi_osc_mpix_request_create_persistent,
+    .request_start = ompi_osc_mpix_request_start,
+    .request_is_active = ompi_osc_mpix_request_is_active,
 };
 
 static int progress_callback(void)

@@ -12,6 +12,7 @@ static size_t window_size;
 static size_t heap_size;
 static int agent_poll_us;
 static int verbose;
+static bool check;
 
 static const struct {
     const char *name;
@@ -41,6 +42,10 @@ int ompi_osc_mpix_register(void)
     heap_size = defaults.heap_bytes;
     agent_poll_us = defaults.agent_poll_us;
     verbose = 0;
+    check = defaults.check != 0;
+    add("check",
+        "Verify that memory is communicatable where a call says so, instead of relying on it; slower",
+        MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &check);
     add("path",
         "Comma-separated list of the paths that operations may take: direct (mapped memory of the same "
         "host), "
@@ -111,5 +116,6 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->heap_bytes = heap_size;
     config->agent_poll_us = agent_poll_us;
     config->verbose = verbose;
+    config->check = check;
     return OMPI_SUCCESS;
 }

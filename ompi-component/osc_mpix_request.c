@@ -19,6 +19,7 @@ typedef struct osc_mpix_request_t {
     int mpi_error;
     size_t bytes;
     volatile int32_t references; /* one of the engine until completion, one of the user until free */
+    void (*freed)(void *);       /* persistent requests: the front end's hook */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -36,6 +37,9 @@ static void release(osc_mpix_request_t *request)
 static int request_free(ompi_request_t **handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
+    if (NULL != request->freed) {
+        request->freed(request);
+    }
     *handle = MPI_REQUEST_NULL;
     release(request);
     return OMPI_SUCCESS;
@@ -70,21 +74,52 @@ void ompi_osc_mpix_requests_stop(void)
     OBJ_DESTRUCT(&requests);
 }
 
-void *ompi_osc_mpix_request_create(void *communicator)
+static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
-    if (NULL == request) {
-        return NULL;
+    if (NULL != request) {
+        OMPI_REQUEST_INIT(&request->super, persistent);
+        request->freed = freed;
+        request->references = 1;
     }
-    OMPI_REQUEST_INIT(&request->super, false);
+    return request;
+}
+
+void ompi_osc_mpix_request_start(void *handle, void *communicator)
+{
+    osc_mpix_request_t *request = handle;
+    request->super.req_complete = REQUEST_PENDING;
     request->super.req_mpi_object.comm = communicator;
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
     request->super.req_status.MPI_TAG = MPI_ANY_TAG;
     request->super.req_status.MPI_ERROR = MPI_SUCCESS;
     request->super.req_status._cancelled = 0;
-    request->references = 2;
+    opal_atomic_add_fetch_32(&request->references, 1);
+}
+
+void *ompi_osc_mpix_request_create(void *communicator)
+{
+    osc_mpix_request_t *request = take(false, NULL);
+    if (NULL != request) {
+        ompi_osc_mpix_request_start(request, communicator);
+    }
     return request;
+}
+
+void *ompi_osc_mpix_request_create_persistent(void (*freed)(void *))
+{
+    osc_mpix_request_t *request = take(true, freed);
+    if (NULL != request) {
+        request->super.req_mpi_object.comm = MPI_COMM_WORLD;
+    }
+    return request;
+}
+
+int ompi_osc_mpix_request_is_active(void *handle)
+{
+    osc_mpix_request_t *request = handle;
+    return OMPI_REQUEST_ACTIVE == request->super.req_state;
 }
 
 void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)

@@ -135,7 +135,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   stream.unsent.push_back(&entry);
   advance(peer);
   // In the queue it must not keep others from stripes that the target may need to go on.
-  if ((header.flags & wire::flag_no_wait) != 0 && !entry.started()) entry.hold.release();
+  if (!entry.started()) entry.hold.release();
   return {Status::ok, false, last};
 }
 
@@ -190,12 +190,12 @@ void AgentPath::advance(Peer& peer) {
   while (!stream.unsent.empty()) {
     Outstanding& entry = *stream.unsent.front();
     if (entry.lock == LockState::asked) return;
-    if (!entry.started() && !entry.hold.acquire()) {
-      stalled_.push_back(&peer);
-      return;
-    }
     while (!entry.sent_completely()) {
       if (!window_open(peer, entry)) return;
+      if (!entry.started() && !entry.hold.acquire()) {
+        stalled_.push_back(&peer);
+        return;
+      }
       if (entry.lock == LockState::wanted) {
         entry.lock = LockState::asked;
         ++entry.next_sequence;

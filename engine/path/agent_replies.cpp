@@ -53,6 +53,7 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
                           std::span<std::byte const> payload) {
   if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
     entry.reply.assign(payload.begin(), payload.end());
+    entry.executed = true;
     return;
   }
   MessageOperation const& operation = entry.operation;
@@ -158,10 +159,11 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
-  // find_segment is finished by its answer, which carries the acknowledgement.
+  // A question is finished by its answer: the acknowledgement may come earlier with another reply.
   bool const is_query =
       entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
-  return !(entry.operation.until_executed || is_query) || entry.executed || executed >= entry.last_sequence;
+  if (is_query || entry.executed) return entry.executed;
+  return !entry.operation.until_executed || executed >= entry.last_sequence;
 }
 
 void AgentPath::finish(Outstanding& entry) noexcept {

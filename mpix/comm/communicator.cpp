@@ -1,10 +1,10 @@
 #include "mpix/comm/communicator.hpp"
 
-#include <deque>
 #include <mutex>
-#include <vector>
 
+#include "mpix/attributes/keyvals.hpp"
 #include "mpix/runtime/runtime.hpp"
+#include "mpix/runtime/state_pool.hpp"
 
 namespace mpix {
 
@@ -14,28 +14,7 @@ namespace {
 // attributes: that lock is taken inside of this one, and outside of the pool's.
 std::mutex creation_lock;
 
-std::mutex pool_lock;
-std::deque<Communicator> states;  ///< never shrinks: see HandleCache
-std::vector<Communicator*> unused;
-
-Communicator& take_unused() {
-  std::lock_guard const held(pool_lock);
-  if (unused.empty()) unused.push_back(&states.emplace_back());
-  Communicator* const state = unused.back();
-  unused.pop_back();
-  return *state;
-}
-
-/// Names a communicator at the engine: its state's position, from 1; 0 is left for those without one.
-std::uint32_t context_of(Communicator const& state) {
-  std::lock_guard const held(pool_lock);
-  std::uint32_t context = 1;
-  for (auto const& other : states) {
-    if (&other == &state) break;
-    ++context;
-  }
-  return context;
-}
+StatePool<Communicator> pool;
 
 }  // namespace
 
@@ -49,10 +28,10 @@ Communicator* Communicator::find_slowly(MPI_Comm comm) {
   std::lock_guard const creating(creation_lock);
   MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);
   if (found == 0) {
-    Communicator* const state = &take_unused();
-    std::uint32_t const context = context_of(*state);
-    state->open(comm, context);
-    MPI_Comm_set_attr(comm, keys().communicator, state);
+    Communicator* const state = &pool.take();
+    // Names the communicator at the engine; 0 is left for operations without one.
+    state->open(comm, pool.number_of(*state));
+    PMPI_Comm_set_attr(comm, keys().communicator, state);
     attribute = state;
   }
   auto* const state = static_cast<Communicator*>(attribute);
@@ -65,9 +44,10 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
   MPI_Comm_test_inter(comm, &inter);
   inter != 0 ? MPI_Comm_remote_size(comm, &size_) : MPI_Comm_size(comm, &size_);
   context_ = context;
-  attributes_.store(0, std::memory_order_relaxed);
+  attribute_word_.store(attributes_outdated, std::memory_order_relaxed);
   pages_ = std::make_unique<std::atomic<Page*>[]>(pages_count());
   comm_.store(comm, std::memory_order_release);
+  (void)attributes();
 }
 
 void Communicator::retire() {
@@ -77,6 +57,8 @@ void Communicator::retire() {
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   pages_.reset();
   size_ = 0;
+  bases_.clear();
+  counters_.drop();
 }
 
 Target* Communicator::make_target(int rank) {
@@ -86,7 +68,7 @@ Target* Communicator::make_target(int rank) {
   engine::Peer* const peer = engine.peer(process);
   if (peer == nullptr) return nullptr;
 
-  std::lock_guard const held(pool_lock);
+  std::lock_guard const held(pool.lock());
   auto const index = static_cast<std::size_t>(rank);
   auto& page = pages_[index / page_size];
   if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
@@ -101,18 +83,33 @@ Target* Communicator::make_target(int rank) {
   return entry.load(std::memory_order_relaxed);
 }
 
-void for_each_communicator(std::function<void(Communicator&)> const& visit) {
-  std::lock_guard const held(pool_lock);
-  for (auto& state : states) {
-    if (state.is_open()) visit(state);
+MPIX_RMA_Attributes Communicator::attributes() {
+  std::lock_guard const held(attributes_lock_);
+  while ((attribute_word() & attributes_outdated) != 0) {
+    auto const changes = attribute_changes_.load(std::memory_order_acquire);
+    attributes_ = read_attributes(handle());
+    attribute_word_.store(attributes_.set, std::memory_order_relaxed);
+    attributes_.set &= ~attributes_outdated;
+    // A change meanwhile may or may not have been read.
+    if (attribute_changes_.load(std::memory_order_acquire) == changes) break;
+    attribute_word_.fetch_or(attributes_outdated, std::memory_order_relaxed);
   }
+  return attributes_;
+}
+
+void Communicator::outdate_attributes() noexcept {
+  attribute_changes_.fetch_add(1, std::memory_order_release);
+  attribute_word_.fetch_or(attributes_outdated, std::memory_order_release);
+}
+
+void for_each_communicator(std::function<void(Communicator&)> const& visit) {
+  pool.for_each([&](Communicator& state) {
+    if (state.is_open()) visit(state);
+  });
 }
 
 int communicator_freed(MPI_Comm, int, void* state, void*) {
-  auto* const communicator = static_cast<Communicator*>(state);
-  std::lock_guard const held(pool_lock);
-  communicator->retire();
-  unused.push_back(communicator);
+  pool.give_back(*static_cast<Communicator*>(state), [](Communicator& communicator) { communicator.retire(); });
   return MPI_SUCCESS;
 }
 

@@ -9,12 +9,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "engine/engine.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/notify/counters.hpp"
 #include "mpix/runtime/handle_cache.hpp"
 #include "mpix/visibility.hpp"
 
 namespace mpix {
+
+using engine::RemoteAddress;
 
 /// A rank of a communicator as a target of one-sided operations. Made at its first use.
 struct Target {
@@ -69,8 +76,22 @@ class MPIX_WAIST_API Communicator {
   int size() const noexcept { return size_; }
   MPI_Comm handle() const noexcept { return comm_.load(std::memory_order_relaxed); }
 
-  /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path.
-  std::uint64_t attributes() const noexcept { return attributes_.load(std::memory_order_relaxed); }
+  /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path; with
+  /// attributes_outdated they have to be asked for with attributes().
+  std::uint64_t attribute_word() const noexcept { return attribute_word_.load(std::memory_order_relaxed); }
+  /// The attributes with their values, as they are now.
+  MPIX_RMA_Attributes attributes();
+  /// An attribute has changed. Takes no lock: called under MPI's own.
+  void outdate_attributes() noexcept;
+
+  /// Address that displacements to `rank` count from; 0: they are addresses.
+  RemoteAddress base_of(int rank) const noexcept {
+    return bases_.empty() ? 0 : bases_[static_cast<std::size_t>(rank)];
+  }
+  void set_bases(std::vector<RemoteAddress> bases) { bases_ = std::move(bases); }
+
+  /// The notification counters of the ranks that can be targets, and of this process.
+  Counters& counters() noexcept { return counters_; }
 
   /// Calls `visit(Target&)` for every target made so far.
   template <typename Visitor>
@@ -109,7 +130,12 @@ class MPIX_WAIST_API Communicator {
   std::atomic<MPI_Comm> comm_{nullptr};
   int size_ = 0;
   std::uint32_t context_ = 0;
-  std::atomic<std::uint64_t> attributes_{0};
+  std::atomic<std::uint64_t> attribute_word_{0};
+  std::atomic<std::uint32_t> attribute_changes_{0};
+  std::mutex attributes_lock_;
+  MPIX_RMA_Attributes attributes_{};  ///< values behind the word
+  std::vector<RemoteAddress> bases_;  ///< by rank; empty where none was declared
+  Counters counters_;
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 };
 

@@ -1,12 +1,11 @@
 #include "mpix/datatype/datatype.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <mutex>
-#include <vector>
 
 #include "engine/engine.hpp"
 #include "mpix/runtime/runtime.hpp"
+#include "mpix/runtime/state_pool.hpp"
 
 namespace mpix {
 
@@ -16,17 +15,7 @@ namespace {
 // attributes: that lock is taken inside of this one, and outside of the pool's.
 std::mutex creation_lock;
 
-std::mutex pool_lock;
-std::deque<Datatype> states;  ///< never shrinks: see HandleCache
-std::vector<Datatype*> unused;
-
-Datatype& take_unused() {
-  std::lock_guard const held(pool_lock);
-  if (unused.empty()) unused.push_back(&states.emplace_back());
-  Datatype* const state = unused.back();
-  unused.pop_back();
-  return *state;
-}
+StatePool<Datatype> pool;
 
 }  // namespace
 
@@ -40,7 +29,7 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   std::lock_guard const creating(creation_lock);
   MPI_Type_get_attr(type, keys().datatype, &attribute, &found);
   if (found == 0) {
-    Datatype* const state = &take_unused();
+    Datatype* const state = &pool.take();
     state->open(type);
     MPI_Type_set_attr(type, keys().datatype, state);
     attribute = state;
@@ -73,10 +62,7 @@ engine::Layout Datatype::layout(std::size_t count,
 }
 
 int datatype_freed(MPI_Datatype, int, void* state, void*) {
-  auto* const datatype = static_cast<Datatype*>(state);
-  std::lock_guard const held(pool_lock);
-  datatype->retire();
-  unused.push_back(datatype);
+  pool.give_back(*static_cast<Datatype*>(state), [](Datatype& datatype) { datatype.retire(); });
   return MPI_SUCCESS;
 }
 

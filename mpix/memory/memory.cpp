@@ -1,7 +1,11 @@
 /// Communicatable memory: allocation and registration (5.4).
+#include <cerrno>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/runtime.hpp"
@@ -18,11 +22,36 @@ int usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
 
-/// The largest code of all ranks, so that all of them see a failure.
-int agree(MPI_Comm comm, int code) {
-  int worst = code;
-  PMPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, comm);
-  return worst;
+/// Reads the keys that an allocation knows. MPI error class.
+int read_hints(MPI_Info info, engine::AllocationHints* hints) {
+  if (info == MPI_INFO_NULL) return MPI_SUCCESS;
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  MPI_Info_get(info, "mpi_minimum_memory_alignment", MPI_MAX_INFO_VAL, value, &found);
+  if (found != 0) {
+    char* end = nullptr;
+    errno = 0;
+    unsigned long const alignment = std::strtoul(value, &end, 10);
+    bool const power = alignment != 0 && (alignment & (alignment - 1)) == 0;
+    if (errno != 0 || *end != '\0' || !power || alignment > 1ul << 30) return MPI_ERR_INFO_VALUE;
+    hints->alignment = alignment;
+  }
+  MPI_Info_get(info, "mpix_huge_pages", MPI_MAX_INFO_VAL, value, &found);
+  if (found != 0) {
+    std::string const wish = value;
+    if (wish != "true" && wish != "false") return MPI_ERR_INFO_VALUE;
+    hints->huge_pages = wish == "true";
+  }
+  return MPI_SUCCESS;
+}
+
+/// `size` bytes, none for 0. MPI error class.
+int allocate(MPI_Aint size, MPI_Info info, void** base) {
+  engine::AllocationHints hints;
+  if (size < 0) return MPI_ERR_ARG;
+  if (int const code = read_hints(info, &hints); code != MPI_SUCCESS) return code;
+  if (size == 0) return MPI_SUCCESS;
+  return code_of(the_engine().allocate(static_cast<std::size_t>(size), hints, base));
 }
 
 }  // namespace
@@ -30,10 +59,11 @@ int agree(MPI_Comm comm, int code) {
 
 using mpix::engine::Status;
 
-int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info, void** base) {
+int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) {
   if (int const code = mpix::usable("MPIX_RMA_Allocate_local"); code != MPI_SUCCESS) return code;
   if (size <= 0 || base == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().allocate(static_cast<std::size_t>(size), base));
+  int const code = mpix::allocate(size, info, base);
+  return code == MPI_SUCCESS ? code : mpix::raise(MPI_COMM_NULL, code);
 }
 
 int MPIX_RMA_Free_local(void* base) {
@@ -52,7 +82,7 @@ int MPIX_RMA_Deregister(void* base) {
   return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().detach(base));
 }
 
-int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info, MPI_Comm* communicator, void* bases[]) {
+int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) {
   mpix::Communicator* const state =
       communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Allocate", communicator);
@@ -61,17 +91,11 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info, MPI_Comm* communicator, void* bas
   MPI_Comm_test_inter(comm, &inter);
   if (inter != 0) return mpix::raise(comm, MPI_ERR_COMM);
   void* base = nullptr;
-  int code = MPI_SUCCESS;
-  if (size < 0 || bases == nullptr) {
-    code = MPI_ERR_ARG;
-  } else if (size > 0) {
-    code = mpix::code_of(mpix::the_engine().allocate(static_cast<std::size_t>(size), &base));
-  }
+  int code = bases == nullptr ? MPI_ERR_ARG : mpix::allocate(size, info, &base);
   // One exchange: a rank that failed shows it by an address that cannot be.
   auto const mine =
       code == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base) : -static_cast<std::intptr_t>(code);
-  std::vector<std::intptr_t> all(static_cast<std::size_t>(state->size()));
-  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
+  std::vector<std::intptr_t> const all = mpix::exchange(comm, mine, state->size());
   for (std::intptr_t const shown : all) {
     if (shown < 0) code = static_cast<int>(-shown);
   }
@@ -97,4 +121,26 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) {
   code = mpix::agree(comm, code);
   mpix::the_engine().drop_stale_mappings();
   return code == MPI_SUCCESS ? MPI_SUCCESS : mpix::raise(comm, code);
+}
+
+int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, int* flag, void** base,
+                   MPI_Aint* size) {
+  mpix::Communicator* const state =
+      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Query", communicator);
+  MPI_Comm const comm = state->handle();
+  if (target_rank < 0 || target_rank >= state->size()) return mpix::raise(comm, MPI_ERR_RANK);
+  if (flag == nullptr) return mpix::raise(comm, MPI_ERR_ARG);
+  mpix::Target* const target = state->target(target_rank);
+  if (target == nullptr) return mpix::raise(comm, mpix::keys().transport_class);
+  mpix::engine::SegmentInfo info{};
+  auto const address = reinterpret_cast<mpix::RemoteAddress>(target_addr);
+  Status const status = mpix::the_engine().find_segment(*target->peer, address, &info);
+  if (mpix::engine::failed(status) && status != Status::bad_address)
+    return mpix::raise(comm, mpix::code_of(status));
+  *flag = status == Status::ok ? 1 : 0;
+  if (*flag == 0) return MPI_SUCCESS;
+  if (base != nullptr) *base = reinterpret_cast<void*>(info.base);
+  if (size != nullptr) *size = static_cast<MPI_Aint>(info.length);
+  return MPI_SUCCESS;
 }

@@ -1,61 +1,186 @@
-/// MPIX_RMA_rmw.
+/// MPIX_RMA_rmw and MPIX_RMA_rmw2 in their forms.
 #include <cstring>
-#include <optional>
 
+#include "engine/atomic/footprint.hpp"
 #include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/request/native_attributes.hpp"
+#include "mpix/request/native_request.hpp"
 #include "mpix/runtime/runtime.hpp"
-#include "mpix/xfer/attributes.hpp"
+#include "mpix/xfer/call.hpp"
 #include "mpix/xfer/submit.hpp"
 
 namespace mpix {
 
 namespace {
 
-std::optional<engine::RmwOperation> operation_of(MPIX_RMW_Op op) noexcept {
-  using engine::RmwOperation;
-  switch (op) {
-    case MPIX_RMW_INC: return RmwOperation::increment;
-    case MPIX_RMW_PROD: return RmwOperation::prod;
-    case MPIX_RMW_SUM: return RmwOperation::sum;
-    case MPIX_RMW_LAND: return RmwOperation::land;
-    case MPIX_RMW_LOR: return RmwOperation::lor;
-    case MPIX_RMW_LXOR: return RmwOperation::lxor;
-    case MPIX_RMW_BAND: return RmwOperation::band;
-    case MPIX_RMW_BOR: return RmwOperation::bor;
-    case MPIX_RMW_BXOR: return RmwOperation::bxor;
-    case MPIX_RMW_SWAP: return RmwOperation::swap;
-  }
-  return std::nullopt;
+using engine::RmwOperation;
+
+constexpr RmwOperation unknown = RmwOperation::count_;
+
+constexpr RmwOperation operation_of(MPIX_RMW_Op op) noexcept {
+  constexpr RmwOperation table[] = {unknown,
+                                    RmwOperation::increment,
+                                    RmwOperation::prod,
+                                    RmwOperation::sum,
+                                    RmwOperation::land,
+                                    RmwOperation::lor,
+                                    RmwOperation::lxor,
+                                    RmwOperation::band,
+                                    RmwOperation::bor,
+                                    RmwOperation::bxor,
+                                    RmwOperation::swap};
+  return op >= MPIX_RMW_INC && op <= MPIX_RMW_SWAP ? table[op] : unknown;
 }
 
+constexpr RmwOperation operation_of(MPIX_RMW2_Op op) noexcept {
+  constexpr RmwOperation table[] = {unknown,
+                                    RmwOperation::mask_swap,
+                                    RmwOperation::compare_swap_lt,
+                                    RmwOperation::compare_swap_le,
+                                    RmwOperation::compare_swap_eq,
+                                    RmwOperation::compare_swap_ge,
+                                    RmwOperation::compare_swap_gt,
+                                    RmwOperation::compare_swap_ne};
+  return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
+}
+
+constexpr bool has_operand(RmwOperation operation) noexcept { return operation != RmwOperation::increment; }
+constexpr bool has_operand2(RmwOperation operation) noexcept { return operation >= RmwOperation::mask_swap; }
+
+/// The arguments of one call, in whatever form it came.
+struct RmwCall {
+  char const* name;
+  RmwOperation operation;
+  void const* operand;
+  void const* operand2;
+  int count;
+  MPI_Datatype datatype;
+  void* result;
+  int rank;
+  MPI_Aint displacement;
+  MPI_Comm* communicator;
+  void const* attributes;
+};
+
 template <typename Word>
-bool fetch_word(Target& target, engine::RmwOperation operation, RemoteAddress address, void const* operand,
-                void* result) {
+bool fetch_word(Target& target, RmwCall const& call, RemoteAddress address) {
   Word value{};
+  Word value2{};
   Word previous{};
-  if (operand != nullptr) std::memcpy(&value, operand, sizeof value);
-  if (!try_direct_rmw(target, operation, address, value, &previous)) return false;
-  if (result != nullptr) std::memcpy(result, &previous, sizeof previous);
+  if (call.operand != nullptr) std::memcpy(&value, call.operand, sizeof value);
+  if (call.operand2 != nullptr) std::memcpy(&value2, call.operand2, sizeof value2);
+  if (!try_direct_rmw(target, call.operation, address, value, value2, &previous)) return false;
+  if (call.result != nullptr) std::memcpy(call.result, &previous, sizeof previous);
   return true;
 }
 
-/// The common case in a few instructions: one integer in mapped memory, no atomicity beyond the element's.
-/// False, with nothing done and nothing checked for good, in every other case.
-inline bool rmw_directly(MPIX_RMW_Op op, void const* operand, Datatype const& type, void* result,
-                         Target& target, RemoteAddress address) {
-  auto const operation = op == MPIX_RMW_SUM    ? engine::RmwOperation::sum
-                         : op == MPIX_RMW_SWAP ? engine::RmwOperation::swap
-                         : op == MPIX_RMW_INC  ? engine::RmwOperation::increment
-                                               : engine::RmwOperation::count_;
-  if (operand == nullptr && operation != engine::RmwOperation::increment) return false;
-  switch (type.atomic_word()) {
-    case 8: return fetch_word<std::uint64_t>(target, operation, address, operand, result);
-    case 4: return fetch_word<std::uint32_t>(target, operation, address, operand, result);
+/// The common case in a few instructions: one integer in mapped memory that one CPU instruction updates. False, with
+/// nothing done and nothing checked for good, in every other case.
+inline bool rmw_directly(RmwCall const& call, Communicator const& communicator, MPI_Request* request) {
+  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
+  std::uint64_t const set = communicator.attribute_word() | (attributes != nullptr ? attributes->set : 0);
+  if (call.count != 1 || (set & ~free_when_direct) != 0) return false;
+  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
+  if ((call.operand == nullptr && has_operand(call.operation)) ||
+      (call.operand2 == nullptr && has_operand2(call.operation)))
+    return false;
+  Datatype const* const type = Datatype::find_known(call.datatype);
+  Target* const target = communicator.known_target(call.rank);
+  if (type == nullptr || target == nullptr) return false;
+  // Overlapping buffers are found out by the general way.
+  if (call.result != nullptr && (call.result == call.operand || call.result == call.operand2)) return false;
+  RemoteAddress const address = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  switch (type->atomic_word()) {
+    case 8: return fetch_word<std::uint64_t>(*target, call, address);
+    case 4: return fetch_word<std::uint32_t>(*target, call, address);
     default: return false;
   }
+}
+
+bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {
+  if (a == nullptr || b == nullptr) return false;
+  auto const begin = reinterpret_cast<std::uintptr_t>(a);
+  auto const other = reinterpret_cast<std::uintptr_t>(b);
+  return begin < other + bytes && other < begin + bytes;
+}
+
+/// Error class of what can be said without the target.
+int check(RmwCall const& call, Communicator const& communicator) {
+  if (call.operation == unknown) return MPI_ERR_OP;
+  if (call.count < 0) return MPI_ERR_COUNT;
+  Datatype const* const type = Datatype::find(call.datatype);
+  if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return MPI_ERR_TYPE;
+  if (!engine::is_defined(call.operation, type->flat().element)) return MPI_ERR_OP;
+  if (!are_known(static_cast<MPIX_RMA_Attributes const*>(call.attributes))) return MPI_ERR_ARG;
+  bool const known = call.rank == MPI_PROC_NULL || (call.rank >= 0 && call.rank < communicator.size());
+  return known ? MPI_SUCCESS : MPI_ERR_RANK;
+}
+
+/// Error class of buffers and address. `bytes` is the size of each of them.
+int check(RmwCall const& call, engine::ReadModifyWrite const& rmw, std::size_t bytes) {
+  bool const missing = (call.operand == nullptr && has_operand(call.operation)) ||
+                       (call.operand2 == nullptr && has_operand2(call.operation));
+  bool const overlapping = overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes);
+  if (missing || overlapping) return MPI_ERR_BUFFER;
+  // Elements of 16 bytes and more are updated under locks: they need no more alignment than the CPU's words.
+  std::size_t const element = std::max<std::size_t>(engine::element_size(rmw.type), 1);
+  std::size_t const alignment = std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
+  return rmw.target != 0 && rmw.target % alignment == 0 ? MPI_SUCCESS : MPI_ERR_ARG;
+}
+
+int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& communicator) {
+  MPI_Comm const comm = communicator.handle();
+  if (int const code = check(call, communicator); code != MPI_SUCCESS) return raise(comm, code);
+  MPIX_RMA_Attributes attributes{};
+  int code = join_attributes(static_cast<MPIX_RMA_Attributes const*>(call.attributes), request, communicator,
+                             &attributes);
+  if (code != MPI_SUCCESS) return raise(comm, code);
+  if (call.rank == MPI_PROC_NULL) {
+    request.complete(communicator);
+    return MPI_SUCCESS;
+  }
+  Datatype const& type = *Datatype::find(call.datatype);
+  engine::ReadModifyWrite rmw;
+  rmw.operation = call.operation;
+  rmw.type = type.flat().element;
+  std::size_t const bytes = type.size() * static_cast<std::size_t>(call.count);
+  rmw.count = bytes / std::max<std::size_t>(engine::element_size(rmw.type), 1);
+  rmw.guarantees = guarantees_of(attributes.set);
+  if (has_operand(call.operation)) rmw.operand = static_cast<std::byte const*>(call.operand);
+  if (has_operand2(call.operation)) rmw.operand2 = static_cast<std::byte const*>(call.operand2);
+  rmw.result = static_cast<std::byte*>(call.result);
+  rmw.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  if (bytes != 0) code = check(call, rmw, bytes);
+  if (code == MPI_SUCCESS) code = find_counter(attributes, communicator, call.rank, &rmw.notify);
+  if (code != MPI_SUCCESS) return raise(comm, code);
+  Target* const target = communicator.target(call.rank);
+  if (target == nullptr) return raise(comm, keys().transport_class);
+  if (engine::Engine::running()->is_checking() && bytes != 0) {
+    // Of the origin's buffers the result is the one that must not be in vain.
+    void const* const origin = call.result != nullptr ? call.result : call.operand;
+    std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
+    code = verify_communicatable(attributes.set & side, *target, origin, bytes, rmw.target, bytes);
+    if (code != MPI_SUCCESS) return raise(comm, code);
+  }
+  return submit(communicator, *target, rmw, attributes.set, request);
+}
+
+/// All forms.
+template <typename Request>
+int rmw(RmwCall const& call, Request* request) {
+  Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
+  if (state == nullptr) return raise_unusable(call.name, call.communicator);
+  if constexpr (std::is_same_v<Request, MPI_Request>) {
+    if (rmw_directly(call, *state, request)) {
+      if (request != nullptr) *request = completed_request();
+      return MPI_SUCCESS;
+    }
+  }
+  return rmw_generally(call, RequestSlot(request), *state);
 }
 
 }  // namespace
@@ -64,50 +189,57 @@ inline bool rmw_directly(MPIX_RMW_Op op, void const* operand, Datatype const& ty
 int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                  int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                  void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw", mpix::operation_of(op), operand_addr, nullptr, count, datatype, result_addr,
+                    target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
+}
+
+int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
+                     int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
+  return mpix::rmw({"MPIX_RMA_rmw_req", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, nullptr},
+                   request);
+}
+
+int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
+                     int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
+                     void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw_rma", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
+}
+
+int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
+                  void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
+                  MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw2", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
+}
+
+int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
+                      void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                      MPI_Request* request, MPI_Comm* communicator) {
+  return mpix::rmw({"MPIX_RMA_rmw2_req", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, nullptr},
+                   request);
+}
+
+int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
+                      void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw2_rma", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
+}
+
+int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_rmw", communicator);
-  MPI_Comm const comm = state->handle();
-  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(rmw_attr_val);
-  std::uint64_t const set = effective(attributes, *state);
-  if (count == 1 &&
-      (set & ~(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ORDERING)) == 0) {
-    Datatype const* const type = Datatype::find(datatype);
-    Target* const target = state->target(target_rank);
-    if (type != nullptr && target != nullptr &&
-        rmw_directly(op, operand_addr, *type, result_addr, *target,
-                     static_cast<RemoteAddress>(target_disp))) {
-      if (request != nullptr) *request = completed_request();
-      return MPI_SUCCESS;
-    }
-  }
-  auto const operation = operation_of(op);
-  if (!operation) return raise(comm, MPI_ERR_OP);
-  if (count < 0) return raise(comm, MPI_ERR_COUNT);
-  Datatype const* const type = Datatype::find(datatype);
-  if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return raise(comm, MPI_ERR_TYPE);
-  if (!engine::is_defined(*operation, type->flat().element)) return raise(comm, MPI_ERR_OP);
-  if (!are_known(attributes)) return raise(comm, MPI_ERR_ARG);
-  if (target_rank != MPI_PROC_NULL && (target_rank < 0 || target_rank >= state->size()))
-    return raise(comm, MPI_ERR_RANK);
-  if (count == 0 || target_rank == MPI_PROC_NULL) {
-    if (request != nullptr) *request = completed_request();
-    return MPI_SUCCESS;
-  }
-  if (operand_addr == nullptr && *operation != engine::RmwOperation::increment)
-    return raise(comm, MPI_ERR_BUFFER);
-  if (target_disp == 0) return raise(comm, MPI_ERR_ARG);
-  Target* const target = state->target(target_rank);
-  if (target == nullptr) return raise(comm, keys().transport_class);
-
-  engine::ReadModifyWrite rmw;
-  rmw.operation = *operation;
-  rmw.type = type->flat().element;
-  std::size_t const element = rmw.type == engine::ElementType::none ? 1 : engine::element_size(rmw.type);
-  rmw.count = type->size() * static_cast<std::size_t>(count) / element;
-  rmw.guarantees = guarantees_of(set);
-  rmw.operand = static_cast<std::byte const*>(operand_addr);
-  rmw.result = static_cast<std::byte*>(result_addr);
-  rmw.target = static_cast<RemoteAddress>(target_disp);
-  return submit(*state, *target, rmw, set, request);
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Set_base", communicator);
+  auto bases = exchange(state->handle(), reinterpret_cast<RemoteAddress>(base), state->size());
+  bool const any = std::any_of(bases.begin(), bases.end(), [](RemoteAddress address) { return address != 0; });
+  if (!any) bases.clear();
+  state->set_bases(std::move(bases));
+  return MPI_SUCCESS;
 }

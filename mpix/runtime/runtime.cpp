@@ -3,8 +3,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "mpix/attributes/keyvals.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
+#include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
@@ -32,9 +34,13 @@ int add_class(char const* text) {
 void set_up_once() {
   int finalize_key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &finalize_key, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, nullptr);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
   MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &runtime_keys.datatype, nullptr);
+  create_keyvals();
+  free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
+  if (!engine::Engine::running()->is_checking())
+    free_when_direct |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
   runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
 }

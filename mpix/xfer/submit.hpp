@@ -2,53 +2,53 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
-#include "mpix/request/request.hpp"
+#include "mpix/request/slot.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
 
+/// By load and store, without the engine; false: nothing done.
+template <typename Operation>
+bool submit_direct(Target& target, Operation const& operation) {
+  if constexpr (std::is_same_v<Operation, engine::Transfer>) {
+    // An ordered get may have to wait for an earlier put of this process to itself.
+    bool const plain = operation.direction != Direction::get || !has(operation.guarantees, Guarantee::ordered);
+    return plain && try_direct(target, operation);
+  } else {
+    return false;
+  }
+}
+
+/// Issues a checked operation. `set` are the attributes that apply. Returns an MPI error code, through the handler.
 template <typename Operation>
 int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set,
-           MPI_Request* request) {
+           RequestSlot& request) {
   MPI_Comm const comm = communicator.handle();
-  if constexpr (std::is_same_v<Operation, engine::Transfer>) {
-    if (try_direct(target, operation)) {
-      if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (request != nullptr) *request = completed_request();
-      return MPI_SUCCESS;
-    }
+  if (submit_direct(target, operation)) {
+    if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
+    request.complete(communicator);
+    return MPI_SUCCESS;
   }
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);
     if (engine::failed(status)) return raise(comm, code_of(status));
-    if (request != nullptr) *request = completed_request();
+    request.complete(communicator);
     return MPI_SUCCESS;
   }
-  RequestCompletion* completion = nullptr;
-  if (request != nullptr) {
-    completion = open_request(communicator);
-    if (completion == nullptr) return raise(comm, MPI_ERR_NO_MEM);
-    operation.completion = completion;
-  }
-  // Read before the operation can complete: its completion object goes back to the pool then.
-  void* const handle = completion != nullptr ? completion->request : nullptr;
+  if (!request.present()) return result_of(comm, issue(target, operation).status);
+  operation.completion = request.open(communicator);
+  if (operation.completion == nullptr) return raise(comm, MPI_ERR_NO_MEM);
   engine::Issued const issued = issue(target, operation);
-  if (completion == nullptr) return result_of(comm, issued.status);
   if (engine::failed(issued.status)) {
-    drop_request(completion);
+    request.drop();
     return raise(comm, code_of(issued.status));
   }
-  if (issued.complete) {
-    drop_request(completion);
-    *request = completed_request();
-  } else {
-    *request = static_cast<MPI_Request>(handle);
-  }
+  if (issued.complete) operation.completion->done(*operation.completion, engine::Status::ok, 0);
+  request.keep();
   return MPI_SUCCESS;
 }
 

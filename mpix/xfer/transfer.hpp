@@ -35,14 +35,11 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
 }
 
 /// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element.
-inline bool try_direct_accumulate(Target& target, engine::Reduction reduction, void const* origin,
-                                  RemoteAddress address, std::size_t bytes, bool atomic) noexcept {
+inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
+                                  RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
   if (remote == nullptr) return false;
-  reduction.element_atomic = atomic;
   Layout const layout = Layout::contiguous(bytes);
-  engine::StripeGuard const guard(*target.peer->stripes(),
-                                  atomic ? engine::stripes_of(address, address + bytes) : 0);
   engine::accumulate(reduction, remote, layout, static_cast<std::byte const*>(origin), layout);
   target.note_store();
   return true;
@@ -68,26 +65,26 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
   return true;
 }
 
-/// A sum, increment or swap of one aligned 4- or 8-byte integer by one instruction. Word is the unsigned
-/// type of that size. False, with nothing done, when the memory cannot be reached that way now.
+/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one instruction. Word
+/// is the unsigned type of that size. False, with nothing done, when the memory cannot be reached that way now, and for
+/// the other operations.
 template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
-                           Word operand, Word* result) noexcept {
+                           Word operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr) return false;
   switch (operation) {
-    case engine::RmwOperation::increment:
-      *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);
-      return true;
-    case engine::RmwOperation::sum:
-      *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
-      return true;
-    case engine::RmwOperation::swap:
-      *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
-      return true;
+    case engine::RmwOperation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case engine::RmwOperation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
+    case engine::RmwOperation::swap: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
+    case engine::RmwOperation::compare_swap_eq:
+      *result = operand;
+      __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      break;
     default: return false;
   }
+  return true;
 }
 
 /// Starts `transfer` or `rmw` (its context is filled in here) on whatever path serves it.

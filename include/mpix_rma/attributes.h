@@ -1,0 +1,75 @@
+/** Attributes of operations (5.1.1, 5.4). Included by mpix_rma.h. */
+#ifndef MPIX_RMA_ATTRIBUTES_H
+#define MPIX_RMA_ATTRIBUTES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bits of MPIX_RMA_Attributes::set. */
+#define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01) /**< does not interleave with other atomic operations */
+#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< ordered against other such operations to the target */
+#define MPIX_RMA_ATTR_BLOCKING UINT64_C(0x04)  /**< returns when complete */
+#define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08)     /**< complete means in the target's memory */
+#define MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE UINT64_C(0x10) /**< origin memory is allocated or registered */
+#define MPIX_RMA_ATTR_TARGET_COMMUNICATABLE UINT64_C(0x20) /**< target memory is allocated or registered */
+#define MPIX_RMA_ATTR_ACCUMULATE_OP UINT64_C(0x40)         /**< accumulate_op is valid; otherwise MPI_SUM */
+#define MPIX_RMA_ATTR_ACCUMULATE_SCALE UINT64_C(0x80) /**< accumulate_scale is valid; only with MPI_SUM */
+#define MPIX_RMA_ATTR_NOTIFY UINT64_C(0x100)          /**< notify_index is valid */
+
+/** Attributes of one call. Fields beyond `set` are read only when their bit is set. */
+typedef struct MPIX_RMA_Attributes {
+    uint64_t set;                 /**< MPIX_RMA_ATTR_* bits */
+    MPI_Op accumulate_op;         /**< predefined operation of an accumulate */
+    const void *accumulate_scale; /**< one element of the accumulate's predefined datatype, multiplied with
+                                       each origin element; read during the call */
+    int notify_index;             /**< counter of the target, see MPIX_RMA_Set_num_notify */
+} MPIX_RMA_Attributes;
+
+/**
+ * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
+ * MPI_Comm_dup copies them. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
+ *
+ *   key                         value
+ *   MPIX_RMA_ATOMICITY          MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_ORDERING           MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_BLOCKING           MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither
+ *   MPIX_RMA_ACCUMULATE_OP      MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op
+ *   MPIX_RMA_ACCUMULATE_SCALE   address of one element; has to stay valid as long as the attribute
+ *   MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index)
+ */
+#define MPIX_RMA_ATOMICITY MPIX_RMA_Keyval(MPIX_RMA_ATTR_ATOMICITY)
+#define MPIX_RMA_ORDERING MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORDERING)
+#define MPIX_RMA_BLOCKING MPIX_RMA_Keyval(MPIX_RMA_ATTR_BLOCKING)
+#define MPIX_RMA_REMOTE_COMPLETION MPIX_RMA_Keyval(MPIX_RMA_ATTR_REMOTE_COMPLETION)
+#define MPIX_RMA_COMMUNICATABLE                                                                                \
+    MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE)
+#define MPIX_RMA_ACCUMULATE_OP MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_OP)
+#define MPIX_RMA_ACCUMULATE_SCALE MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_SCALE)
+#define MPIX_RMA_NOTIFY MPIX_RMA_Keyval(MPIX_RMA_ATTR_NOTIFY)
+
+/* Attribute values. Any other pointer that is not null is as good as MPIX_RMA_ON. */
+#define MPIX_RMA_ON MPIX_RMA_CAST_(void *, 1)
+#define MPIX_RMA_ORIGIN MPIX_RMA_CAST_(void *, 1)
+#define MPIX_RMA_TARGET MPIX_RMA_CAST_(void *, 2)
+#define MPIX_RMA_BOTH MPIX_RMA_CAST_(void *, 3)
+#define MPIX_RMA_OP_VALUE(op) MPIX_RMA_HANDLE_VALUE_(op)
+#define MPIX_RMA_INDEX_VALUE(index) MPIX_RMA_CAST_(void *, index)
+
+/**
+ * The attribute key of the attribute with these MPIX_RMA_ATTR_* bits (5.1.1).
+ *
+ * @param bits  bits of one attribute, as in the MPIX_RMA_* key macros
+ *
+ * Local. The key belongs to the library: it must not be freed.
+ *
+ * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
+ */
+MPIX_RMA_API int MPIX_RMA_Keyval(uint64_t bits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

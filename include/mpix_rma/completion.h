@@ -1,0 +1,52 @@
+/** Completion, order, errors (5.2). Included by mpix_rma.h. */
+#ifndef MPIX_RMA_COMPLETION_H
+#define MPIX_RMA_COMPLETION_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Waits until every operation that this process issued before through *communicator to `target_rank` is complete
+ * at the target (5.2).
+ *
+ * @param communicator  address of the communicator; operations through others are not waited for
+ * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
+ *
+ * Local. On return the origin buffers are reusable, and the effects are in the target's memory, visible to
+ * its loads and to every later operation of anybody. Drives progress while it waits.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the first error of an operation without a request.
+ */
+MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
+
+/**
+ * Orders every operation issued before through *communicator to `target_rank` before every operation to that
+ * rank that is issued later (5.2).
+ *
+ * @param communicator  address of the communicator
+ * @param target_rank   rank in it, MPIX_ALL_RANKS for each of its ranks, or MPI_PROC_NULL for none
+ *
+ * Local; does not wait. A later operation that takes a faster way than an earlier one has to wait for it.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK.
+ */
+MPIX_RMA_API int MPIX_RMA_Fence(MPI_Comm *communicator, int target_rank);
+
+/**
+ * The two error classes that MPI does not have: no memory at the target address, and no connection to the
+ * target. Their texts come from MPI_Error_string.
+ *
+ * @param address    receives the class of operations on memory that is not there
+ * @param transport  receives the class of operations whose target cannot be reached
+ *
+ * Local; fixed from the first call of the library to MPI_Finalize.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG.
+ */
+MPIX_RMA_API int MPIX_RMA_Error_classes(int *address, int *transport);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

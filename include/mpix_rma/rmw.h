@@ -1,0 +1,191 @@
+/** Read-modify-write operations (5.1, 5.3). Included by mpix_rma.h. */
+#ifndef MPIX_RMA_RMW_H
+#define MPIX_RMA_RMW_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Operation types of MPIX_RMA_rmw (5.1). */
+typedef enum MPIX_RMW_Op {
+    MPIX_RMW_INC = 1, /**< target + 1 */
+    MPIX_RMW_PROD,    /**< target * operand */
+    MPIX_RMW_SUM,     /**< target + operand */
+    MPIX_RMW_LAND,    /**< target && operand */
+    MPIX_RMW_LOR,     /**< target || operand */
+    MPIX_RMW_LXOR,    /**< !target != !operand */
+    MPIX_RMW_BAND,    /**< target & operand */
+    MPIX_RMW_BOR,     /**< target | operand */
+    MPIX_RMW_BXOR,    /**< target ^ operand */
+    MPIX_RMW_SWAP     /**< operand */
+} MPIX_RMW_Op;
+
+/** Operation types of MPIX_RMA_rmw2 (5.1). */
+typedef enum MPIX_RMW2_Op {
+    MPIX_RMW2_MASK_SWAP = 1, /**< bits that are set in operand are taken from operand2 */
+    MPIX_RMW2_COMP_SWAP_LT,  /**< operand < target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_LE,  /**< operand <= target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_E,   /**< operand == target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_GE,  /**< operand >= target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_GT,  /**< operand > target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_NE   /**< operand != target ? operand2 : target */
+} MPIX_RMW2_Op;
+
+/**
+ * Reads, modifies and writes elements at the target, each as if in some order with all other such
+ * operations on it (5.1).
+ *
+ * @param op            what becomes of each target element: see MPIX_RMW_Op
+ * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC
+ * @param count         elements, not negative; each is atomic by itself, all together with
+ *                      MPIX_RMA_ATTR_ATOMICITY
+ * @param datatype      predefined, or derived without gaps from one predefined datatype
+ * @param result_addr   receives the elements as they were before; NULL: they are not fetched. Must not
+ *                      overlap the operands
+ * @param target_rank   as for MPIX_RMA_xfer
+ * @param target_disp   bytes from the base that the target has declared with MPIX_RMA_Set_base; without one,
+ *                      the address of the first element in the target process, as from MPI_Get_address there.
+ *                      A multiple of the element's size
+ * @param request       as for MPIX_RMA_xfer
+ * @param communicator  as for MPIX_RMA_xfer
+ * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes have no meaning here
+ *
+ * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may
+ * be reused. Target elements must not be accessed otherwise meanwhile (5.2.1). Integers, logicals and bytes
+ * of all sizes are atomic with each other where they overlap; so are the other types among themselves.
+ *
+ * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
+ *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                              void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                              MPI_Comm *communicator, void *rmw_attr_val);
+
+/**
+ * MPIX_RMA_rmw without attributes on the call (5.3). MPIX_RMA_rmw in C++.
+ *
+ * @param op            as for MPIX_RMA_rmw
+ * @param operand_addr  as for MPIX_RMA_rmw
+ * @param count         as for MPIX_RMA_rmw
+ * @param datatype      as for MPIX_RMA_rmw
+ * @param result_addr   as for MPIX_RMA_rmw
+ * @param target_rank   as for MPIX_RMA_rmw
+ * @param target_disp   as for MPIX_RMA_rmw
+ * @param request       as for MPIX_RMA_xfer_req
+ * @param communicator  as for MPIX_RMA_rmw
+ *
+ * Local; otherwise as MPIX_RMA_rmw.
+ *
+ * @return as MPIX_RMA_rmw.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                                  void *result_addr, int target_rank, MPI_Aint target_disp,
+                                  MPI_Request *request, MPI_Comm *communicator);
+
+/**
+ * MPIX_RMA_rmw with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw in C++.
+ *
+ * @param op            as for MPIX_RMA_rmw
+ * @param operand_addr  as for MPIX_RMA_rmw
+ * @param count         as for MPIX_RMA_rmw
+ * @param datatype      as for MPIX_RMA_rmw
+ * @param result_addr   as for MPIX_RMA_rmw
+ * @param target_rank   as for MPIX_RMA_rmw
+ * @param target_disp   as for MPIX_RMA_rmw
+ * @param request       as for MPIX_RMA_xfer_rma
+ * @param communicator  as for MPIX_RMA_rmw
+ * @param rmw_attr_val  as for MPIX_RMA_rmw
+ *
+ * Local; otherwise as MPIX_RMA_rmw.
+ *
+ * @return as MPIX_RMA_rmw.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                                  void *result_addr, int target_rank, MPI_Aint target_disp,
+                                  MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val);
+
+/**
+ * Read-modify-write with two operands (5.1).
+ *
+ * @param op             what becomes of each target element: see MPIX_RMW2_Op
+ * @param operand_addr   `count` elements: the mask, or what the target is compared with
+ * @param count          as for MPIX_RMA_rmw
+ * @param datatype       as for MPIX_RMA_rmw
+ * @param operand2_addr  `count` elements: the new values
+ * @param result_addr    as for MPIX_RMA_rmw
+ * @param target_rank    as for MPIX_RMA_rmw
+ * @param target_disp    as for MPIX_RMA_rmw
+ * @param request        as for MPIX_RMA_rmw
+ * @param communicator   as for MPIX_RMA_rmw
+ * @param rmw_attr_val   as for MPIX_RMA_rmw
+ *
+ * Local; otherwise as MPIX_RMA_rmw.
+ *
+ * @return as MPIX_RMA_rmw.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                               void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                               MPI_Request *request, MPI_Comm *communicator, void *rmw_attr_val);
+
+/**
+ * MPIX_RMA_rmw2 without attributes on the call (5.3). MPIX_RMA_rmw2 in C++.
+ *
+ * @param op             as for MPIX_RMA_rmw2
+ * @param operand_addr   as for MPIX_RMA_rmw2
+ * @param count          as for MPIX_RMA_rmw
+ * @param datatype       as for MPIX_RMA_rmw
+ * @param operand2_addr  as for MPIX_RMA_rmw2
+ * @param result_addr    as for MPIX_RMA_rmw
+ * @param target_rank    as for MPIX_RMA_rmw
+ * @param target_disp    as for MPIX_RMA_rmw
+ * @param request        as for MPIX_RMA_xfer_req
+ * @param communicator   as for MPIX_RMA_rmw
+ *
+ * Local; otherwise as MPIX_RMA_rmw.
+ *
+ * @return as MPIX_RMA_rmw.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                                   void *operand2_addr, void *result_addr, int target_rank,
+                                   MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
+
+/**
+ * MPIX_RMA_rmw2 with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw2 in C++.
+ *
+ * @param op             as for MPIX_RMA_rmw2
+ * @param operand_addr   as for MPIX_RMA_rmw2
+ * @param count          as for MPIX_RMA_rmw
+ * @param datatype       as for MPIX_RMA_rmw
+ * @param operand2_addr  as for MPIX_RMA_rmw2
+ * @param result_addr    as for MPIX_RMA_rmw
+ * @param target_rank    as for MPIX_RMA_rmw
+ * @param target_disp    as for MPIX_RMA_rmw
+ * @param request        as for MPIX_RMA_xfer_rma
+ * @param communicator   as for MPIX_RMA_rmw
+ * @param rmw_attr_val   as for MPIX_RMA_rmw
+ *
+ * Local; otherwise as MPIX_RMA_rmw.
+ *
+ * @return as MPIX_RMA_rmw.
+ */
+MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                                   void *operand2_addr, void *result_addr, int target_rank,
+                                   MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
+                                   void *rmw_attr_val);
+
+/**
+ * Declares the base that target_disp of MPIX_RMA_rmw and MPIX_RMA_rmw2 counts from on a communicator (5.3).
+ *
+ * @param base          this process's base address; NULL: displacements to it are addresses
+ * @param communicator  address of the communicator; of an intercommunicator, both groups take part
+ *
+ * Collective. Holds for operations that are issued after it; is not copied by MPI_Comm_dup.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM.
+ */
+MPIX_RMA_API int MPIX_RMA_Set_base(void *base, MPI_Comm *communicator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

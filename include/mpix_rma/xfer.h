@@ -1,0 +1,158 @@
+/** Transfers (5.1, 5.3). Included by mpix_rma.h. */
+#ifndef MPIX_RMA_XFER_H
+#define MPIX_RMA_XFER_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Operation types of MPIX_RMA_xfer (5.1). */
+typedef enum MPIX_RMA_Op {
+    MPIX_RMA_PUT = 1,       /**< origin memory to target memory */
+    MPIX_RMA_GET = 2,       /**< target memory to origin memory */
+    MPIX_RMA_ACCUMULATE = 3 /**< combine origin memory into target memory */
+} MPIX_RMA_Op;
+
+/**
+ * Moves data between this process and `target_rank` (5.1, 5.3 first form).
+ *
+ * @param op               MPIX_RMA_PUT, MPIX_RMA_GET or MPIX_RMA_ACCUMULATE
+ * @param origin_addr      address in this process; written by GET only
+ * @param origin_count     elements of origin_datatype, not negative
+ * @param origin_datatype  committed datatype
+ * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this
+ *                         process included; MPI_PROC_NULL: nothing is done
+ * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
+ *                         registered, or any other memory that it may read and write
+ * @param target_count     elements of target_datatype, not negative
+ * @param target_datatype  committed datatype with as many data bytes as the origin's; for ACCUMULATE
+ *                         both are built of the same predefined datatype
+ * @param request          NULL: the operation is completed by MPIX_RMA_Complete. Otherwise set to a request
+ *                         that MPI_Wait and its like complete; a request object of MPIX_Req_set_attr that
+ *                         stands there is used, with its attributes. Of its status only MPI_ERROR has a meaning
+ * @param communicator     address of the communicator
+ * @param rma_attr_val     address of an MPIX_RMA_Attributes, or NULL for none; joined with what is set on
+ *                         the request and on the communicator. Of an attribute with a value the call's
+ *                         counts first, then the request's
+ *
+ * Local; returns without waiting unless MPIX_RMA_ATTR_BLOCKING is set. Complete means that the origin
+ * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,
+ * that the target's memory holds the result. The target takes no action.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, or not defined for the datatype);
+ *         MPI_ERR_COUNT; MPI_ERR_TYPE (not committed, or the two sides do not fit); MPI_ERR_RANK;
+ *         MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin);
+ *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have); the address
+ *         class (nothing stands at the target address) and the transport class of MPIX_RMA_Error_classes,
+ *         which may also come from the request's completion or from MPIX_RMA_Complete.
+ */
+MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
+                               MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                               int target_count, MPI_Datatype target_datatype, MPI_Request *request,
+                               MPI_Comm *communicator, void *rma_attr_val);
+
+/**
+ * MPIX_RMA_xfer without attributes on the call (5.3, second form): attributes come from the request object
+ * and the communicator. MPIX_RMA_xfer in C++.
+ *
+ * @param op               as for MPIX_RMA_xfer
+ * @param origin_addr      as for MPIX_RMA_xfer
+ * @param origin_count     as for MPIX_RMA_xfer
+ * @param origin_datatype  as for MPIX_RMA_xfer
+ * @param target_rank      as for MPIX_RMA_xfer
+ * @param target_addr      as for MPIX_RMA_xfer
+ * @param target_count     as for MPIX_RMA_xfer
+ * @param target_datatype  as for MPIX_RMA_xfer
+ * @param request          as for MPIX_RMA_xfer
+ * @param communicator     as for MPIX_RMA_xfer
+ *
+ * Local; otherwise as MPIX_RMA_xfer.
+ *
+ * @return as MPIX_RMA_xfer.
+ */
+MPIX_RMA_API int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void *origin_addr, int origin_count,
+                                   MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                                   int target_count, MPI_Datatype target_datatype, MPI_Request *request,
+                                   MPI_Comm *communicator);
+
+/**
+ * MPIX_RMA_xfer with the library's own request type (5.3, third form). MPIX_RMA_xfer in C++.
+ *
+ * @param op               as for MPIX_RMA_xfer
+ * @param origin_addr      as for MPIX_RMA_xfer
+ * @param origin_count     as for MPIX_RMA_xfer
+ * @param origin_datatype  as for MPIX_RMA_xfer
+ * @param target_rank      as for MPIX_RMA_xfer
+ * @param target_addr      as for MPIX_RMA_xfer
+ * @param target_count     as for MPIX_RMA_xfer
+ * @param target_datatype  as for MPIX_RMA_xfer
+ * @param request          NULL: completed by MPIX_RMA_Complete. Otherwise MPIX_RMA_REQUEST_NULL, in the place
+ *                         of which a new request is put, or an inactive request object, which is used
+ * @param communicator     as for MPIX_RMA_xfer
+ *
+ * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_wait and its like complete the request.
+ *
+ * @return as MPIX_RMA_xfer.
+ */
+MPIX_RMA_API int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void *origin_addr, int origin_count,
+                                   MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                                   int target_count, MPI_Datatype target_datatype, MPIX_Rma_request *request,
+                                   MPI_Comm *communicator);
+
+/** An operation with everything but addresses and counts decided. */
+typedef struct MPIX_RMA_Bound_s *MPIX_RMA_Bound;
+#define MPIX_RMA_BOUND_NULL MPIX_RMA_CAST_(MPIX_RMA_Bound, 0)
+
+/**
+ * Fixes what a series of transfers has in common, so that each of them has less to find out.
+ *
+ * @param op               as for MPIX_RMA_xfer
+ * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
+ * @param target_rank      as for MPIX_RMA_xfer, but not MPI_PROC_NULL
+ * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
+ * @param communicator     as for MPIX_RMA_xfer; has to stay until MPIX_RMA_unbind. Attributes that are set on
+ *                         it later count for later transfers
+ * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
+ * @param bound            receives the handle
+ *
+ * Local.
+ *
+ * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for a null `bound`.
+ */
+MPIX_RMA_API int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
+                               MPI_Datatype target_datatype, MPI_Comm *communicator, void *rma_attr_val,
+                               MPIX_RMA_Bound *bound);
+
+/**
+ * Issues a bound transfer.
+ *
+ * @param bound         handle from MPIX_RMA_bind
+ * @param origin_addr   as for MPIX_RMA_xfer
+ * @param origin_count  elements of the bound origin datatype
+ * @param target_addr   as for MPIX_RMA_xfer
+ * @param target_count  elements of the bound target datatype
+ * @param request       as for MPIX_RMA_xfer
+ *
+ * Local; semantics as MPIX_RMA_xfer with the bound arguments.
+ *
+ * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for MPIX_RMA_BOUND_NULL; MPI_ERR_COMM when the communicator has
+ *         been freed.
+ */
+MPIX_RMA_API int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void *origin_addr, int origin_count,
+                                     void *target_addr, int target_count, MPI_Request *request);
+
+/**
+ * Frees a handle from MPIX_RMA_bind and sets it to MPIX_RMA_BOUND_NULL. Transfers that it has issued go on.
+ *
+ * @param bound  address of the handle
+ *
+ * Local.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG (null pointer or handle).
+ */
+MPIX_RMA_API int MPIX_RMA_unbind(MPIX_RMA_Bound *bound);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+#include "mpix/attributes/keyvals.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+/// What MPI_Comm_set_attr is when it is ours; a name of its own to find out whether it is.
+extern "C" int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value);
+
+namespace mpix {
+
+namespace {
+
+std::array<int, attribute_count> keyvals{};
+
+// Whether a call of MPI_Comm_set_attr comes to us. It does not when another library, a profiling tool for example,
+// stands before this one: then attributes are read again for every operation, once a program has asked for a key.
+bool sees_changes = false;
+std::atomic<bool> keys_are_out{false};
+
+int attribute_deleted(MPI_Comm comm, int, void*, void*) {
+  if (Communicator* const state = Communicator::find_known(comm)) state->outdate_attributes();
+  return MPI_SUCCESS;
+}
+
+/// Shared by the call of the standard and its deprecated predecessor.
+template <typename Set>
+int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
+  std::size_t const index = attribute_of(keyval);
+  if (index == attribute_count) return set();
+  MPIX_RMA_Attributes scratch{};
+  if (!attribute_table[index].assign(scratch, value)) return raise(comm, MPI_ERR_ARG);
+  int const code = set();
+  if (Communicator* const state = Communicator::find_known(comm)) state->outdate_attributes();
+  return code;
+}
+
+}  // namespace
+
+void create_keyvals() {
+  for (int& keyval : keyvals)
+    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
+  sees_changes = ::dlsym(RTLD_DEFAULT, "MPI_Comm_set_attr") == reinterpret_cast<void*>(&mpix_rma_comm_set_attr);
+}
+
+std::size_t attribute_of(int keyval) noexcept {
+  if (keyval == MPI_KEYVAL_INVALID || !keys_are_out.load(std::memory_order_relaxed)) return attribute_count;
+  std::size_t index = 0;
+  while (index < attribute_count && keyvals[index] != keyval) ++index;
+  return index;
+}
+
+MPIX_RMA_Attributes read_attributes(MPI_Comm comm) {
+  MPIX_RMA_Attributes attributes{};
+  if (!keys_are_out.load(std::memory_order_acquire)) return attributes;
+  for (std::size_t i = 0; i < attribute_count; ++i) {
+    void* value = nullptr;
+    int found = 0;
+    PMPI_Comm_get_attr(comm, keyvals[i], &value, &found);
+    if (found != 0) attribute_table[i].assign(attributes, value);
+  }
+  if (!sees_changes) attributes.set |= attributes_outdated;
+  return attributes;
+}
+
+}  // namespace mpix
+
+__attribute__((visibility("hidden"))) int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value) {
+  return mpix::set_attribute(comm, keyval, value, [&] { return PMPI_Comm_set_attr(comm, keyval, value); });
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void* value)
+    __attribute__((alias("mpix_rma_comm_set_attr")));
+
+extern "C" MPIX_RMA_API int MPI_Attr_put(MPI_Comm comm, int keyval, void* value) {
+  return mpix_rma_comm_set_attr(comm, keyval, value);
+}
+
+int MPIX_RMA_Keyval(uint64_t bits) {
+  using namespace mpix;
+  if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
+  for (std::size_t i = 0; i < attribute_count; ++i) {
+    if (attribute_table[i].bits != bits) continue;
+    if (!keys_are_out.exchange(true, std::memory_order_acq_rel) && !sees_changes)
+      for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
+    return keyvals[i];
+  }
+  return MPI_KEYVAL_INVALID;
+}

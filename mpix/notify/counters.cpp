@@ -1,0 +1,43 @@
+#include "mpix/notify/counters.hpp"
+
+#include <utility>
+
+#include "engine/engine.hpp"
+
+namespace mpix {
+
+namespace {
+
+engine::RemoteAddress address_in(Counters::Place const& place, std::int64_t index) noexcept {
+  if (index < 0 || index >= place.count) return 0;
+  return place.base + static_cast<std::uint64_t>(index) * sizeof(std::uint64_t);
+}
+
+}  // namespace
+
+void Counters::adopt(Place own, std::vector<Place> ranks) {
+  drop();
+  own_ = own;
+  ranks_ = std::move(ranks);
+}
+
+void Counters::drop() {
+  engine::Engine* const engine = engine::Engine::running();
+  if (own_.base != 0 && engine != nullptr) {
+    auto* const begin = reinterpret_cast<std::uint64_t*>(own_.base);
+    engine->forget_counters(begin, begin + own_.count);
+    (void)engine->free(begin);
+  }
+  own_ = {};
+  ranks_.clear();
+}
+
+std::uint64_t* Counters::own(std::int64_t index) const noexcept {
+  return reinterpret_cast<std::uint64_t*>(address_in(own_, index));
+}
+
+engine::RemoteAddress Counters::at(int rank, std::int64_t index) const noexcept {
+  return ranks_.empty() ? 0 : address_in(ranks_[static_cast<std::size_t>(rank)], index);
+}
+
+}  // namespace mpix

@@ -1,0 +1,105 @@
+#include "mpix/request/rma_request.hpp"
+
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "mpix/attributes/keyvals.hpp"
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+/// A handle is the object's position and, above it, how often it was used: never null.
+class RmaRequestPool {
+ public:
+  RmaRequest* find(MPIX_Rma_request handle) {
+    auto const bits = reinterpret_cast<std::uintptr_t>(handle);
+    std::lock_guard const held(lock_);
+    std::size_t const index = bits & index_mask;
+    if (index >= requests_.size()) return nullptr;
+    RmaRequest& request = requests_[index];
+    return request.handle_ == handle && request.state() != RmaRequest::State::unused ? &request : nullptr;
+  }
+
+  RmaRequest& take() {
+    std::lock_guard const held(lock_);
+    if (unused_.empty()) {
+      requests_.emplace_back();
+      requests_.back().handle_ = reinterpret_cast<MPIX_Rma_request>(requests_.size() - 1);
+      unused_.push_back(&requests_.back());
+    }
+    RmaRequest& request = *unused_.back();
+    unused_.pop_back();
+    request.handle_ = reinterpret_cast<MPIX_Rma_request>(
+        reinterpret_cast<std::uintptr_t>(request.handle_) + (index_mask + 1));
+    request.stays_ = false;
+    request.abandoned_.store(false, std::memory_order_relaxed);
+    request.attributes_ = AttributeSet{};
+    request.state_.store(RmaRequest::State::inactive, std::memory_order_relaxed);
+    return request;
+  }
+
+  void give_back(RmaRequest& request) {
+    std::lock_guard const held(lock_);
+    request.state_.store(RmaRequest::State::unused, std::memory_order_relaxed);
+    unused_.push_back(&request);
+  }
+
+ private:
+  static constexpr std::uintptr_t index_mask = 0xffffffff;
+
+  std::mutex lock_;
+  std::deque<RmaRequest> requests_;
+  std::vector<RmaRequest*> unused_;
+};
+
+namespace {
+
+RmaRequestPool pool;
+
+}  // namespace
+
+RmaRequest::RmaRequest() {
+  done = [](engine::Completion& self, engine::Status status, std::size_t) noexcept {
+    static_cast<RmaRequest&>(self).finish(code_of(status));
+  };
+}
+
+RmaRequest* RmaRequest::find(MPIX_Rma_request handle) { return pool.find(handle); }
+RmaRequest& RmaRequest::make() { return pool.take(); }
+
+void RmaRequest::start(Communicator& communicator) noexcept {
+  comm_ = communicator.handle();
+  code_ = MPI_SUCCESS;
+  state_.store(State::active, std::memory_order_relaxed);
+}
+
+void RmaRequest::finish(int code) noexcept {
+  code_ = code;
+  // Either this or free() comes second, and gives the object back.
+  State const before = state_.exchange(State::complete, std::memory_order_acq_rel);
+  if (before == State::active && abandoned_.exchange(true, std::memory_order_acq_rel)) pool.give_back(*this);
+}
+
+int RmaRequest::settle(MPIX_Rma_request* handle) {
+  int const code = code_;
+  MPI_Comm const comm = comm_;
+  if (state() != State::complete) return MPI_SUCCESS;
+  if (stays_) {
+    abandoned_.store(false, std::memory_order_relaxed);
+    state_.store(State::inactive, std::memory_order_release);
+  } else {
+    *handle = MPIX_RMA_REQUEST_NULL;
+    pool.give_back(*this);
+  }
+  return code == MPI_SUCCESS ? code : raise(comm, code);
+}
+
+void RmaRequest::free() {
+  State const now = state();
+  if (now == State::active && !abandoned_.exchange(true, std::memory_order_acq_rel)) return;
+  pool.give_back(*this);
+}
+
+}  // namespace mpix

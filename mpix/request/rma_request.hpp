@@ -1,0 +1,56 @@
+/// The library's own request type.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+
+#include "engine/operation.hpp"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/request/attribute_set.hpp"
+
+namespace mpix {
+
+/// The object behind an MPIX_Rma_request. From a pool; handles name objects in it, so that one that is no longer
+/// valid is found out.
+class RmaRequest : public engine::Completion {
+ public:
+  enum class State : std::uint8_t { unused, inactive, active, complete };
+
+  RmaRequest();
+
+  /// nullptr: the handle names no object.
+  static RmaRequest* find(MPIX_Rma_request handle);
+  /// A new inactive object.
+  static RmaRequest& make();
+
+  MPIX_Rma_request handle() const noexcept { return handle_; }
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  /// With attributes it stays when its operation is complete.
+  bool stays() const noexcept { return stays_; }
+  void keep() noexcept { stays_ = true; }
+  AttributeSet& attributes() noexcept { return attributes_; }
+
+  /// An operation of `communicator` begins.
+  void start(Communicator& communicator) noexcept;
+  /// It was complete at once, or refused with an MPI error class.
+  void finish(int code) noexcept;
+  /// The application has seen that it is complete: raises its error. Returns the error code. Afterwards the object
+  /// is inactive, or `*handle` is null.
+  int settle(MPIX_Rma_request* handle);
+  /// Gives the object back, or has that done when its operation is complete.
+  void free();
+
+ private:
+  friend class RmaRequestPool;
+
+  MPIX_Rma_request handle_ = MPIX_RMA_REQUEST_NULL;
+  std::atomic<State> state_{State::unused};
+  std::atomic<bool> abandoned_{false};
+  bool stays_ = false;
+  int code_ = MPI_SUCCESS;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  AttributeSet attributes_;
+};
+
+}  // namespace mpix

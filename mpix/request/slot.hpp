@@ -1,0 +1,46 @@
+/// The request argument of a call, of either type or none.
+#pragma once
+
+#include <mpi.h>
+
+#include "engine/operation.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/comm/communicator.hpp"
+
+namespace mpix {
+
+struct NativeCompletion;
+class RmaRequest;
+
+class RequestSlot {
+ public:
+  RequestSlot() = default;
+  explicit RequestSlot(MPI_Request* request) noexcept : native_(request) {}
+  explicit RequestSlot(MPIX_Rma_request* request) noexcept : own_(request) {}
+
+  bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
+
+  /// Finds out what stands in the caller's variable: MPI_ERR_REQUEST for an object that is in use or none. Joins the
+  /// object's attributes to `attributes`.
+  int look(MPIX_RMA_Attributes& attributes);
+
+  /// What completes the request; nullptr without memory. Then one of the two below.
+  engine::Completion* open(Communicator& communicator);
+  /// The operation is on its way: the caller's variable becomes the request.
+  void keep();
+  /// The operation was refused: the variable stays as it is.
+  void drop();
+
+  /// For an operation that is complete already.
+  void complete(Communicator& communicator);
+
+ private:
+  MPI_Request* native_ = nullptr;
+  MPIX_Rma_request* own_ = nullptr;
+  bool reused_ = false;  ///< an object with attributes stands in the variable
+  NativeCompletion* completion_ = nullptr;
+  MPI_Request handle_ = MPI_REQUEST_NULL;
+  RmaRequest* object_ = nullptr;
+};
+
+}  // namespace mpix

@@ -1,0 +1,56 @@
+/// The states that tie what we know to MPI objects: made at first use, found again through an attribute of the
+/// object, reused when it is freed, never deallocated (see HandleCache).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+namespace mpix {
+
+template <typename State>
+class StatePool {
+ public:
+  State& take() {
+    std::lock_guard const held(lock_);
+    if (unused_.empty()) unused_.push_back(&states_.emplace_back());
+    State* const state = unused_.back();
+    unused_.pop_back();
+    return *state;
+  }
+
+  /// Calls `retire(state)` and keeps the state for another object.
+  template <typename Retire>
+  void give_back(State& state, Retire retire) {
+    std::lock_guard const held(lock_);
+    retire(state);
+    unused_.push_back(&state);
+  }
+
+  /// Position of the state, from 1; the same for as long as the program runs.
+  std::uint32_t number_of(State const& state) {
+    std::lock_guard const held(lock_);
+    std::uint32_t number = 1;
+    for (auto const& other : states_) {
+      if (&other == &state) break;
+      ++number;
+    }
+    return number;
+  }
+
+  template <typename Visitor>
+  void for_each(Visitor visit) {
+    std::lock_guard const held(lock_);
+    for (auto& state : states_) visit(state);
+  }
+
+  std::mutex& lock() noexcept { return lock_; }
+
+ private:
+  std::mutex lock_;
+  std::deque<State> states_;
+  std::vector<State*> unused_;
+};
+
+}  // namespace mpix

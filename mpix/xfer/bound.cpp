@@ -1,0 +1,162 @@
+/// Bound transfers: what is the same for a series is found out once.
+#include <cstring>
+#include <memory>
+
+#include "include/mpix_rma.h"
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/runtime.hpp"
+#include "mpix/xfer/call.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+namespace mpix {
+
+namespace {
+
+/// A datatype that stays as long as the handle, whatever the application does with its own.
+class KeptType {
+ public:
+  explicit KeptType(MPI_Datatype type) : type_(type) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return;
+    MPI_Type_dup(type, &type_);
+    copied_ = true;
+  }
+  ~KeptType() {
+    if (copied_) MPI_Type_free(&type_);
+  }
+  KeptType(KeptType const&) = delete;
+  KeptType& operator=(KeptType const&) = delete;
+
+  MPI_Datatype handle() const noexcept { return type_; }
+
+ private:
+  MPI_Datatype type_;
+  bool copied_ = false;
+};
+
+}  // namespace
+}  // namespace mpix
+
+/// What MPIX_RMA_Bound points to.
+struct MPIX_RMA_Bound_s {
+  MPIX_RMA_Bound_s(mpix::XferCall const& given, mpix::Communicator& state, mpix::Target& rank)
+      : origin_type(given.origin_type),
+        target_type(given.target_type),
+        communicator(&state),
+        comm(state.handle()),
+        target(&rank),
+        call(given) {
+    call.origin_type = origin_type.handle();
+    call.target_type = target_type.handle();
+    if (given.attributes == nullptr) return;
+    attributes = *given.attributes;
+    call.attributes = &attributes;
+    mpix::Datatype const& type = *mpix::Datatype::find(call.origin_type);
+    std::size_t const element = mpix::engine::element_size(type.flat().element);
+    bool const scaled = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0 && element <= sizeof scale;
+    if (!scaled || attributes.accumulate_scale == nullptr) return;
+    std::memcpy(scale, attributes.accumulate_scale, element);
+    attributes.accumulate_scale = scale;
+  }
+
+  // Hot: what the direct way looks at.
+  std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types
+  std::uint64_t set = 0;          ///< of the call
+  mpix::KeptType origin_type;
+  mpix::KeptType target_type;
+  mpix::Communicator* communicator;
+  MPI_Comm comm;
+  mpix::Target* target;
+  mpix::XferCall call;
+  MPIX_RMA_Attributes attributes{};
+  alignas(32) std::byte scale[32] = {};
+};
+
+namespace mpix {
+
+namespace {
+
+/// As for MPIX_RMA_xfer, with less to look up.
+inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, int count) {
+  std::uint64_t const set = bound.communicator->attribute_word() | bound.set;
+  if (bound.element_bytes == 0 || (set & ~free_when_direct) != 0 || count <= 0 || origin == nullptr) return false;
+  if (bound.communicator->handle() != bound.comm) return false;
+  std::size_t const bytes = bound.element_bytes * static_cast<std::size_t>(count);
+  auto const address = reinterpret_cast<RemoteAddress>(target);
+  if (bound.call.operation == MPIX_RMA_PUT) {
+    if (!try_direct<Direction::put>(*bound.target, origin, address, bytes)) return false;
+  } else {
+    if ((set & MPIX_RMA_ATTR_ORDERING) != 0) return false;
+    if (!try_direct<Direction::get>(*bound.target, origin, address, bytes)) return false;
+  }
+  if (set != 0) finish_direct(set);
+  return true;
+}
+
+__attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count,
+                                             void* target_addr, int target_count, MPI_Request* request) {
+  if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_xfer_bound", nullptr);
+  if (bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  if (bound->communicator->handle() != bound->comm) return raise(MPI_COMM_NULL, MPI_ERR_COMM);
+  XferCall call = bound->call;
+  call.origin = origin_addr;
+  call.origin_count = origin_count;
+  call.target = target_addr;
+  call.target_count = target_count;
+  return xfer_generally(call, RequestSlot(request), *bound->communicator);
+}
+
+/// Error class of what is bound, found out with a transfer of nothing.
+int check_bound(XferCall const& call, Communicator& communicator) {
+  if (call.rank < 0 || call.rank >= communicator.size()) return MPI_ERR_RANK;
+  if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE) return MPI_ERR_OP;
+  Datatype const* const origin = Datatype::find(call.origin_type);
+  Datatype const* const target = Datatype::find(call.target_type);
+  if (origin == nullptr || target == nullptr) return MPI_ERR_TYPE;
+  if (!are_known(call.attributes)) return MPI_ERR_ARG;
+  return communicator.target(call.rank) != nullptr ? MPI_SUCCESS : keys().transport_class;
+}
+
+}  // namespace
+}  // namespace mpix
+
+int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
+                  MPI_Comm* communicator, void* rma_attr_val, MPIX_RMA_Bound* bound) {
+  using namespace mpix;
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
+  XferCall const call{op,      nullptr, 0,
+                      origin_datatype, target_rank, nullptr,
+                      0,       target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  if (bound == nullptr) return raise(state->handle(), MPI_ERR_ARG);
+  if (int const code = check_bound(call, *state); code != MPI_SUCCESS) return raise(state->handle(), code);
+  auto made = std::make_unique<MPIX_RMA_Bound_s>(call, *state, *state->target(target_rank));
+  Datatype const& type = *Datatype::find(origin_datatype);
+  made->set = made->attributes.set;
+  if (op != MPIX_RMA_ACCUMULATE && origin_datatype == target_datatype && type.is_contiguous())
+    made->element_bytes = type.size();
+  *bound = made.release();
+  return MPI_SUCCESS;
+}
+
+int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,
+                        int target_count, MPI_Request* request) {
+  if (bound != MPIX_RMA_BOUND_NULL && origin_count == target_count && request == nullptr &&
+      mpix::transfer_directly(*bound, origin_addr, target_addr, origin_count)) {
+    return MPI_SUCCESS;
+  }
+  return mpix::transfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+}
+
+int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) {
+  using namespace mpix;
+  if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_unbind", nullptr);
+  if (bound == nullptr || *bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  delete *bound;
+  *bound = MPIX_RMA_BOUND_NULL;
+  return MPI_SUCCESS;
+}
