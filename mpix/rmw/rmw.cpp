@@ -172,6 +172,9 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
 /// All forms.
 template <typename Request>
 int rmw(RmwCall const& call, Request* request) {
+  if constexpr (!std::is_same_v<Request, MPI_Request>) {
+    if (request == nullptr) return rmw(call, static_cast<MPI_Request*>(nullptr));
+  }
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   if constexpr (std::is_same_v<Request, MPI_Request>) {

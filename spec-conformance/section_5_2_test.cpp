@@ -1,0 +1,147 @@
+/// Section 5.2: completion and order by calls.
+#include <atomic>
+
+#include "spec-conformance/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class X52 : public Clause {};
+
+TEST_F(X52, X52_01_complete_and_attributes_serve_together) {
+  fill(0);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    long const values[] = {1, 2};
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[0]), 1, MPI_LONG, next_, there(kind),
+                       MPIX_RMA_ATTR_ORDERING),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Fence(&world, next_), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, MPI_LONG, next_, there(kind), blocking_remote),
+              MPI_SUCCESS);
+    MPI_Barrier(world);
+    EXPECT_EQ(own<long>(kind), 2);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
+  }
+}
+
+TEST_F(X52, X52_02_both_calls_are_local) {
+  fill(0);
+  int const last = size_ - 1;
+  if (rank_ == 0) {
+    // The others wait in a barrier only after they have computed for a while.
+    std::vector<int> values(1000, 1);
+    for (int kind = 0; kind < Memory::kinds; ++kind) {
+      EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1000, MPI_INT, last, memory_.at(last, kind)), MPI_SUCCESS);
+      EXPECT_EQ(MPIX_RMA_Fence(&world, last), MPI_SUCCESS);
+    }
+    EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
+  } else if (rank_ == last) {
+    auto const* const seen = reinterpret_cast<int volatile*>(memory_.own(Memory::plain));
+    double const start = MPI_Wtime();
+    while (*seen != 1 && MPI_Wtime() - start < 30) {
+    }
+    EXPECT_EQ(*seen, 1);
+  }
+  MPI_Barrier(world);
+}
+
+TEST_F(X52, X52_03_one_rank_or_all_of_the_communicators_own) {
+  ErrorsReturn const returned(world);
+  fill(0);
+  for (int target = 0; target < size_; ++target) {
+    long const value = 100 + rank_;
+    for (int kind = 0; kind < Memory::kinds; ++kind)
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, target,
+                         memory_.at(target, kind, 8 * rank_)),
+                MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+  MPI_Barrier(world);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int origin = 0; origin < size_; ++origin) EXPECT_EQ(own<long>(kind, 8 * origin), 100 + origin);
+  }
+  EXPECT_EQ(MPIX_RMA_Complete(&world, size_), MPI_ERR_RANK);
+  EXPECT_EQ(MPIX_RMA_Fence(&world, -55), MPI_ERR_RANK);
+}
+
+TEST_F(X52, X52_04_complete_covers_everything_issued_before) {
+  fill(0);
+  std::vector<std::vector<int>> buffers;
+  for (int i = 0; i < 50; ++i) {
+    buffers.emplace_back(i % 7 == 0 ? 3000 : 10, i);
+    int const kind = i % Memory::kinds;
+    MPIX_RMA_Op const op = i % 2 == 0 ? MPIX_RMA_PUT : MPIX_RMA_ACCUMULATE;
+    ASSERT_EQ(transfer(op, buffers.back().data(), 10, MPI_INT, next_, there(kind, 40 * i)), MPI_SUCCESS);
+  }
+  ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
+  MPI_Barrier(world);
+  for (int i = 0; i < 50; ++i) {
+    for (int e = 0; e < 10; ++e) EXPECT_EQ(own<int>(i % Memory::kinds, 40 * i + 4 * e), i);
+  }
+}
+
+/// Data and a flag in every pair of kinds of memory: who sees the flag sees the data.
+void flags_follow_data(Memory& memory, int rank_argument) {
+  constexpr int rounds = 60;
+  constexpr int count = 3000;
+  int const last = memory.size() - 1;
+  for (int pair = 0; pair < Memory::kinds * Memory::kinds; ++pair) {
+    int const data_kind = pair / Memory::kinds;
+    int const flag_kind = pair % Memory::kinds;
+    std::memset(memory.own(flag_kind), 0, 64);
+    MPI_Barrier(world);
+    if (memory.rank() == 0) {
+      std::vector<std::int64_t> data(count);
+      for (std::int64_t round = 1; round <= rounds; ++round) {
+        std::fill(data.begin(), data.end(), round);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, data_kind, 64)),
+                  MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, &round, 1, MPI_INT64_T, last, memory.at(last, flag_kind)), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
+        if (round % 10 == 0) ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
+      }
+    }
+    if (memory.rank() == last) {
+      auto const* const flag = reinterpret_cast<std::int64_t volatile*>(memory.own(flag_kind));
+      auto const* const data = reinterpret_cast<std::int64_t volatile*>(memory.own(data_kind) + 64);
+      std::int64_t seen = 0;
+      for (double const start = MPI_Wtime(); seen < rounds && MPI_Wtime() - start < 30;) {
+        seen = *flag;
+        std::atomic_thread_fence(std::memory_order_acquire);
+        ASSERT_GE(data[count - 1], seen);
+        ASSERT_GE(data[0], seen);
+      }
+      EXPECT_EQ(seen, rounds);
+    }
+    MPI_Barrier(world);
+  }
+}
+
+TEST_F(X52, X52_05_fence_does_not_complete) {
+  // A fence after a large transfer returns; the transfer's request is still what tells its completion.
+  fill(0);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    std::vector<char> values(bytes, 4);
+    MPI_Request request = MPI_REQUEST_NULL;
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(kind),
+                       MPIX_RMA_ATTR_REMOTE_COMPLETION, &request),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Fence(&world, next_), MPI_SUCCESS);
+    char const five = 5;
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<char*>(&five), 1, MPI_CHAR, next_, there(kind, 100)), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
+    MPI_Barrier(world);
+    EXPECT_EQ(own<char>(kind, 100), 5);
+    EXPECT_EQ(own<char>(kind, 101), 4);
+    MPI_Barrier(world);
+  }
+}
+
+TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) { flags_follow_data(memory_, size_ - 1); }
+
+TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
+
+}  // namespace
+}  // namespace mpix::test
