@@ -1,12 +1,11 @@
 # mpix_unit_test(NAME SOURCES a.cpp... [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...])
 #   A GoogleTest binary that needs no MPI.
 # mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4] [TIMEOUT seconds] [LABELS ...] [TWO_HOSTS]
-#               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...] [RESULTS directory])
+#               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
 #   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
 #   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json.
 find_package(GTest REQUIRED)
-find_package(MPI REQUIRED COMPONENTS C)
 
 # Debian's Open MPI may not be the default MPI of the machine.
 find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)
@@ -33,7 +32,7 @@ function(mpix_unit_test name)
 endfunction()
 
 function(mpix_mpi_test name)
-  cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -60,7 +59,7 @@ function(mpix_mpi_test name)
       set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.np${ranks}.json")
     endif()
     add_test(NAME mpi.${test_name}.np${ranks}
-             COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}>)
+             COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
     set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
       PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
   endforeach()
@@ -70,7 +69,7 @@ function(mpix_mpi_test name)
         set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.${ranks}x2.json")
       endif()
       add_test(NAME two_hosts.${test_name}.${ranks}x2
-               COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}>)
+               COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
       set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
         LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS 2
         ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
