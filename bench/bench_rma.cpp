@@ -1,5 +1,5 @@
 /// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate
-/// with remote completion, memory named by address, fetch-and-add.
+/// with remote completion, memory named by address, read-modify-write of one element and of many.
 ///
 /// usage: bench_rma mpix|window|dynamic [--quick]    (2 ranks)
 #include <mpi.h>
@@ -17,6 +17,14 @@ namespace {
 constexpr std::size_t max_bytes = 4u << 20;
 MPI_Comm world = MPI_COMM_WORLD;
 
+enum class Rmw { fetch_add, swap, compare_swap };
+constexpr char const* rmw_names[] = {"fetch_add", "swap", "compare_swap"};
+
+template <typename T>
+MPI_Datatype type_of() {
+  return sizeof(T) == 4 ? MPI_INT : MPI_LONG;
+}
+
 /// An implementation: how to issue each operation on `target` memory of rank 1 and complete it there.
 struct Mpix {
   static constexpr char const* name = "mpix";
@@ -25,11 +33,18 @@ struct Mpix {
     MPIX_RMA_xfer(op, origin, count, MPI_DOUBLE, 1, target, count, MPI_DOUBLE, nullptr, &world, nullptr);
     MPIX_RMA_Complete(&world, 1);
   }
-  static long fetch_add(long value, void* target) {
-    long result = 0;
+  template <typename T>
+  static T rmw(Rmw kind, T operand, T operand2, void* target) {
+    T result{};
     MPI_Aint const where = reinterpret_cast<MPI_Aint>(target);
-    static MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr};
-    MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, &result, 1, where, nullptr, &world, &blocking);
+    static MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr, 0};
+    if (kind == Rmw::compare_swap) {
+      MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &operand, 1, type_of<T>(), &operand2, &result, 1, where, nullptr,
+                    &world, &blocking);
+    } else {
+      MPIX_RMA_rmw(kind == Rmw::fetch_add ? MPIX_RMW_SUM : MPIX_RMW_SWAP, &operand, 1, type_of<T>(), &result,
+                   1, where, nullptr, &world, &blocking);
+    }
     return result;
   }
 };
@@ -49,9 +64,16 @@ struct Window {
       MPI_Accumulate(origin, count, MPI_DOUBLE, 1, at, count, MPI_DOUBLE, MPI_SUM, window);
     MPI_Win_flush(1, window);
   }
-  static long fetch_add(long value, void* target) {
-    long result = 0;
-    MPI_Fetch_and_op(&value, &result, MPI_LONG, 1, displacement(target), MPI_SUM, window);
+  template <typename T>
+  static T rmw(Rmw kind, T operand, T operand2, void* target) {
+    T result{};
+    MPI_Aint const at = displacement(target);
+    if (kind == Rmw::compare_swap) {
+      MPI_Compare_and_swap(&operand2, &operand, &result, type_of<T>(), 1, at, window);
+    } else {
+      MPI_Fetch_and_op(&operand, &result, type_of<T>(), 1, at, kind == Rmw::fetch_add ? MPI_SUM : MPI_REPLACE,
+                       window);
+    }
     MPI_Win_flush(1, window);
     return result;
   }
@@ -59,6 +81,25 @@ struct Window {
 
 char const* name_of(MPIX_RMA_Op op) {
   return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
+}
+
+/// Each operation on one element; the sum of the additions has to be right afterwards.
+template <typename Implementation, typename T>
+void measure_rmw(std::string const& implementation, std::string const& memory, char* target) {
+  for (Rmw const kind : {Rmw::swap, Rmw::compare_swap, Rmw::fetch_add}) {
+    bench::Case const what{"rma", implementation, rmw_names[static_cast<int>(kind)], memory, 1, sizeof(T)};
+    T const zero = 0;
+    MPI_Barrier(world);
+    if (bench::rank() == 1) std::memcpy(target, &zero, sizeof zero);
+    MPI_Barrier(world);
+    T calls = 0;
+    bench::measure(what, [&] {
+      Implementation::template rmw<T>(kind, 1, 1, target);
+      ++calls;
+    });
+    if (bench::rank() == 0 && kind == Rmw::fetch_add)
+      bench::require(Implementation::template rmw<T>(kind, 0, 0, target) == calls, what);
+  }
 }
 
 template <typename Implementation>
@@ -78,17 +119,8 @@ void measure_all(std::string const& implementation, std::string const& memory, c
       }
     }
   }
-  bench::Case const what{"rma", implementation, "fetch_add", memory, 1, 8};
-  long zero = 0;
-  MPI_Barrier(world);
-  if (bench::rank() == 1) std::memcpy(target, &zero, sizeof zero);
-  MPI_Barrier(world);
-  long calls = 0;
-  bench::measure(what, [&] {
-    Implementation::fetch_add(1, target);
-    ++calls;
-  });
-  if (bench::rank() == 0) bench::require(Implementation::fetch_add(0, target) == calls, what);
+  measure_rmw<Implementation, long>(implementation, memory, target);
+  measure_rmw<Implementation, int>(implementation, memory, target);
 }
 
 /// Rank 1's address, known to both.

@@ -38,8 +38,7 @@ int CounterWatches::settle(Predicate due, Status status) {
     watches_.erase(first, watches_.end());
     waiting_.store(watches_.size(), std::memory_order_relaxed);
   }
-  for (Watch const& watch : ready)
-    watch.completion->done(*watch.completion, status, sizeof(std::uint64_t));
+  for (Watch const& watch : ready) watch.completion->done(*watch.completion, status, sizeof(std::uint64_t));
   return static_cast<int>(ready.size());
 }
 

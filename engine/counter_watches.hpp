@@ -1,5 +1,5 @@
-/// Who waits for counters that others increment. No event announces an increment by a store of another process:
-/// the counters are looked at during progress, and only while somebody waits.
+/// Who waits for counters that others increment. No event announces an increment by a store of another
+/// process: the counters are looked at during progress, and only while somebody waits.
 #pragma once
 
 #include <atomic>

@@ -81,6 +81,9 @@ class MPIX_ENGINE_API Engine {
   /// operation that is issued later. Does not wait; a later store may have to.
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
 
+  /// What `footprint` asks for of this process and of a peer whose stripes are at hand; not taken yet.
+  Holds stripes_for(Peer const& peer, Footprint const& footprint) noexcept;
+
   /// Sequence of the newest message to `peer`; everything issued so far is covered by it.
   static std::uint64_t newest(Peer const& peer) noexcept;
 
@@ -126,18 +129,13 @@ class MPIX_ENGINE_API Engine {
  private:
   struct State;
 
-  /// Stripes of two processes, in the order in which they were taken.
-  struct Holds {
-    StripeHold first;
-    StripeHold second;
-  };
-
   void wait_step(unsigned spins);
   void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
-  void acquire(StripeHold& hold);
+  template <typename Hold>
+  void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   std::optional<Status> issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,

@@ -32,7 +32,7 @@ std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* b
     return nullptr;
   }
   if (!found.mapped) return nullptr;
-  remember(peer.slot(begin), found);
+  remember(peer.slot(begin, found.length), found);
   return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
 }
 

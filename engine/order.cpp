@@ -34,7 +34,8 @@ void Engine::wait_for_puts_to_self() {
   });
 }
 
-void Engine::acquire(StripeHold& hold) {
+template <typename Hold>
+void Engine::acquire(Hold& hold) {
   // Most holders are about to let go; some wait for messages that this process has to handle.
   constexpr unsigned relaxed_spins = 64;
   for (unsigned spins = 0; spins < relaxed_spins; ++spins) {
@@ -44,19 +45,19 @@ void Engine::acquire(StripeHold& hold) {
   wait_until([&] { return hold.acquire(); });
 }
 
-Engine::Holds Engine::hold(Peer& peer, Footprint const& footprint) {
-  Holds holds;
-  if (footprint.origin.empty() && footprint.target.empty()) return holds;
+Holds Engine::stripes_for(Peer const& peer, Footprint const& footprint) noexcept {
   StripeTable& own = state_->progress.segments.control().stripes;
-  if (peer.stripes() == &own) {
-    holds.first = StripeHold(own, footprint.origin | footprint.target);
-  } else {
-    holds.first = StripeHold(own, footprint.origin);
-    holds.second = StripeHold(*peer.stripes(), footprint.target);
-    if (peer.process() < process()) std::swap(holds.first, holds.second);
-  }
-  acquire(holds.first);
-  acquire(holds.second);
+  if (peer.stripes() == &own) return {StripeHold(own, footprint.origin | footprint.target), {}};
+  StripeHold origin(own, footprint.origin);
+  StripeHold target(*peer.stripes(), footprint.target);
+  if (peer.process() < process()) return {std::move(target), std::move(origin)};
+  return {std::move(origin), std::move(target)};
+}
+
+Holds Engine::hold(Peer& peer, Footprint const& footprint) {
+  if (footprint.origin.empty() && footprint.target.empty()) return {};
+  Holds holds = stripes_for(peer, footprint);
+  acquire(holds);
   return holds;
 }
 

@@ -1,79 +1,92 @@
-/// The three prototype forms by one name each, as the proposal writes them (5.3). Everything is in mpix_rma.h.
+/// The three prototype forms by one name each, as the proposal writes them (5.3). Everything is in
+/// mpix_rma.h.
 #pragma once
 
 #include <cstddef>
 
 #include "mpix_rma.h"
 
-// Overloads of functions with C linkage: these have C++ linkage and differ in their request and last arguments. A literal
-// nullptr as request fits neither type, so it has overloads of its own.
+// Overloads of functions with C linkage: these have C++ linkage and differ in their request and last
+// arguments. A literal nullptr as request fits neither type, so it has overloads of its own.
 
-inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                         int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                         MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_xfer_req(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, request, communicator);
+inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                         int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
+                         MPI_Request *request, MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_req(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                             target_count, target_datatype, request, communicator);
 }
 
-inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                         int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                         MPIX_Rma_request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_xfer_rma(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, request, communicator);
+inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                         int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
+                         MPIX_Rma_request *request, MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_rma(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                             target_count, target_datatype, request, communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                        int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_rmw_req(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
-                          communicator);
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                        void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                        MPI_Comm *communicator)
+{
+    return MPIX_RMA_rmw_req(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
+                            communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                        int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
-                        MPI_Comm* communicator, void* rmw_attr_val = nullptr) {
-  return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
-                          communicator, rmw_attr_val);
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                        void *result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
+                        MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
+                            communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
-                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                         MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_rmw2_req(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
-                           target_disp, request, communicator);
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         MPI_Request *request, MPI_Comm *communicator)
+{
+    return MPIX_RMA_rmw2_req(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                             target_disp, request, communicator);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
-                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                         MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val = nullptr) {
-  return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
-                           target_disp, request, communicator, rmw_attr_val);
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                             target_disp, request, communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                         int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                         std::nullptr_t, MPI_Comm* communicator) {
-  return MPIX_RMA_xfer_req(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, nullptr, communicator);
+inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                         int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
+                         std::nullptr_t, MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_req(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                             target_count, target_datatype, nullptr, communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                        int target_rank, MPI_Aint target_disp, std::nullptr_t, MPI_Comm* communicator,
-                        void* rmw_attr_val = nullptr) {
-  return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, nullptr,
-                          communicator, rmw_attr_val);
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                        void *result_addr, int target_rank, MPI_Aint target_disp, std::nullptr_t,
+                        MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, nullptr,
+                            communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
-                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                         std::nullptr_t, MPI_Comm* communicator, void* rmw_attr_val = nullptr) {
-  return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
-                           target_disp, nullptr, communicator, rmw_attr_val);
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         std::nullptr_t, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                             target_disp, nullptr, communicator, rmw_attr_val);
 }
 
-inline int MPIX_Req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) {
-  return MPIX_Rma_req_set_attr(request, comm_keyval, attribute_val);
+inline int MPIX_Req_set_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val)
+{
+    return MPIX_Rma_req_set_attr(request, comm_keyval, attribute_val);
 }
 
-inline int MPIX_Req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) {
-  return MPIX_Rma_req_get_attr(request, comm_keyval, attribute_val, flag);
+inline int MPIX_Req_get_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val, int *flag)
+{
+    return MPIX_Rma_req_get_attr(request, comm_keyval, attribute_val, flag);
 }

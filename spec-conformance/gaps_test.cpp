@@ -18,7 +18,8 @@ void note_error(MPI_Comm*, int* code, ...) {
 
 TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
   Duplicate original;
-  ASSERT_EQ(MPI_Comm_set_attr(original.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(original.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
+            MPI_SUCCESS);
   MPI_Comm dup = MPI_COMM_NULL;
   MPI_Comm split = MPI_COMM_NULL;
   MPI_Comm created = MPI_COMM_NULL;
@@ -38,8 +39,8 @@ TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
     fill(0);
     int three = 3;
     for (int twice = 0; twice < 2; ++twice) {
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &three, 1, MPI_INT, next_, there(0), 1, MPI_INT,
-                              nullptr, copies[i]),
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &three, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr,
+                              copies[i]),
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(copies[i], next_), MPI_SUCCESS);
     }
@@ -59,8 +60,8 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   ASSERT_EQ(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   auto const nowhere_fails_at_once = [&] {
     // A blocking call reports the bad address itself.
-    int const code = MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_INT, next_, reinterpret_cast<void*>(0xdead0000), 1,
-                                   MPI_INT, nullptr, &comm);
+    int const code = MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_INT, next_,
+                                   reinterpret_cast<void*>(0xdead0000), 1, MPI_INT, nullptr, &comm);
     int const later = MPIX_RMA_Complete(&comm, next_);
     EXPECT_TRUE(code != MPI_SUCCESS || later != MPI_SUCCESS);
     return code != MPI_SUCCESS;
@@ -78,7 +79,8 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_BLOCKING, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   // Values that an attribute cannot have are refused, and nothing is set.
-  EXPECT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL)), MPI_ERR_ARG);
+  EXPECT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL)),
+            MPI_ERR_ARG);
   EXPECT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(4)), MPI_ERR_ARG);
   EXPECT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_SCALE, nullptr), MPI_ERR_ARG);
   EXPECT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(-1)), MPI_ERR_ARG);
@@ -97,16 +99,17 @@ TEST_F(G, G_03_the_calls_value_counts_most) {
   std::memcpy(memory_.own(0), &five, sizeof five);
   MPI_Barrier(world);
   int seven = 7;
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &comm),
-            MPI_SUCCESS);
+  ASSERT_EQ(
+      MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &comm),
+      MPI_SUCCESS);
   ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 7);
   MPI_Barrier(world);
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT,
-                          nullptr, &comm),
-            MPI_SUCCESS);
+  ASSERT_EQ(
+      MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &comm),
+      MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 49);
@@ -156,8 +159,8 @@ TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
   for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
     for (std::uint64_t const set : {std::uint64_t{0}, MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_ATTR_ORDERING}) {
       MPIX_RMA_Attributes chosen = attributes(set);
-      int const now = MPIX_RMA_xfer(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT,
-                                    nullptr, &comm, &chosen);
+      int const now =
+          MPIX_RMA_xfer(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT, nullptr, &comm, &chosen);
       // Not reported to the other communicator.
       EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       int const later = MPIX_RMA_Complete(&comm, next_);
@@ -212,8 +215,8 @@ TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
   Duplicate idle;
   std::vector<char> values(bytes, 3);
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::plain), bytes, MPI_CHAR,
-                          &request, &busy),
+  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::plain), bytes,
+                          MPI_CHAR, &request, &busy),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&idle, MPIX_ALL_RANKS), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Fence(&idle, MPIX_ALL_RANKS), MPI_SUCCESS);
@@ -244,8 +247,8 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
     int value = 500 + rank_;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
     chosen.notify_index = 0;
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, target, memory_.at(in_world, kind, 8 * mine), 1, MPI_INT,
-                            nullptr, &inter, &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, target, memory_.at(in_world, kind, 8 * mine), 1,
+                            MPI_INT, nullptr, &inter, &chosen),
               MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&inter, MPIX_ALL_RANKS), MPI_SUCCESS);
@@ -291,7 +294,8 @@ TEST_F(G, G_10_totals_beyond_32_bits) {
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       std::vector<char> got(block_bytes);
-      ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), block_bytes, MPI_CHAR, next_, there(kind), MPIX_RMA_ATTR_BLOCKING),
+      ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), block_bytes, MPI_CHAR, next_, there(kind),
+                         MPIX_RMA_ATTR_BLOCKING),
                 MPI_SUCCESS);
       EXPECT_EQ(got, values) << "kind " << kind;
     }
@@ -344,7 +348,8 @@ TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next_, target, blocking_remote), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE})
-      EXPECT_EQ(transfer(op, &value, 1, MPI_LONG, next_, target, blocking_remote), address_class) << "operation " << op;
+      EXPECT_EQ(transfer(op, &value, 1, MPI_LONG, next_, target, blocking_remote), address_class)
+          << "operation " << op;
     MPI_Barrier(world);
   }
 }
@@ -371,11 +376,12 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
     std::vector<char> values(round % 2 == 0 ? 50000 : 100, static_cast<char>(round));
     auto const count = static_cast<int>(values.size());
     for (int kind = 0; kind < Memory::kinds; ++kind) {
-      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | (round % 3 == 0 ? MPIX_RMA_ATTR_ATOMICITY : 0));
+      MPIX_RMA_Attributes chosen =
+          attributes(MPIX_RMA_ATTR_NOTIFY | (round % 3 == 0 ? MPIX_RMA_ATTR_ATOMICITY : 0));
       chosen.notify_index = 1;
       for (int part = 0; part < 2; ++part) {
-        ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), count / 2, MPI_CHAR, next_, there(kind, part * count / 2),
-                                count / 2, MPI_CHAR, nullptr, &comm, &chosen),
+        ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), count / 2, MPI_CHAR, next_,
+                                there(kind, part * count / 2), count / 2, MPI_CHAR, nullptr, &comm, &chosen),
                   MPI_SUCCESS);
       }
     }
@@ -398,11 +404,11 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     long number = 1;
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, &number, 1, MPI_LONG, next_, there(kind), 1, MPI_LONG,
-                            nullptr, &comm),
-              MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &number, 1, MPI_LONG, nullptr, next_, address_of(there(kind)), nullptr,
-                               &comm),
+    ASSERT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_GET, &number, 1, MPI_LONG, next_, there(kind), 1, MPI_LONG, nullptr, &comm),
+        MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &number, 1, MPI_LONG, nullptr, next_, address_of(there(kind)),
+                               nullptr, &comm),
               MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
@@ -412,7 +418,8 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
   chosen.notify_index = 3;
   long number = 1;
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &number, 1, MPI_LONG, next_, there(0), 1, MPI_LONG, nullptr, &comm, &chosen),
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &number, 1, MPI_LONG, next_, there(0), 1, MPI_LONG, nullptr, &comm,
+                          &chosen),
             MPI_ERR_ARG);
   EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 3, &value), MPI_ERR_ARG);
   EXPECT_EQ(MPIX_RMA_Set_num_notify(&comm, rank_ == 0 ? -1 : 2), MPI_ERR_ARG);
@@ -461,11 +468,13 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
 TEST_F(G, G_15_nothing_goes_to_proc_null) {
   long value = 1;
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG, &request, &world),
-            MPI_SUCCESS);
+  ASSERT_EQ(
+      MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG, &request, &world),
+      MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   MPIX_Rma_request own_type = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world),
+            MPI_SUCCESS);
   EXPECT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
   EXPECT_EQ(value, 1);
 }
@@ -484,15 +493,18 @@ TEST_F(G, G_16_threads_issue_and_complete_at_once) {
       int const target = (rank_ + round) % size_;
       double one = 1;
       std::uint64_t const set = MPIX_RMA_ATTR_ATOMICITY | (round % 2 == 0 ? MPIX_RMA_ATTR_BLOCKING : 0);
-      if (transfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_DOUBLE, target, memory_.at(target, kind), set) != MPI_SUCCESS)
+      if (transfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_DOUBLE, target, memory_.at(target, kind), set) !=
+          MPI_SUCCESS)
         ++failures;
       long const mark = round;
       long got = -1;
       // A place of its own per origin and thread.
       char* const place = memory_.at(target, kind, 1024 + 8 * (threads * rank_ + thread));
-      if (transfer(MPIX_RMA_PUT, const_cast<long*>(&mark), 1, MPI_LONG, target, place) != MPI_SUCCESS) ++failures;
+      if (transfer(MPIX_RMA_PUT, const_cast<long*>(&mark), 1, MPI_LONG, target, place) != MPI_SUCCESS)
+        ++failures;
       if (MPIX_RMA_Complete(&world, target) != MPI_SUCCESS) ++failures;
-      if (transfer(MPIX_RMA_GET, &got, 1, MPI_LONG, target, place, MPIX_RMA_ATTR_BLOCKING) != MPI_SUCCESS) ++failures;
+      if (transfer(MPIX_RMA_GET, &got, 1, MPI_LONG, target, place, MPIX_RMA_ATTR_BLOCKING) != MPI_SUCCESS)
+        ++failures;
       if (got != mark) ++failures;
     }
   };
@@ -518,10 +530,11 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
     std::vector<void*> bases(static_cast<std::size_t>(size_));
     ASSERT_EQ(MPIX_RMA_Allocate(5000, info, &world, bases.data()), MPI_SUCCESS);
     for (void* const base : bases)
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % std::strtoul(alignment, nullptr, 10), 0u) << alignment;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % std::strtoul(alignment, nullptr, 10), 0u)
+          << alignment;
     std::vector<char> values(5000, static_cast<char>(rank_));
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 5000, MPI_CHAR, next_, bases[static_cast<std::size_t>(next_)],
-                       blocking_remote),
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 5000, MPI_CHAR, next_,
+                       bases[static_cast<std::size_t>(next_)], blocking_remote),
               MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(static_cast<char*>(bases[static_cast<std::size_t>(rank_)])[4999], static_cast<char>(previous_));

@@ -27,8 +27,9 @@ TEST_F(X4, X4_02_thousands_of_operations_to_one_destination_may_be_outstanding) 
   std::iota(values.begin(), values.end(), 7);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int i = 0; i < count; ++i)
-      ASSERT_EQ(transfer(MPIX_RMA_PUT, &values[static_cast<std::size_t>(i)], 1, MPI_INT, next_, there(kind, 4 * i)),
-                MPI_SUCCESS);
+      ASSERT_EQ(
+          transfer(MPIX_RMA_PUT, &values[static_cast<std::size_t>(i)], 1, MPI_INT, next_, there(kind, 4 * i)),
+          MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
@@ -41,12 +42,14 @@ TEST_F(X4, X4_03_put_moves_from_origin_to_target_and_get_back) {
   fill(0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     int const value = 100 * rank_ + kind;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<int*>(&value), 1, MPI_INT, next_, there(kind), blocking_remote),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        transfer(MPIX_RMA_PUT, const_cast<int*>(&value), 1, MPI_INT, next_, there(kind), blocking_remote),
+        MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<int>(kind), 100 * previous_ + kind);
     int got = -1;
-    ASSERT_EQ(transfer(MPIX_RMA_GET, &got, 1, MPI_INT, next_, there(kind), MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, &got, 1, MPI_INT, next_, there(kind), MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
     EXPECT_EQ(got, value);
     MPI_Barrier(world);
   }
@@ -62,8 +65,8 @@ TEST_F(X4, X4_04_addresses_are_those_of_the_datatypes_origin) {
   MPI_Type_commit(&below);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     long const values[] = {1000L + rank_, -1};
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, below, next_, there(kind, 16), 1, below,
-                            nullptr, &world),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, below, next_, there(kind, 16), 1,
+                            below, nullptr, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
@@ -79,11 +82,13 @@ TEST_F(X4, X4_05_complete_means_that_the_buffer_is_reusable_or_filled) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::fill(values.begin(), values.end(), 5 + kind);
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 4000, MPI_INT, next_, there(kind), 0, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 4000, MPI_INT, next_, there(kind), 0, &request),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     std::fill(values.begin(), values.end(), -1);  // must not reach the target
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_GET, values.data(), 4000, MPI_INT, next_, there(kind), 0, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, values.data(), 4000, MPI_INT, next_, there(kind), 0, &request),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(values, std::vector<int>(4000, 5 + kind)) << "kind " << kind;
   }
@@ -107,11 +112,13 @@ TEST_F(X4, X4_07_aligned_words_are_never_torn) {
     for (int round = 0; round < rounds; ++round) {
       auto const byte = static_cast<std::uint64_t>(1 + (round + rank_) % 200);
       std::uint64_t const word = byte * 0x0101010101010101u;
-      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::uint64_t*>(&word), 1, MPI_UINT64_T, 0, memory_.at(0, kind, 64)),
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::uint64_t*>(&word), 1, MPI_UINT64_T, 0,
+                         memory_.at(0, kind, 64)),
                 MPI_SUCCESS);
       std::uint64_t got = 1;
-      ASSERT_EQ(transfer(MPIX_RMA_GET, &got, 1, MPI_UINT64_T, 0, memory_.at(0, kind, 64), MPIX_RMA_ATTR_BLOCKING),
-                MPI_SUCCESS);
+      ASSERT_EQ(
+          transfer(MPIX_RMA_GET, &got, 1, MPI_UINT64_T, 0, memory_.at(0, kind, 64), MPIX_RMA_ATTR_BLOCKING),
+          MPI_SUCCESS);
       ASSERT_EQ(got, (got & 0xff) * 0x0101010101010101u) << "kind " << kind;
     }
     ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);

@@ -9,9 +9,12 @@ namespace {
 
 class X511 : public Clause {};
 
-constexpr std::uint64_t single_attributes[] = {MPIX_RMA_ATTR_ATOMICITY,          MPIX_RMA_ATTR_ORDERING,
-                                               MPIX_RMA_ATTR_BLOCKING,           MPIX_RMA_ATTR_REMOTE_COMPLETION,
-                                               MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE, MPIX_RMA_ATTR_TARGET_COMMUNICATABLE};
+constexpr std::uint64_t single_attributes[] = {MPIX_RMA_ATTR_ATOMICITY,
+                                               MPIX_RMA_ATTR_ORDERING,
+                                               MPIX_RMA_ATTR_BLOCKING,
+                                               MPIX_RMA_ATTR_REMOTE_COMPLETION,
+                                               MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE,
+                                               MPIX_RMA_ATTR_TARGET_COMMUNICATABLE};
 
 TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
   void* base = nullptr;
@@ -32,7 +35,8 @@ TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
       std::fill(origin, origin + 500, -1);
       ASSERT_EQ(transfer(MPIX_RMA_GET, origin, 500, MPI_LONG, next_, there(kind), set), MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
-      for (int i = 0; i < 500; ++i) ASSERT_EQ(origin[i], 2 * (static_cast<long>(chosen) + i)) << "attributes " << set;
+      for (int i = 0; i < 500; ++i)
+        ASSERT_EQ(origin[i], 2 * (static_cast<long>(chosen) + i)) << "attributes " << set;
     }
   }
   MPI_Barrier(world);
@@ -41,8 +45,9 @@ TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
 
 TEST_F(X511, X511_02_a_fresh_communicator_has_none) {
   Duplicate copy;
-  for (int const key : {MPIX_RMA_ATOMICITY, MPIX_RMA_ORDERING, MPIX_RMA_BLOCKING, MPIX_RMA_REMOTE_COMPLETION,
-                        MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_ACCUMULATE_SCALE, MPIX_RMA_NOTIFY}) {
+  for (int const key :
+       {MPIX_RMA_ATOMICITY, MPIX_RMA_ORDERING, MPIX_RMA_BLOCKING, MPIX_RMA_REMOTE_COMPLETION,
+        MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_ACCUMULATE_SCALE, MPIX_RMA_NOTIFY}) {
     ASSERT_NE(key, MPI_KEYVAL_INVALID);
     void* value = nullptr;
     int found = 1;
@@ -56,7 +61,8 @@ TEST_F(X511, X511_03_a_put_is_complete_when_its_buffer_may_be_reused) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<int> values(200, 6);
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 200, MPI_INT, next_, there(kind), 0, &request), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 200, MPI_INT, next_, there(kind), 0, &request),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     std::fill(values.begin(), values.end(), 0);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
@@ -71,9 +77,9 @@ TEST_F(X511, X511_04_operation_and_scale_of_an_accumulate_are_attributes_too) {
     int expected;
   };
   // 12 (operation) 10
-  Case const cases[] = {{MPI_SUM, 22}, {MPI_PROD, 120}, {MPI_MIN, 10},  {MPI_MAX, 12}, {MPI_LAND, 1}, {MPI_LOR, 1},
-                        {MPI_LXOR, 0}, {MPI_BAND, 8},   {MPI_BOR, 14},  {MPI_BXOR, 6}, {MPI_REPLACE, 10},
-                        {MPI_NO_OP, 12}};
+  Case const cases[] = {{MPI_SUM, 22}, {MPI_PROD, 120}, {MPI_MIN, 10},     {MPI_MAX, 12},
+                        {MPI_LAND, 1}, {MPI_LOR, 1},    {MPI_LXOR, 0},     {MPI_BAND, 8},
+                        {MPI_BOR, 14}, {MPI_BXOR, 6},   {MPI_REPLACE, 10}, {MPI_NO_OP, 12}};
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (Case const& one : cases) {
       MPI_Barrier(world);
@@ -83,8 +89,8 @@ TEST_F(X511, X511_04_operation_and_scale_of_an_accumulate_are_attributes_too) {
       int ten = 10;
       MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
       chosen.accumulate_op = one.op;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &ten, 1, MPI_INT, next_, there(kind), 1, MPI_INT, nullptr, &world,
-                              &chosen),
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &ten, 1, MPI_INT, next_, there(kind), 1, MPI_INT, nullptr,
+                              &world, &chosen),
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       MPI_Barrier(world);
@@ -98,8 +104,8 @@ TEST_F(X511, X511_04_operation_and_scale_of_an_accumulate_are_attributes_too) {
     double const scale = -0.5;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_SCALE);
     chosen.accumulate_scale = &scale;
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE, nullptr,
-                            &world, &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE,
+                            nullptr, &world, &chosen),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
@@ -113,8 +119,8 @@ TEST_F(X511, X511_05_an_attribute_counts_for_its_call_only) {
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP | blocking_remote);
   chosen.accumulate_op = MPI_REPLACE;
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &world,
-                            &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr,
+                            &world, &chosen),
               MPI_SUCCESS);
   }
   ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), blocking_remote), MPI_SUCCESS);
@@ -127,9 +133,9 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   Duplicate comm;
   int value = 5;
   auto const accumulate = [&] {
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT,
-                            nullptr, &comm),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &comm),
+        MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   };
   accumulate();
@@ -140,7 +146,8 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 50);
   MPI_Barrier(world);
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
+            MPI_SUCCESS);
   accumulate();
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 5);
@@ -165,20 +172,21 @@ TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_join) {
     std::memcpy(memory_.own(kind), &start, sizeof start);
     MPI_Barrier(world);
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE, &request,
-                            &comm, &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE,
+                            &request, &comm, &chosen),
               MPI_SUCCESS);
     // Blocking and remote completion: it is there already.
     MPI_Barrier(world);
     EXPECT_EQ(own<double>(kind), 6.0) << "kind " << kind;
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     // The call's operation counts more than the request's; a scale joins it.
-    chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_ACCUMULATE_SCALE);
+    chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ACCUMULATE_OP |
+                        MPIX_RMA_ATTR_ACCUMULATE_SCALE);
     chosen.accumulate_op = MPI_SUM;
     chosen.accumulate_scale = &scale;
     MPI_Barrier(world);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE, &request,
-                            &comm, &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE,
+                            &request, &comm, &chosen),
               MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<double>(kind), 14.0) << "kind " << kind;
@@ -203,12 +211,12 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
       std::vector<int> mine(static_cast<std::size_t>(count), static_cast<int>(random() % 1000));
       auto const op = static_cast<MPIX_RMA_Op>(1 + random() % 3);
       MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_BLOCKING);
-      ASSERT_EQ(MPIX_RMA_xfer(op, mine.data(), count, MPI_INT, target, memory_.at(target, kind), 1, strided, nullptr,
-                              &world, &chosen),
+      ASSERT_EQ(MPIX_RMA_xfer(op, mine.data(), count, MPI_INT, target, memory_.at(target, kind), 1, strided,
+                              nullptr, &world, &chosen),
                 MPI_SUCCESS);
       std::vector<int> got(static_cast<std::size_t>(count), -1);
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, got.data(), count, MPI_INT, target, memory_.at(target, kind), 1, strided,
-                              nullptr, &world, &chosen),
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, got.data(), count, MPI_INT, target, memory_.at(target, kind), 1,
+                              strided, nullptr, &world, &chosen),
                 MPI_SUCCESS);
       for (int const value : got) ASSERT_EQ(value, got[0]) << "kind " << kind << " round " << round;
       MPI_Type_free(&strided);
@@ -216,7 +224,8 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   }
 }
 
-/// Neighbours exchange their arrays at the same moment: with both sides locked the ring never rotates, it collapses.
+/// Neighbours exchange their arrays at the same moment: with both sides locked the ring never rotates, it
+/// collapses.
 TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
   constexpr int rounds = 30;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -259,9 +268,10 @@ TEST_F(X511, X511_12_ordered_operations_take_effect_in_issue_order) {
       origins.emplace_back(length, round);
       std::uint64_t const more = round % 4 == 0 ? MPIX_RMA_ATTR_ATOMICITY : 0;
       bool const add = round % 3 == 0;
-      ASSERT_EQ(transfer(add ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT, origins.back().data(), static_cast<int>(length),
-                         MPI_INT64_T, 0, memory_.at(0, kind, part), MPIX_RMA_ATTR_ORDERING | more),
-                MPI_SUCCESS);
+      ASSERT_EQ(
+          transfer(add ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT, origins.back().data(), static_cast<int>(length),
+                   MPI_INT64_T, 0, memory_.at(0, kind, part), MPIX_RMA_ATTR_ORDERING | more),
+          MPI_SUCCESS);
       for (std::size_t i = 0; i < length; ++i) model[i] = add ? model[i] + round : round;
     }
     std::vector<std::int64_t> got(1000, -1);
@@ -294,8 +304,9 @@ TEST_F(X511, X511_13_an_ordered_get_comes_after_an_ordered_put) {
       ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&overwritten), 1, MPI_LONG, rank_, mine,
                          MPIX_RMA_ATTR_ORDERING),
                 MPI_SUCCESS);
-      ASSERT_EQ(transfer(MPIX_RMA_GET, mine, 1, MPI_LONG, 0, memory_.at(0, kind, part), MPIX_RMA_ATTR_ORDERING),
-                MPI_SUCCESS);
+      ASSERT_EQ(
+          transfer(MPIX_RMA_GET, mine, 1, MPI_LONG, 0, memory_.at(0, kind, part), MPIX_RMA_ATTR_ORDERING),
+          MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
       ASSERT_EQ(own<long>(kind, bytes / 2), value) << "kind " << kind;
     }
@@ -307,7 +318,8 @@ TEST_F(X511, X511_15_operations_are_completed_by_request_or_complete) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<int> got(100, -1);
     MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), 50, MPI_INT, next_, there(kind), 0, &requests[0]), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), 50, MPI_INT, next_, there(kind), 0, &requests[0]),
+              MPI_SUCCESS);
     ASSERT_EQ(transfer(MPIX_RMA_GET, got.data() + 50, 50, MPI_INT, next_, there(kind, 200), 0, &requests[1]),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
@@ -324,7 +336,8 @@ TEST_F(X511, X511_16_a_blocking_call_returns_complete) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<char> got(20000, 0);
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), 20000, MPI_CHAR, next_, there(kind), MPIX_RMA_ATTR_BLOCKING, &request),
+    ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), 20000, MPI_CHAR, next_, there(kind), MPIX_RMA_ATTR_BLOCKING,
+                       &request),
               MPI_SUCCESS);
     EXPECT_EQ(got, std::vector<char>(20000, 8));
     int done = 0;
@@ -338,7 +351,8 @@ TEST_F(X511, X511_17_after_completion_the_origin_buffer_may_be_reused) {
     fill(0);
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       std::vector<double> values(6000, 2.0);
-      ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind), MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+      ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind), MPIX_RMA_ATTR_BLOCKING),
+                MPI_SUCCESS);
       std::fill(values.begin(), values.end(), 1e9);
     }
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
@@ -357,11 +371,12 @@ TEST_F(X511, X511_18_remote_completion_by_call_and_by_request) {
       for (int kind = 0; kind < Memory::kinds; ++kind) {
         std::vector<double> values(6000, 3.0);
         if (by_request == 0) {
-          ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind), blocking_remote), MPI_SUCCESS);
+          ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind), blocking_remote),
+                    MPI_SUCCESS);
         } else {
           MPI_Request request = MPI_REQUEST_NULL;
-          ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind), MPIX_RMA_ATTR_REMOTE_COMPLETION,
-                             &request),
+          ASSERT_EQ(transfer(op, values.data(), 6000, MPI_DOUBLE, next_, there(kind),
+                             MPIX_RMA_ATTR_REMOTE_COMPLETION, &request),
                     MPI_SUCCESS);
           ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
         }

@@ -6,8 +6,8 @@ namespace {
 
 class X512 : public Clause {};
 
-/// Dekker's pattern: with every operation complete at the target before the next is issued, not both ranks read the
-/// old value of the other's flag.
+/// Dekker's pattern: with every operation complete at the target before the next is issued, not both ranks
+/// read the old value of the other's flag.
 TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency) {
   constexpr int rounds = 200;
   if (size_ == 1) GTEST_SKIP() << "needs two ranks";
@@ -36,7 +36,8 @@ TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency)
   }
 }
 
-/// A type with gaps, a lower bound, repetitions out of order and nothing at all in it, against packed elements.
+/// A type with gaps, a lower bound, repetitions out of order and nothing at all in it, against packed
+/// elements.
 TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
   int const lengths[] = {2, 0, 1, 3};
   int const places[] = {10, 4, 0, 5};
@@ -59,7 +60,8 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
       int k = 0;
       for (int b = 0; b < 4; ++b) {
         for (int e = 0; e < lengths[b]; ++e, ++k)
-          expected[static_cast<std::size_t>(16 * i + places[b] + e)] = origin[static_cast<std::size_t>(6 * i + 5 - k)];
+          expected[static_cast<std::size_t>(16 * i + places[b] + e)] =
+              origin[static_cast<std::size_t>(6 * i + 5 - k)];
       }
     }
     MPI_Datatype block = MPI_DATATYPE_NULL;
@@ -72,8 +74,8 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
     MPI_Barrier(world);
     EXPECT_EQ(std::memcmp(memory_.own(kind), expected.data(), expected.size() * 8), 0) << "kind " << kind;
     std::vector<double> back(6 * count, -1);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, &back[5], count, block, next_, there(kind), count, resized,
-                            nullptr, &world),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, &back[5], count, block, next_, there(kind), count, resized, nullptr,
+                            &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     EXPECT_EQ(back, origin);
@@ -91,8 +93,8 @@ TEST_F(X512, X512_04_a_process_may_be_its_own_target) {
       std::vector<double> values(8000, 1.5);
       MPIX_RMA_Attributes chosen = attributes(set | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION);
       for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_ACCUMULATE, MPIX_RMA_GET}) {
-        ASSERT_EQ(MPIX_RMA_xfer(op, values.data(), 8000, MPI_DOUBLE, 0, memory_.own(kind), 8000, MPI_DOUBLE, nullptr,
-                                &self, &chosen),
+        ASSERT_EQ(MPIX_RMA_xfer(op, values.data(), 8000, MPI_DOUBLE, 0, memory_.own(kind), 8000, MPI_DOUBLE,
+                                nullptr, &self, &chosen),
                   MPI_SUCCESS);
       }
       EXPECT_EQ(values, std::vector<double>(8000, 3.0)) << "kind " << kind << " attributes " << set;

@@ -56,7 +56,8 @@ class X51 : public Clause {
     MPI_Barrier(world);
   }
   template <typename T>
-  void expect(int kind, std::vector<T> const& result, std::vector<T> const& before, std::vector<T> const& after) {
+  void expect(int kind, std::vector<T> const& result, std::vector<T> const& before,
+              std::vector<T> const& after) {
     EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(result, before) << "kind " << kind;
@@ -80,12 +81,14 @@ TEST_F(X51, X51_02_get_leaves_the_target_and_put_the_origin_as_it_is) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     fill(3);
     std::vector<char> buffer(1000, 9);
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, buffer.data(), 1000, MPI_CHAR, next_, there(kind), blocking_remote), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, buffer.data(), 1000, MPI_CHAR, next_, there(kind), blocking_remote),
+              MPI_SUCCESS);
     EXPECT_EQ(buffer, std::vector<char>(1000, 9));
     MPI_Barrier(world);
     std::fill(buffer.begin(), buffer.end(), char{1});
-    ASSERT_EQ(transfer(MPIX_RMA_GET, buffer.data(), 1000, MPI_CHAR, next_, there(kind), MPIX_RMA_ATTR_BLOCKING),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        transfer(MPIX_RMA_GET, buffer.data(), 1000, MPI_CHAR, next_, there(kind), MPIX_RMA_ATTR_BLOCKING),
+        MPI_SUCCESS);
     EXPECT_EQ(buffer, std::vector<char>(1000, 9));
     MPI_Barrier(world);
     EXPECT_TRUE(is_uniform(memory_.own(kind), 1000));
@@ -98,7 +101,8 @@ TEST_F(X51, X51_03_accumulate_adds_to_the_target) {
     std::vector<double> values(700);
     std::iota(values.begin(), values.end(), 0.25);
     for (int i = 0; i < 3; ++i) {
-      ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, values.data(), 700, MPI_DOUBLE, next_, there(kind)), MPI_SUCCESS);
+      ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, values.data(), 700, MPI_DOUBLE, next_, there(kind)),
+                MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     }
     MPI_Barrier(world);
@@ -119,8 +123,9 @@ TEST_F(X51, X51_04_calls_return_while_the_target_is_outside_of_mpi) {
     if (size_ > 1) EXPECT_EQ(*value, 42);
   } else if (rank_ == 0) {
     long const value = 42;
-    EXPECT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, last, memory_.at(last, Memory::plain)),
-              MPI_SUCCESS);
+    EXPECT_EQ(
+        transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, last, memory_.at(last, Memory::plain)),
+        MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
   }
   MPI_Barrier(world);
@@ -131,8 +136,8 @@ TEST_F(X51, X51_10_increment_adds_one_whatever_the_operand) {
   rmw_gives<short>(MPIX_RMW_INC, MPI_SHORT, {7}, {9}, {8});
   MPI_Barrier(world);
   fill(0);
-  EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_INC, nullptr, 1, MPI_INT, nullptr, next_, address_of(there(0)), nullptr, &world,
-                         nullptr),
+  EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_INC, nullptr, 1, MPI_INT, nullptr, next_, address_of(there(0)), nullptr,
+                         &world, nullptr),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
@@ -149,11 +154,15 @@ TEST_F(X51, X51_12_sum) {
 }
 TEST_F(X51, X51_13_logical_and) { rmw_gives<int>(MPIX_RMW_LAND, MPI_INT, {2, 2, 0}, {4, 0, 1}, {1, 0, 0}); }
 TEST_F(X51, X51_14_logical_or) { rmw_gives<int>(MPIX_RMW_LOR, MPI_INT, {2, 0, 0}, {0, 4, 0}, {1, 1, 0}); }
-TEST_F(X51, X51_15_logical_exclusive_or) { rmw_gives<int>(MPIX_RMW_LXOR, MPI_INT, {2, 2, 0}, {4, 0, 0}, {0, 1, 0}); }
+TEST_F(X51, X51_15_logical_exclusive_or) {
+  rmw_gives<int>(MPIX_RMW_LXOR, MPI_INT, {2, 2, 0}, {4, 0, 0}, {0, 1, 0});
+}
 TEST_F(X51, X51_16_binary_and) {
   rmw_gives<unsigned>(MPIX_RMW_BAND, MPI_UNSIGNED, {0xf0f0u}, {0xff00u}, {0xf000u});
 }
-TEST_F(X51, X51_17_binary_or) { rmw_gives<unsigned>(MPIX_RMW_BOR, MPI_UNSIGNED, {0xf0f0u}, {0xff00u}, {0xfff0u}); }
+TEST_F(X51, X51_17_binary_or) {
+  rmw_gives<unsigned>(MPIX_RMW_BOR, MPI_UNSIGNED, {0xf0f0u}, {0xff00u}, {0xfff0u});
+}
 TEST_F(X51, X51_18_binary_exclusive_or) {
   rmw_gives<unsigned>(MPIX_RMW_BXOR, MPI_UNSIGNED, {0xf0f0u}, {0xff00u}, {0x0ff0u});
 }
@@ -180,8 +189,8 @@ TEST_F(X51, X51_21_the_result_is_the_value_before_and_may_be_left_out) {
   fill(0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     int six = 6;
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &six, 1, MPI_INT, nullptr, next_, address_of(there(kind)), nullptr, &world,
-                           nullptr),
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &six, 1, MPI_INT, nullptr, next_, address_of(there(kind)), nullptr,
+                           &world, nullptr),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
@@ -197,18 +206,18 @@ TEST_F(X51, X51_22_concurrent_updates_are_as_if_in_some_order) {
     for (int round = 0; round < rounds; ++round) {
       long one = 1;
       long before = -1;
-      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, 0, address_of(memory_.at(0, kind)), nullptr,
-                             &world, &blocking_),
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, 0, address_of(memory_.at(0, kind)),
+                             nullptr, &world, &blocking_),
                 MPI_SUCCESS);
       fetched.push_back(before);
       // Bytes of a word of its own: updates of different widths lose nothing of each other.
       unsigned char bit = static_cast<unsigned char>(1u << (rank_ % 8));
-      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_BXOR, &bit, 1, MPI_UINT8_T, nullptr, 0, address_of(memory_.at(0, kind, 64)),
-                             nullptr, &world, &blocking_),
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_BXOR, &bit, 1, MPI_UINT8_T, nullptr, 0,
+                             address_of(memory_.at(0, kind, 64)), nullptr, &world, &blocking_),
                 MPI_SUCCESS);
       long high = 1L << 32;
-      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &high, 1, MPI_LONG, nullptr, 0, address_of(memory_.at(0, kind, 64)),
-                             nullptr, &world, &blocking_),
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &high, 1, MPI_LONG, nullptr, 0,
+                             address_of(memory_.at(0, kind, 64)), nullptr, &world, &blocking_),
                 MPI_SUCCESS);
     }
     ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
@@ -230,12 +239,13 @@ TEST_F(X51, X51_23_completion_by_request_or_complete_gives_the_result) {
     long three = 3;
     long before = -1;
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)), &request, &world),
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)),
+                           &request, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(before, 0);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)), nullptr, &world,
-                           nullptr),
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)),
+                           nullptr, &world, nullptr),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     EXPECT_EQ(before, 3);
@@ -265,13 +275,19 @@ TEST_F(X51, X51_24_the_datatype_is_built_of_one_predefined_type_without_gaps) {
 }
 
 TEST_F(X51, X51_30_masked_bits_come_from_the_swaperand) {
-  rmw2_gives<unsigned>(MPIX_RMW2_MASK_SWAP, MPI_UNSIGNED, {0x12345678u}, {0x00ff00ffu}, {0xabcdef01u}, {0x12cd5601u});
-  rmw2_gives<unsigned char>(MPIX_RMW2_MASK_SWAP, MPI_BYTE, {0xaa, 0xaa}, {0x0f, 0xf0}, {0x55, 0x55}, {0xa5, 0x5a});
+  rmw2_gives<unsigned>(MPIX_RMW2_MASK_SWAP, MPI_UNSIGNED, {0x12345678u}, {0x00ff00ffu}, {0xabcdef01u},
+                       {0x12cd5601u});
+  rmw2_gives<unsigned char>(MPIX_RMW2_MASK_SWAP, MPI_BYTE, {0xaa, 0xaa}, {0x0f, 0xf0}, {0x55, 0x55},
+                            {0xa5, 0x5a});
 }
 TEST_F(X51, X51_31_compare_and_swap_when_less) { comparison(MPIX_RMW2_COMP_SWAP_LT, true, false, false); }
-TEST_F(X51, X51_32_compare_and_swap_when_less_or_equal) { comparison(MPIX_RMW2_COMP_SWAP_LE, true, true, false); }
+TEST_F(X51, X51_32_compare_and_swap_when_less_or_equal) {
+  comparison(MPIX_RMW2_COMP_SWAP_LE, true, true, false);
+}
 TEST_F(X51, X51_33_compare_and_swap_when_equal) { comparison(MPIX_RMW2_COMP_SWAP_E, false, true, false); }
-TEST_F(X51, X51_34_compare_and_swap_when_greater_or_equal) { comparison(MPIX_RMW2_COMP_SWAP_GE, false, true, true); }
+TEST_F(X51, X51_34_compare_and_swap_when_greater_or_equal) {
+  comparison(MPIX_RMW2_COMP_SWAP_GE, false, true, true);
+}
 TEST_F(X51, X51_35_compare_and_swap_when_greater) { comparison(MPIX_RMW2_COMP_SWAP_GT, false, false, true); }
 TEST_F(X51, X51_36_compare_and_swap_when_not_equal) { comparison(MPIX_RMW2_COMP_SWAP_NE, true, false, true); }
 TEST_F(X51, X51_37_the_result_is_the_value_before_swapped_or_not) {

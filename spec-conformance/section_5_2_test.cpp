@@ -16,7 +16,8 @@ TEST_F(X52, X52_01_complete_and_attributes_serve_together) {
                        MPIX_RMA_ATTR_ORDERING),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Fence(&world, next_), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, MPI_LONG, next_, there(kind), blocking_remote),
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, MPI_LONG, next_, there(kind),
+                       blocking_remote),
               MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<long>(kind), 2);
@@ -31,7 +32,8 @@ TEST_F(X52, X52_02_both_calls_are_local) {
     // The others wait in a barrier only after they have computed for a while.
     std::vector<int> values(1000, 1);
     for (int kind = 0; kind < Memory::kinds; ++kind) {
-      EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1000, MPI_INT, last, memory_.at(last, kind)), MPI_SUCCESS);
+      EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1000, MPI_INT, last, memory_.at(last, kind)),
+                MPI_SUCCESS);
       EXPECT_EQ(MPIX_RMA_Fence(&world, last), MPI_SUCCESS);
     }
     EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
@@ -94,10 +96,12 @@ void flags_follow_data(Memory& memory, int rank_argument) {
       std::vector<std::int64_t> data(count);
       for (std::int64_t round = 1; round <= rounds; ++round) {
         std::fill(data.begin(), data.end(), round);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, data_kind, 64)),
-                  MPI_SUCCESS);
+        ASSERT_EQ(
+            transfer(MPIX_RMA_PUT, data.data(), count, MPI_INT64_T, last, memory.at(last, data_kind, 64)),
+            MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, &round, 1, MPI_INT64_T, last, memory.at(last, flag_kind)), MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, &round, 1, MPI_INT64_T, last, memory.at(last, flag_kind)),
+                  MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, rank_argument), MPI_SUCCESS);
         if (round % 10 == 0) ASSERT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
       }
@@ -129,7 +133,8 @@ TEST_F(X52, X52_05_fence_does_not_complete) {
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Fence(&world, next_), MPI_SUCCESS);
     char const five = 5;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<char*>(&five), 1, MPI_CHAR, next_, there(kind, 100)), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<char*>(&five), 1, MPI_CHAR, next_, there(kind, 100)),
+              MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
@@ -139,7 +144,9 @@ TEST_F(X52, X52_05_fence_does_not_complete) {
   }
 }
 
-TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) { flags_follow_data(memory_, size_ - 1); }
+TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) {
+  flags_follow_data(memory_, size_ - 1);
+}
 
 TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
 

@@ -20,7 +20,8 @@ TEST_F(X53, X53_01_native_request_and_attributes_as_a_parameter) {
     int value = 11 + kind;
     MPI_Request request = MPI_REQUEST_NULL;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request, &world, &chosen),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request,
+                            &world, &chosen),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(request, MPI_REQUEST_NULL);
@@ -34,10 +35,11 @@ TEST_F(X53, X53_02_native_request_alone) {
     int values[] = {21 + kind, 0};
     MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     // Overloads of one name in C++, a name of its own in C.
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &requests[0], &world),
-              MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &values[1], 1, MPI_INT, next_, there(kind, 64), 1, MPI_INT, &requests[1],
-                                &world),
+    ASSERT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &requests[0], &world),
+        MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &values[1], 1, MPI_INT, next_, there(kind, 64), 1, MPI_INT,
+                                &requests[1], &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
     expect_put(kind, 21 + kind);
@@ -49,8 +51,8 @@ TEST_F(X53, X53_03_own_request_type) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<int> values(5000, 31 + kind);
     MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 5000, MPI_INT, next_, there(kind), 5000, MPI_INT, &request,
-                            &world),
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 5000, MPI_INT, next_, there(kind), 5000, MPI_INT,
+                            &request, &world),
               MPI_SUCCESS);
     EXPECT_NE(request, MPIX_RMA_REQUEST_NULL);
     ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
@@ -63,8 +65,8 @@ TEST_F(X53, X53_03_own_request_type) {
     auto const issue = [&] {
       std::fill(got.begin(), got.end(), -1);
       for (int i = 0; i < 3; ++i) {
-        ASSERT_EQ(MPIX_RMA_xfer_rma(MPIX_RMA_GET, &got[static_cast<std::size_t>(1000 * i)], 1000, MPI_INT, next_,
-                                    there(kind), 1000, MPI_INT, &many[i], &world),
+        ASSERT_EQ(MPIX_RMA_xfer_rma(MPIX_RMA_GET, &got[static_cast<std::size_t>(1000 * i)], 1000, MPI_INT,
+                                    next_, there(kind), 1000, MPI_INT, &many[i], &world),
                   MPI_SUCCESS);
       }
     };
@@ -114,8 +116,8 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   for (int round = 0; round < 20; ++round) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       int number = 100 * round + kind;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &number, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request,
-                              &world, nullptr),
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &number, 1, MPI_INT, next_, there(kind), 1, MPI_INT,
+                              &request, &world, nullptr),
                 MPI_SUCCESS);
       if (round % 2 == 0) {
         ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
@@ -130,16 +132,18 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   }
   // In use: neither for another operation nor for other attributes.
   std::vector<int> values(16000, 1);
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 16000, MPI_INT, next_, there(Memory::plain), 16000,
-                          MPI_INT, &request, &world),
+  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 16000, MPI_INT, next_, there(Memory::plain),
+                          16000, MPI_INT, &request, &world),
             MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &world),
-            MPI_ERR_REQUEST);
+  EXPECT_EQ(
+      MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &world),
+      MPI_ERR_REQUEST);
   EXPECT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_ERR_REQUEST);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(MPIX_Req_set_attr(&request, 12345, MPIX_RMA_ON), MPI_ERR_KEYVAL);
   EXPECT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG);
-  EXPECT_EQ(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_ERR_REQUEST);
+  EXPECT_EQ(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_BLOCKING, MPIX_RMA_ON),
+            MPI_ERR_REQUEST);
   ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
@@ -160,8 +164,8 @@ TEST_F(X53, X53_05_attributes_on_the_own_request_type) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < 10; ++round) {
       std::vector<int> values(3000, 50 * kind + round);
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 3000, MPI_INT, next_, there(kind), 3000, MPI_INT, &request,
-                              &world),
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 3000, MPI_INT, next_, there(kind), 3000, MPI_INT,
+                              &request, &world),
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
       ASSERT_EQ(request, object);
@@ -188,8 +192,7 @@ TEST_F(X53, X53_06_errors_of_xfer) {
   double value = 1;
   MPI_Comm none = MPI_COMM_NULL;
   auto const put = [&](int count, MPI_Datatype type, int rank, void* target, MPI_Comm* comm) {
-    return MPIX_RMA_xfer(MPIX_RMA_PUT, &value, count, type, rank, target, count, type,
-                         nullptr, comm);
+    return MPIX_RMA_xfer(MPIX_RMA_PUT, &value, count, type, rank, target, count, type, nullptr, comm);
   };
   EXPECT_EQ(put(1, MPI_DOUBLE, 0, there(0), &none), MPI_ERR_COMM);
   EXPECT_EQ(put(1, MPI_DOUBLE, 0, there(0), nullptr), MPI_ERR_COMM);
@@ -210,13 +213,16 @@ TEST_F(X53, X53_07_rmw_in_its_forms) {
     MPI_Request native = MPI_REQUEST_NULL;
     MPIX_Rmw_request own_type = MPIX_RMA_REQUEST_NULL;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ORDERING);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[0], next_, target, &native, &world, &chosen),
+    ASSERT_EQ(
+        MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[0], next_, target, &native, &world, &chosen),
+        MPI_SUCCESS);
+    ASSERT_EQ(MPI_Wait(&native, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[1], next_, target, &native, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&native, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[1], next_, target, &native, &world), MPI_SUCCESS);
-    ASSERT_EQ(MPI_Wait(&native, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[2], next_, target, &own_type, &world, &chosen),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[2], next_, target, &own_type, &world, &chosen),
+        MPI_SUCCESS);
     ASSERT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
     EXPECT_TRUE(before[0] == 0 && before[1] == 1 && before[2] == 2) << "kind " << kind;
     MPI_Barrier(world);
@@ -232,16 +238,16 @@ TEST_F(X53, X53_08_rmw2_in_its_forms) {
     int before[] = {-1, -1, -1};
     MPI_Request native = MPI_REQUEST_NULL;
     MPIX_Rmw_request own_type = MPIX_RMA_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[0], 1, MPI_INT, &wanted[0], &before[0], next_, target,
-                            &native, &world, nullptr),
+    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[0], 1, MPI_INT, &wanted[0], &before[0], next_,
+                            target, &native, &world, nullptr),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&native, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[1], 1, MPI_INT, &wanted[1], &before[1], next_, target,
-                            &native, &world),
+    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[1], 1, MPI_INT, &wanted[1], &before[1], next_,
+                            target, &native, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&native, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[2], 1, MPI_INT, &wanted[2], &before[2], next_, target,
-                            &own_type, &world),
+    ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[2], 1, MPI_INT, &wanted[2], &before[2], next_,
+                            target, &own_type, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
     EXPECT_TRUE(std::equal(before, before + 3, expected)) << "kind " << kind;
@@ -256,7 +262,8 @@ TEST_F(X53, X53_09_errors_of_rmw_and_rmw2) {
   long operand[] = {1, 2};
   long result = 0;
   MPI_Aint const target = address_of(there(0));
-  auto const call = [&](MPIX_RMW_Op op, void* in, int count, MPI_Datatype type, void* out, int rank, MPI_Aint where) {
+  auto const call = [&](MPIX_RMW_Op op, void* in, int count, MPI_Datatype type, void* out, int rank,
+                        MPI_Aint where) {
     return MPIX_RMA_rmw(op, in, count, type, out, rank, where, nullptr, &world, nullptr);
   };
   EXPECT_EQ(call(static_cast<MPIX_RMW_Op>(0), operand, 1, MPI_LONG, &result, next_, target), MPI_ERR_OP);
@@ -303,8 +310,8 @@ TEST_F(X53, X53_11_a_displacement_counts_from_the_declared_base) {
   long before = -1;
   MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
   // Without a base it is the address.
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr, &comm,
-                         &blocking),
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr,
+                         &comm, &blocking),
             MPI_SUCCESS);
   EXPECT_EQ(before, 0);
   ASSERT_EQ(MPIX_RMA_Set_base(memory_.own(0) - 4096, &comm), MPI_SUCCESS);
@@ -313,8 +320,8 @@ TEST_F(X53, X53_11_a_displacement_counts_from_the_declared_base) {
   EXPECT_EQ(before, 1);
   MPI_Barrier(world);
   ASSERT_EQ(MPIX_RMA_Set_base(nullptr, &comm), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr, &comm,
-                         &blocking),
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr,
+                         &comm, &blocking),
             MPI_SUCCESS);
   EXPECT_EQ(before, 2);
 }

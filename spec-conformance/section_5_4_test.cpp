@@ -17,7 +17,8 @@ TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
       int flag = -1;
       void* base = nullptr;
       MPI_Aint size = 0;
-      ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, kind, 1000), &flag, &base, &size), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, kind, 1000), &flag, &base, &size),
+                MPI_SUCCESS);
       EXPECT_EQ(flag, 1);
       EXPECT_EQ(base, memory_.at(target, kind));
       EXPECT_EQ(size, bytes);
@@ -26,9 +27,11 @@ TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
       EXPECT_EQ(flag, 1);
     }
     int flag = -1;
-    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr),
+              MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
-    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr, nullptr),
+    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr,
+                             nullptr),
               MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
   }
@@ -51,8 +54,8 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   std::vector<void*> all(static_cast<std::size_t>(size_));
   MPI_Allgather(&local, sizeof local, MPI_BYTE, all.data(), sizeof local, MPI_BYTE, world);
   long const value = 7 + rank_;
-  ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, next_, all[static_cast<std::size_t>(next_)],
-                     blocking_remote),
+  ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&value), 1, MPI_LONG, next_,
+                     all[static_cast<std::size_t>(next_)], blocking_remote),
             MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(*static_cast<long*>(local), 7 + previous_);
@@ -76,8 +79,10 @@ TEST_F(X54, X54_03_any_virtual_memory_can_be_communicated_from_and_to) {
     long* const target = all[static_cast<std::size_t>(next_)];
     long value = 5 + rank_;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next_, target, blocking_remote), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next_, target, blocking_remote), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_GET, &value, 1, MPI_LONG, next_, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next_, target, blocking_remote),
+              MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, &value, 1, MPI_LONG, next_, target, MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
     EXPECT_EQ(value, 2 * (5 + rank_));
     MPI_Barrier(world);
     EXPECT_EQ(memory[0], 2 * (5 + previous_));
@@ -96,7 +101,8 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
   *allocated = 9;
   std::uint64_t const both = MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   for (int kind = 0; kind < Memory::plain; ++kind) {
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(kind), both | blocking_remote), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(kind), both | blocking_remote),
+              MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<long>(kind), 9);
   }
@@ -106,9 +112,11 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
     MPIX_RMA_Error_classes(&address_class, &transport_class);
     long on_stack = 8;
     EXPECT_EQ(transfer(MPIX_RMA_PUT, &on_stack, 1, MPI_LONG, next_, there(0), both), MPI_ERR_BUFFER);
-    EXPECT_EQ(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(Memory::plain), both), address_class);
-    EXPECT_EQ(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(Memory::registered, bytes - 4), both),
+    EXPECT_EQ(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(Memory::plain), both),
               address_class);
+    EXPECT_EQ(
+        transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_, there(Memory::registered, bytes - 4), both),
+        address_class);
     EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<long>(0), 9);

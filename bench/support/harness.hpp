@@ -56,15 +56,19 @@ double median_us(Operation operation, int repetitions = 15) {
   return times[static_cast<std::size_t>(repetitions / 2)];
 }
 
+/// One line of results.
+inline void print(Case const& what, double value) {
+  std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(),
+              what.operation.c_str(), what.memory.c_str(), what.segments, what.segment_bytes, value);
+  std::fflush(stdout);
+}
+
 /// Measures at the origin while the target waits, and prints the line.
 template <typename Operation>
 void measure(Case const& what, Operation operation) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank() == 0) {
-    double const time = median_us(operation);
-    std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(),
-                what.operation.c_str(), what.memory.c_str(), what.segments, what.segment_bytes, time);
-    std::fflush(stdout);
+    print(what, median_us(operation));
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }

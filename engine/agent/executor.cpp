@@ -33,8 +33,8 @@ void Executor::on_request(std::span<std::byte const> header, std::span<std::byte
   std::uint64_t const sequence = request.header.sequence;
   bool const seen = sequence <= origin.executed || origin.ahead.contains(sequence) ||
                     origin.held.contains(sequence) || origin.deferred.contains(sequence);
-  bool const too_many = origin.held.size() >= max_held || origin.ahead.size() >= max_held ||
-                        origin.deferred.size() >= max_held;
+  bool const too_many =
+      origin.held.size() >= max_held || origin.ahead.size() >= max_held || origin.deferred.size() >= max_held;
   if (seen || too_many) {
     ++dropped_;
     log(LogLevel::error, "dropped a request: position %llu of the stream is taken",

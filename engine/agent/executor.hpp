@@ -73,12 +73,12 @@ class Executor {
   struct Origin {
     std::uint64_t process = 0;
     ucp_ep_h reply = nullptr;
-    std::uint64_t executed = 0;                            ///< every request up to here
-    std::set<std::uint64_t> ahead;                         ///< executed beyond that
-    std::map<std::uint64_t, Kept> held;                    ///< by sequence: waiting for what they come after
-    std::set<std::uint64_t> deferred;                      ///< sequences of those that wait for stripes
-    std::unordered_map<std::uint64_t, Lock> locks;         ///< by token
-    std::unordered_map<std::uint64_t, Counted> counted;    ///< by token
+    std::uint64_t executed = 0;                          ///< every request up to here
+    std::set<std::uint64_t> ahead;                       ///< executed beyond that
+    std::map<std::uint64_t, Kept> held;                  ///< by sequence: waiting for what they come after
+    std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
+    std::unordered_map<std::uint64_t, Lock> locks;       ///< by token
+    std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
     bool owes_answer = false;
   };
   /// A request that waits for stripes.
@@ -123,7 +123,7 @@ class Executor {
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
-  std::list<Deferred> deferred_;  ///< in the order of arrival
+  std::list<Deferred> deferred_;                              ///< in the order of arrival
   std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
   std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;

@@ -132,4 +132,13 @@ class StripeHold {
   StripeLock* announced_ = nullptr;  ///< where this object is announced as a writer
 };
 
+/// The stripes of an operation in two processes, in the order in which they have to be taken.
+struct Holds {
+  StripeHold first;
+  StripeHold second;
+
+  /// Takes what it can get of the rest; true when it has everything.
+  bool acquire() noexcept { return first.acquire() && second.acquire(); }
+};
+
 }  // namespace mpix::engine

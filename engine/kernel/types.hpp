@@ -77,8 +77,8 @@ enum class RmwOperation : std::uint8_t {
 /// sizeof the C type, 0 for `none` and out-of-range values.
 std::size_t element_size(ElementType type) noexcept;
 
-/// Whether the CPU updates an aligned element of this type in one atomic instruction or compare-and-swap loop:
-/// integers, logicals and bytes of 1, 2, 4 and 8 bytes.
+/// Whether the CPU updates an aligned element of this type in one atomic instruction or compare-and-swap
+/// loop: integers, logicals and bytes of 1, 2, 4 and 8 bytes.
 constexpr bool has_cpu_atomics(ElementType type) noexcept {
   return type <= ElementType::uint64 || type == ElementType::boolean;
 }

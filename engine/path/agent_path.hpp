@@ -98,7 +98,7 @@ class AgentPath {
     unsigned pause;  ///< turns until the next attempt
   };
   std::vector<Refused> refused_;
-  std::vector<Peer*> stalled_;          ///< whose next operation waits for stripes of this process
+  std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
 };
 
 }  // namespace mpix::engine

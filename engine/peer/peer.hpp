@@ -26,18 +26,55 @@ struct MappedSegment {
   std::atomic<std::uint64_t> generation{0};
 };
 
-struct PeerState;
+/// A consistent copy of a MappedSegment.
+struct SegmentView {
+  RemoteAddress begin = 0;
+  std::uint64_t length = 0;    ///< bytes; 0: nothing
+  std::byte* local = nullptr;  ///< where `begin` is mapped
+  std::atomic<std::uint64_t> const* owner_generation = nullptr;
+  std::uint64_t generation = 0;
 
-class Peer {
- public:
-  explicit Peer(std::uint64_t process);
-  ~Peer();
-
-  /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
-  /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
-  /// mean that the address is bad: Engine::issue finds out.
+  /// Local pointer to the `bytes` bytes at `address`, or nullptr when they are not in this segment or it is
+  /// gone.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    MappedSegment const& segment = mapped_[slot_of(address)];
+    RemoteAddress const offset = address - begin;
+    if (bytes > length || offset > length - bytes) return nullptr;
+    if (owner_generation->load(std::memory_order_acquire) != generation) return nullptr;
+    return local + offset;
+  }
+};
+
+/// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
+/// it, small ones by many, so that neighbours do not push each other out.
+class MappedSegments {
+ public:
+  /// Local pointer to the `bytes` bytes at `address`, or nullptr.
+  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = reach(large_[place(address, large_shift, large_.size())], address, bytes);
+    return found != nullptr ? found : reach_smaller(address, bytes);
+  }
+
+  /// The segment in which reach(address, ...) has just succeeded; an empty one when it has changed since.
+  SegmentView view(RemoteAddress address) const noexcept;
+
+  /// Where a segment of `length` bytes is looked for when `address` is asked for.
+  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
+    if (length >= std::size_t{1} << large_shift) return large_[place(address, large_shift, large_.size())];
+    if (length >= std::size_t{1} << medium_shift)
+      return medium_[place(address, medium_shift, medium_.size())];
+    return small_[place(address, small_shift, small_.size())];
+  }
+
+ private:
+  static constexpr unsigned large_shift = 18;
+  static constexpr unsigned medium_shift = 12;
+  static constexpr unsigned small_shift = 6;
+
+  static constexpr std::size_t place(RemoteAddress address, unsigned shift, std::size_t slots) noexcept {
+    return (address >> shift) % slots;
+  }
+
+  static std::byte* reach(MappedSegment const& segment, RemoteAddress address, std::size_t bytes) noexcept {
     auto const version = segment.version.load(std::memory_order_acquire);
     // Each value is used at once, to keep few registers busy. Values of two different states only lead to
     // the slow way, or are found out by the version at the end.
@@ -50,8 +87,35 @@ class Peer {
     std::byte* const local = segment.local.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (segment.version.load(std::memory_order_relaxed) != version || version % 2 != 0) return nullptr;
-    if (messages_before_stores_.load(std::memory_order_relaxed) != 0) return nullptr;
     return local + offset;
+  }
+  std::byte* reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept;
+
+  std::array<MappedSegment, 32> large_{};
+  std::array<MappedSegment, 32> medium_{};
+  std::array<MappedSegment, 64> small_{};
+};
+
+struct PeerState;
+
+class Peer {
+ public:
+  explicit Peer(std::uint64_t process);
+  ~Peer();
+
+  /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
+  /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
+  /// mean that the address is bad: Engine::issue finds out.
+  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped_.reach(address, bytes);
+  }
+
+  /// As MappedSegments::view.
+  SegmentView view(RemoteAddress address) const noexcept { return mapped_.view(address); }
+
+  /// Stores must wait for messages: no segment may be reached by load and store now.
+  bool stores_are_held() const noexcept {
+    return messages_before_stores_.load(std::memory_order_relaxed) != 0;
   }
 
   std::uint64_t process() const noexcept { return process_; }
@@ -66,15 +130,17 @@ class Peer {
   /// What the engine keeps beyond the hot path (engine/peer/peer_state.hpp).
   PeerState& state() noexcept { return *state_; }
 
-  /// Where reach() looks for `address`.
-  MappedSegment& slot(RemoteAddress address) noexcept { return mapped_[slot_of(address)]; }
+  /// Where reach() looks for an address in a segment of `length` bytes.
+  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
+    return mapped_.slot(address, length);
+  }
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept {
     auto present = messages_before_stores_.load(std::memory_order_relaxed);
-    while (present < sequence && !messages_before_stores_.compare_exchange_weak(present, sequence,
-                                                                                std::memory_order_release,
-                                                                                std::memory_order_relaxed)) {
+    while (present < sequence &&
+           !messages_before_stores_.compare_exchange_weak(present, sequence, std::memory_order_release,
+                                                          std::memory_order_relaxed)) {
     }
   }
   std::uint64_t stores_held_by() const noexcept {
@@ -93,16 +159,12 @@ class Peer {
   }
 
  private:
-  static constexpr std::size_t slots = 32;
-  static constexpr unsigned slot_shift = 18;  // neighbouring 256 KiB blocks take different slots
-  static std::size_t slot_of(RemoteAddress address) noexcept { return (address >> slot_shift) % slots; }
-
   std::uint64_t process_ = 0;
   /// Not zero after a fence that has messages before it: a store must not overtake them.
   std::atomic<std::uint64_t> messages_before_stores_{0};
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
-  std::array<MappedSegment, slots> mapped_{};
+  MappedSegments mapped_;
   std::unique_ptr<PeerState> state_;
 };
 

@@ -4,8 +4,7 @@
 
 namespace mpix::engine {
 
-std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment,
-                                            std::size_t skew) {
+std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment, std::size_t skew) {
   for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
     auto const [offset, length] = *it;
     std::size_t const start = ((offset + skew + alignment - 1) & ~(alignment - 1)) - skew;

@@ -139,7 +139,8 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
     bytes = round_up(bytes, huge_page_bytes);
     region->fd = create_shared_huge("mpix-region", bytes);
     if (region->fd) region->mapping = Mapping::reserved(region->fd, bytes);
-    log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no", bytes);
+    log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
+        bytes);
   }
   if (!region->mapping) {
     region->fd = create_shared("mpix-region", bytes);

@@ -44,7 +44,7 @@ typedef struct MPIX_RMA_Attributes {
 #define MPIX_RMA_ORDERING MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORDERING)
 #define MPIX_RMA_BLOCKING MPIX_RMA_Keyval(MPIX_RMA_ATTR_BLOCKING)
 #define MPIX_RMA_REMOTE_COMPLETION MPIX_RMA_Keyval(MPIX_RMA_ATTR_REMOTE_COMPLETION)
-#define MPIX_RMA_COMMUNICATABLE                                                                                \
+#define MPIX_RMA_COMMUNICATABLE                                                                              \
     MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE)
 #define MPIX_RMA_ACCUMULATE_OP MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_OP)
 #define MPIX_RMA_ACCUMULATE_SCALE MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_SCALE)

@@ -7,8 +7,8 @@ extern "C" {
 #endif
 
 /**
- * Waits until every operation that this process issued before through *communicator to `target_rank` is complete
- * at the target (5.2).
+ * Waits until every operation that this process issued before through *communicator to `target_rank` is
+ * complete at the target (5.2).
  *
  * @param communicator  address of the communicator; operations through others are not waited for
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none

@@ -18,8 +18,8 @@ extern "C" {
  *
  * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank is
- *         returned by all, and nothing stays allocated.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank
+ * is returned by all, and nothing stays allocated.
  */
 MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm *communicator, void *bases[]);
 

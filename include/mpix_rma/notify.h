@@ -1,7 +1,7 @@
 /**
  * Notification: counters that operations increment at their targets. Indices, reset and the wait for a
- * threshold follow the notified communication of the MPI 5.1 draft (12.6), with a communicator in the place of a
- * window. Included by mpix_rma.h.
+ * threshold follow the notified communication of the MPI 5.1 draft (12.6), with a communicator in the place
+ * of a window. Included by mpix_rma.h.
  */
 #ifndef MPIX_RMA_NOTIFY_H
 #define MPIX_RMA_NOTIFY_H
@@ -16,9 +16,10 @@ extern "C" {
  * @param communicator  address of the communicator; of an intercommunicator, both groups take part
  * @param num           number of counters of this process, not negative; may differ between processes
  *
- * Collective; the communicator's operations must be complete. An operation with MPIX_RMA_ATTR_NOTIFY increments
- * the counter `notify_index` of its target after the target's memory holds its result (PUT, ACCUMULATE, rmw) or has
- * been read (GET). Counters are 64 bits wide. MPI_Comm_dup does not copy them; MPI_Comm_free frees them.
+ * Collective; the communicator's operations must be complete. An operation with MPIX_RMA_ATTR_NOTIFY
+ * increments the counter `notify_index` of its target after the target's memory holds its result (PUT,
+ * ACCUMULATE, rmw) or has been read (GET). Counters are 64 bits wide. MPI_Comm_dup does not copy them;
+ * MPI_Comm_free frees them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM; on all ranks.
  */
@@ -37,7 +38,8 @@ MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm *communicator, int num);
 MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm *communicator, int *num);
 
 /**
- * The present value of a counter of this process. What the operations counted in it wrote is visible afterwards.
+ * The present value of a counter of this process. What the operations counted in it wrote is visible
+ * afterwards.
  *
  * @param communicator      address of the communicator
  * @param notification_idx  index of the counter, from 0

@@ -6,7 +6,8 @@
 extern "C" {
 #endif
 
-/** The request type of the third prototype form. A variable of it has to be initialised before its first use. */
+/** The request type of the third prototype form. A variable of it has to be initialised before its first use.
+ */
 typedef struct MPIX_Rma_request_s *MPIX_Rma_request;
 /** The name that the rmw prototypes use. */
 typedef MPIX_Rma_request MPIX_Rmw_request;
@@ -109,7 +110,8 @@ MPIX_RMA_API int MPIX_Rma_test(MPIX_Rma_request *request, int *flag);
 MPIX_RMA_API int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]);
 
 /**
- * Tests whether all requests of an array are complete; if so, as MPIX_Rma_waitall; else none is touched (5.3).
+ * Tests whether all requests of an array are complete; if so, as MPIX_Rma_waitall; else none is touched
+ * (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests

@@ -29,7 +29,8 @@ typedef enum MPIX_RMA_Op {
  *                         both are built of the same predefined datatype
  * @param request          NULL: the operation is completed by MPIX_RMA_Complete. Otherwise set to a request
  *                         that MPI_Wait and its like complete; a request object of MPIX_Req_set_attr that
- *                         stands there is used, with its attributes. Of its status only MPI_ERROR has a meaning
+ *                         stands there is used, with its attributes. Of its status only MPI_ERROR has a
+ * meaning
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, or NULL for none; joined with what is set on
  *                         the request and on the communicator. Of an attribute with a value the call's

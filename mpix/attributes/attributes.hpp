@@ -1,5 +1,5 @@
-/// Attributes of an operation: what they are, how those of the call, the request and the communicator join, and
-/// what they ask of the engine.
+/// Attributes of an operation: what they are, how those of the call, the request and the communicator join,
+/// and what they ask of the engine.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace mpix {
 
-/// One entry per attribute. To add one: a bit, a key macro and, where it has a value, a field in the public header,
-/// and a line in attribute_table.
+/// One entry per attribute. To add one: a bit, a key macro and, where it has a value, a field in the public
+/// header, and a line in attribute_table.
 struct AttributeEntry {
   std::uint64_t bits;            ///< of MPIX_RMA_Attributes::set
   std::uint64_t guarantee_bits;  ///< those of `bits` that ask for `guarantee`

@@ -16,8 +16,9 @@ namespace {
 
 std::array<int, attribute_count> keyvals{};
 
-// Whether a call of MPI_Comm_set_attr comes to us. It does not when another library, a profiling tool for example,
-// stands before this one: then attributes are read again for every operation, once a program has asked for a key.
+// Whether a call of MPI_Comm_set_attr comes to us. It does not when another library, a profiling tool for
+// example, stands before this one: then attributes are read again for every operation, once a program has
+// asked for a key.
 bool sees_changes = false;
 std::atomic<bool> keys_are_out{false};
 
@@ -41,9 +42,9 @@ int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
 }  // namespace
 
 void create_keyvals() {
-  for (int& keyval : keyvals)
-    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
-  sees_changes = ::dlsym(RTLD_DEFAULT, "MPI_Comm_set_attr") == reinterpret_cast<void*>(&mpix_rma_comm_set_attr);
+  for (int& keyval : keyvals) MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
+  sees_changes =
+      ::dlsym(RTLD_DEFAULT, "MPI_Comm_set_attr") == reinterpret_cast<void*>(&mpix_rma_comm_set_attr);
 }
 
 std::size_t attribute_of(int keyval) noexcept {

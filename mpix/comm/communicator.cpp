@@ -5,6 +5,7 @@
 #include "mpix/attributes/keyvals.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/runtime/state_pool.hpp"
+#include "mpix/xfer/recent.hpp"
 
 namespace mpix {
 
@@ -109,7 +110,9 @@ void for_each_communicator(std::function<void(Communicator&)> const& visit) {
 }
 
 int communicator_freed(MPI_Comm, int, void* state, void*) {
-  pool.give_back(*static_cast<Communicator*>(state), [](Communicator& communicator) { communicator.retire(); });
+  forget_handles();
+  pool.give_back(*static_cast<Communicator*>(state),
+                 [](Communicator& communicator) { communicator.retire(); });
   return MPI_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/runtime/state_pool.hpp"
+#include "mpix/xfer/recent.hpp"
 
 namespace mpix {
 
@@ -62,6 +63,7 @@ engine::Layout Datatype::layout(std::size_t count,
 }
 
 int datatype_freed(MPI_Datatype, int, void* state, void*) {
+  forget_handles();
   pool.give_back(*static_cast<Datatype*>(state), [](Datatype& datatype) { datatype.retire(); });
   return MPI_SUCCESS;
 }

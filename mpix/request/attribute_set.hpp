@@ -31,8 +31,8 @@ class AttributeSet {
   std::array<bool, attribute_count> given_{};
 };
 
-/// What the calls that set and get attributes share: finds the attribute behind `keyval`. `target` is the object's
-/// set, nullptr where it has none. MPI error class.
+/// What the calls that set and get attributes share: finds the attribute behind `keyval`. `target` is the
+/// object's set, nullptr where it has none. MPI error class.
 int get_attribute(AttributeSet const* target, int keyval, void* value, int* flag);
 
 }  // namespace mpix

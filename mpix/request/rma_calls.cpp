@@ -11,7 +11,8 @@ namespace {
 
 using State = RmaRequest::State;
 
-/// Calls `use(RmaRequest*)`, with nullptr for the null request, when the library runs and the handle is valid.
+/// Calls `use(RmaRequest*)`, with nullptr for the null request, when the library runs and the handle is
+/// valid.
 template <typename Use>
 int with_request(char const* call, MPIX_Rma_request const* request, Use use) {
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
@@ -26,7 +27,8 @@ int check(int count, MPIX_Rma_request const requests[]) {
   if (count < 0) return MPI_ERR_COUNT;
   if (requests == nullptr && count != 0) return MPI_ERR_REQUEST;
   for (int i = 0; i < count; ++i) {
-    if (requests[i] != MPIX_RMA_REQUEST_NULL && RmaRequest::find(requests[i]) == nullptr) return MPI_ERR_REQUEST;
+    if (requests[i] != MPIX_RMA_REQUEST_NULL && RmaRequest::find(requests[i]) == nullptr)
+      return MPI_ERR_REQUEST;
   }
   return MPI_SUCCESS;
 }

@@ -31,8 +31,8 @@ class RmaRequestPool {
     }
     RmaRequest& request = *unused_.back();
     unused_.pop_back();
-    request.handle_ = reinterpret_cast<MPIX_Rma_request>(
-        reinterpret_cast<std::uintptr_t>(request.handle_) + (index_mask + 1));
+    request.handle_ = reinterpret_cast<MPIX_Rma_request>(reinterpret_cast<std::uintptr_t>(request.handle_) +
+                                                         (index_mask + 1));
     request.stays_ = false;
     request.abandoned_.store(false, std::memory_order_relaxed);
     request.attributes_ = AttributeSet{};

@@ -11,8 +11,8 @@
 
 namespace mpix {
 
-/// The object behind an MPIX_Rma_request. From a pool; handles name objects in it, so that one that is no longer
-/// valid is found out.
+/// The object behind an MPIX_Rma_request. From a pool; handles name objects in it, so that one that is no
+/// longer valid is found out.
 class RmaRequest : public engine::Completion {
  public:
   enum class State : std::uint8_t { unused, inactive, active, complete };
@@ -35,8 +35,8 @@ class RmaRequest : public engine::Completion {
   void start(Communicator& communicator) noexcept;
   /// It was complete at once, or refused with an MPI error class.
   void finish(int code) noexcept;
-  /// The application has seen that it is complete: raises its error. Returns the error code. Afterwards the object
-  /// is inactive, or `*handle` is null.
+  /// The application has seen that it is complete: raises its error. Returns the error code. Afterwards the
+  /// object is inactive, or `*handle` is null.
   int settle(MPIX_Rma_request* handle);
   /// Gives the object back, or has that done when its operation is complete.
   void free();

@@ -20,8 +20,8 @@ class RequestSlot {
 
   bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
 
-  /// Finds out what stands in the caller's variable: MPI_ERR_REQUEST for an object that is in use or none. Joins the
-  /// object's attributes to `attributes`.
+  /// Finds out what stands in the caller's variable: MPI_ERR_REQUEST for an object that is in use or none.
+  /// Joins the object's attributes to `attributes`.
   int look(MPIX_RMA_Attributes& attributes);
 
   /// What completes the request; nullptr without memory. Then one of the two below.

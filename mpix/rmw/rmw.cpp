@@ -1,5 +1,7 @@
 /// MPIX_RMA_rmw and MPIX_RMA_rmw2 in their forms.
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "engine/atomic/footprint.hpp"
 #include "include/mpix_rma.h"
@@ -7,10 +9,9 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/error/error.hpp"
-#include "mpix/request/native_attributes.hpp"
-#include "mpix/request/native_request.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
+#include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/submit.hpp"
 
 namespace mpix {
@@ -22,17 +23,10 @@ using engine::RmwOperation;
 constexpr RmwOperation unknown = RmwOperation::count_;
 
 constexpr RmwOperation operation_of(MPIX_RMW_Op op) noexcept {
-  constexpr RmwOperation table[] = {unknown,
-                                    RmwOperation::increment,
-                                    RmwOperation::prod,
-                                    RmwOperation::sum,
-                                    RmwOperation::land,
-                                    RmwOperation::lor,
-                                    RmwOperation::lxor,
-                                    RmwOperation::band,
-                                    RmwOperation::bor,
-                                    RmwOperation::bxor,
-                                    RmwOperation::swap};
+  constexpr RmwOperation table[] = {
+      unknown,           RmwOperation::increment, RmwOperation::prod, RmwOperation::sum, RmwOperation::land,
+      RmwOperation::lor, RmwOperation::lxor,      RmwOperation::band, RmwOperation::bor, RmwOperation::bxor,
+      RmwOperation::swap};
   return op >= MPIX_RMW_INC && op <= MPIX_RMW_SWAP ? table[op] : unknown;
 }
 
@@ -66,46 +60,84 @@ struct RmwCall {
   void const* attributes;
 };
 
-template <typename Word>
-bool fetch_word(Target& target, RmwCall const& call, RemoteAddress address) {
-  Word value{};
-  Word value2{};
-  Word previous{};
-  if (call.operand != nullptr) std::memcpy(&value, call.operand, sizeof value);
-  if (call.operand2 != nullptr) std::memcpy(&value2, call.operand2, sizeof value2);
-  if (!try_direct_rmw(target, call.operation, address, value, value2, &previous)) return false;
-  if (call.result != nullptr) std::memcpy(call.result, &previous, sizeof previous);
-  return true;
-}
-
-/// The common case in a few instructions: one integer in mapped memory that one CPU instruction updates. False, with
-/// nothing done and nothing checked for good, in every other case.
-inline bool rmw_directly(RmwCall const& call, Communicator const& communicator, MPI_Request* request) {
-  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
-  std::uint64_t const set = communicator.attribute_word() | (attributes != nullptr ? attributes->set : 0);
-  if (call.count != 1 || (set & ~free_when_direct) != 0) return false;
-  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  if ((call.operand == nullptr && has_operand(call.operation)) ||
-      (call.operand2 == nullptr && has_operand2(call.operation)))
-    return false;
-  Datatype const* const type = Datatype::find_known(call.datatype);
-  Target* const target = communicator.known_target(call.rank);
-  if (type == nullptr || target == nullptr) return false;
-  // Overlapping buffers are found out by the general way.
-  if (call.result != nullptr && (call.result == call.operand || call.result == call.operand2)) return false;
-  RemoteAddress const address = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
-  switch (type->atomic_word()) {
-    case 8: return fetch_word<std::uint64_t>(*target, call, address);
-    case 4: return fetch_word<std::uint32_t>(*target, call, address);
-    default: return false;
-  }
-}
-
 bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {
   if (a == nullptr || b == nullptr) return false;
   auto const begin = reinterpret_cast<std::uintptr_t>(a);
   auto const other = reinterpret_cast<std::uintptr_t>(b);
   return begin < other + bytes && other < begin + bytes;
+}
+
+/// The arguments of the common case: one element, no request.
+template <typename Op>
+struct OneElement {
+  Op op;
+  void const* operand;
+  void const* operand2;
+  void* result;
+};
+
+constexpr bool is_fast(RmwOperation operation) noexcept {
+  return operation == RmwOperation::sum || operation == RmwOperation::increment ||
+         operation == RmwOperation::swap || operation == RmwOperation::compare_swap_eq;
+}
+
+/// By one CPU instruction on a mapped word; false, with nothing done, when that does not serve.
+template <typename Word, typename Op>
+inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
+  auto* const word = reinterpret_cast<Word*>(recent.segment.reach(address, sizeof(Word)));
+  if (word == nullptr || address % sizeof(Word) != 0 || recent.peer->stores_are_held()) return false;
+  if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))
+    return false;
+  Word operand{};
+  Word previous{};
+  if (call.operand != nullptr) std::memcpy(&operand, call.operand, sizeof operand);
+  if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
+    if (call.op != MPIX_RMW2_COMP_SWAP_E || call.operand == nullptr || call.operand2 == nullptr) return false;
+    Word operand2{};
+    std::memcpy(&operand2, call.operand2, sizeof operand2);
+    previous = operand;
+    __atomic_compare_exchange_n(word, &previous, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  } else {
+    if (call.op != MPIX_RMW_INC && call.operand == nullptr) return false;
+    if (call.op == MPIX_RMW_SUM) {
+      previous = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    } else if (call.op == MPIX_RMW_SWAP) {
+      previous = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+    } else if (call.op == MPIX_RMW_INC) {
+      previous = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);
+    } else {
+      return false;
+    }
+  }
+  if (call.result != nullptr) std::memcpy(call.result, &previous, sizeof previous);
+  return true;
+}
+
+/// The common case in a few instructions, with what the thread's latest operation to this rank found out.
+/// False, with nothing done and nothing checked for good, in every other case.
+template <typename Op>
+inline bool rmw_as_before(OneElement<Op> const& call, int count, MPI_Datatype datatype, int rank,
+                          MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
+                          void const* attributes) {
+  if (comm == nullptr || request != nullptr || count != 1) return false;
+  RecentTransfer const* const recent = find_recent(*comm, datatype, rank);
+  if (recent == nullptr) return false;
+  std::uint64_t set = recent->communicator->attribute_word();
+  if (attributes != nullptr) set |= static_cast<MPIX_RMA_Attributes const*>(attributes)->set;
+  if (set != 0 && (set & ~free_when_direct) != 0) return false;
+  RemoteAddress const address =
+      recent->communicator->base_of(rank) + static_cast<RemoteAddress>(displacement);
+  if (recent->atomic_word == 8) return update_word<std::uint64_t>(call, *recent, address);
+  return recent->atomic_word == 4 && update_word<std::uint32_t>(call, *recent, address);
+}
+
+/// So that the next operation finds its memory.
+void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddress address) {
+  Datatype const* const type = Datatype::find_known(call.datatype);
+  Target* const target = communicator.known_target(call.rank);
+  if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !is_fast(call.operation)) return;
+  if (target->peer->reach(address, type->atomic_word()) != nullptr)
+    remember(communicator, *type, *target, address);
 }
 
 /// Error class of what can be said without the target.
@@ -124,7 +156,8 @@ int check(RmwCall const& call, Communicator const& communicator) {
 int check(RmwCall const& call, engine::ReadModifyWrite const& rmw, std::size_t bytes) {
   bool const missing = (call.operand == nullptr && has_operand(call.operation)) ||
                        (call.operand2 == nullptr && has_operand2(call.operation));
-  bool const overlapping = overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes);
+  bool const overlapping =
+      overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes);
   if (missing || overlapping) return MPI_ERR_BUFFER;
   // Elements of 16 bytes and more are updated under locks: they need no more alignment than the CPU's words.
   std::size_t const element = std::max<std::size_t>(engine::element_size(rmw.type), 1);
@@ -166,23 +199,19 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
     code = verify_communicatable(attributes.set & side, *target, origin, bytes, rmw.target, bytes);
     if (code != MPI_SUCCESS) return raise(comm, code);
   }
-  return submit(communicator, *target, rmw, attributes.set, request);
+  code = submit(communicator, *target, rmw, attributes.set, request);
+  if (code == MPI_SUCCESS && call.count == 1) remember_word(call, communicator, rmw.target);
+  return code;
 }
 
 /// All forms.
 template <typename Request>
-int rmw(RmwCall const& call, Request* request) {
+__attribute__((noinline)) int rmw(RmwCall const& call, Request* request) {
   if constexpr (!std::is_same_v<Request, MPI_Request>) {
     if (request == nullptr) return rmw(call, static_cast<MPI_Request*>(nullptr));
   }
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
-  if constexpr (std::is_same_v<Request, MPI_Request>) {
-    if (rmw_directly(call, *state, request)) {
-      if (request != nullptr) *request = completed_request();
-      return MPI_SUCCESS;
-    }
-  }
   return rmw_generally(call, RequestSlot(request), *state);
 }
 
@@ -192,16 +221,18 @@ int rmw(RmwCall const& call, Request* request) {
 int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                  int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                  void* rmw_attr_val) {
-  return mpix::rmw({"MPIX_RMA_rmw", mpix::operation_of(op), operand_addr, nullptr, count, datatype, result_addr,
-                    target_rank, target_disp, communicator, rmw_attr_val},
+  if (mpix::rmw_as_before<MPIX_RMW_Op>({op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
+                                       target_disp, request, communicator, rmw_attr_val))
+    return MPI_SUCCESS;
+  return mpix::rmw({"MPIX_RMA_rmw", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 }
 
 int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::rmw({"MPIX_RMA_rmw_req", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, nullptr},
-                   request);
+  return MPIX_RMA_rmw(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
+                      communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
@@ -215,6 +246,9 @@ int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
                   void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                   MPI_Comm* communicator, void* rmw_attr_val) {
+  if (mpix::rmw_as_before<MPIX_RMW2_Op>({op, operand_addr, operand2_addr, result_addr}, count, datatype,
+                                        target_rank, target_disp, request, communicator, rmw_attr_val))
+    return MPI_SUCCESS;
   return mpix::rmw({"MPIX_RMA_rmw2", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
@@ -223,9 +257,8 @@ int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype d
 int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::rmw({"MPIX_RMA_rmw2_req", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, nullptr},
-                   request);
+  return MPIX_RMA_rmw2(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                       target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
@@ -241,7 +274,8 @@ int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Set_base", communicator);
   auto bases = exchange(state->handle(), reinterpret_cast<RemoteAddress>(base), state->size());
-  bool const any = std::any_of(bases.begin(), bases.end(), [](RemoteAddress address) { return address != 0; });
+  bool const any =
+      std::any_of(bases.begin(), bases.end(), [](RemoteAddress address) { return address != 0; });
   if (!any) bases.clear();
   state->set_bases(std::move(bases));
   return MPI_SUCCESS;

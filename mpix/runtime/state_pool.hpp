@@ -1,5 +1,5 @@
-/// The states that tie what we know to MPI objects: made at first use, found again through an attribute of the
-/// object, reused when it is freed, never deallocated (see HandleCache).
+/// The states that tie what we know to MPI objects: made at first use, found again through an attribute of
+/// the object, reused when it is freed, never deallocated (see HandleCache).
 #pragma once
 
 #include <cstdint>

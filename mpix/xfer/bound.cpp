@@ -38,6 +38,8 @@ class KeptType {
   bool copied_ = false;
 };
 
+std::atomic<std::uint64_t> next_number{1};
+
 }  // namespace
 }  // namespace mpix
 
@@ -64,8 +66,8 @@ struct MPIX_RMA_Bound_s {
   }
 
   // Hot: what the direct way looks at.
-  std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types
-  std::uint64_t set = 0;          ///< of the call
+  std::uint64_t number = mpix::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
+  std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types without attributes
   mpix::KeptType origin_type;
   mpix::KeptType target_type;
   mpix::Communicator* communicator;
@@ -80,21 +82,43 @@ namespace mpix {
 
 namespace {
 
-/// As for MPIX_RMA_xfer, with less to look up.
+/// Where the latest target addresses of this thread's bound transfers were.
+struct alignas(64) RecentBound {
+  std::uint64_t number = 0;
+  engine::SegmentView segment;
+};
+constexpr unsigned recent_count = 8;
+constinit thread_local RecentBound recent_bound[recent_count];
+
+inline RecentBound& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
+  RecentBound* entry = &recent_bound[bound.number % recent_count];
+  asm("" : "+r"(entry));  // or the compiler computes it again for every use
+  return *entry;
+}
+
+/// By load and store, with what the latest transfer of this handle found out. False: nothing done.
 inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, int count) {
-  std::uint64_t const set = bound.communicator->attribute_word() | bound.set;
-  if (bound.element_bytes == 0 || (set & ~free_when_direct) != 0 || count <= 0 || origin == nullptr) return false;
-  if (bound.communicator->handle() != bound.comm) return false;
+  RecentBound const& recent = recent_of(bound);
+  if (recent.number != bound.number || count <= 0 || origin == nullptr) return false;
+  if (bound.communicator->attribute_word() != 0 || bound.communicator->handle() != bound.comm) return false;
   std::size_t const bytes = bound.element_bytes * static_cast<std::size_t>(count);
-  auto const address = reinterpret_cast<RemoteAddress>(target);
+  std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
+  if (remote == nullptr || bound.target->peer->stores_are_held()) return false;
+  auto* const local = static_cast<std::byte*>(origin);
   if (bound.call.operation == MPIX_RMA_PUT) {
-    if (!try_direct<Direction::put>(*bound.target, origin, address, bytes)) return false;
+    engine::copy_bytes(remote, local, bytes);
+    bound.target->note_store();
   } else {
-    if ((set & MPIX_RMA_ATTR_ORDERING) != 0) return false;
-    if (!try_direct<Direction::get>(*bound.target, origin, address, bytes)) return false;
+    engine::copy_bytes(local, remote, bytes);
   }
-  if (set != 0) finish_direct(set);
   return true;
+}
+
+/// For the next time: the segment of this address, when it can be reached.
+void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
+  auto const address = reinterpret_cast<RemoteAddress>(target);
+  if (bound.element_bytes == 0 || bound.target->peer->reach(address, 1) == nullptr) return;
+  recent_of(bound) = {bound.number, bound.target->peer->view(address)};
 }
 
 __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count,
@@ -107,7 +131,9 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
   call.origin_count = origin_count;
   call.target = target_addr;
   call.target_count = target_count;
-  return xfer_generally(call, RequestSlot(request), *bound->communicator);
+  int const code = xfer_generally(call, RequestSlot(request), *bound->communicator);
+  if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
+  return code;
 }
 
 /// Error class of what is bound, found out with a transfer of nothing.
@@ -129,16 +155,21 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
-  XferCall const call{op,      nullptr, 0,
-                      origin_datatype, target_rank, nullptr,
-                      0,       target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  XferCall const call{op,
+                      nullptr,
+                      0,
+                      origin_datatype,
+                      target_rank,
+                      nullptr,
+                      0,
+                      target_datatype,
+                      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (bound == nullptr) return raise(state->handle(), MPI_ERR_ARG);
   if (int const code = check_bound(call, *state); code != MPI_SUCCESS) return raise(state->handle(), code);
   auto made = std::make_unique<MPIX_RMA_Bound_s>(call, *state, *state->target(target_rank));
   Datatype const& type = *Datatype::find(origin_datatype);
-  made->set = made->attributes.set;
-  if (op != MPIX_RMA_ACCUMULATE && origin_datatype == target_datatype && type.is_contiguous())
-    made->element_bytes = type.size();
+  bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0;
+  if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
   *bound = made.release();
   return MPI_SUCCESS;
 }

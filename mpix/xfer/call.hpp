@@ -24,8 +24,8 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that a transfer by load and store satisfies by itself, up to the final store fence; without those
-/// that are to be verified. Set when the library is set up.
+/// Attributes that a transfer by load and store satisfies by itself, up to the final store fence; without
+/// those that are to be verified. Set when the library is set up.
 extern std::uint64_t free_when_direct;
 
 /// Joins the attributes of the call, the request object and the communicator. MPI error class.
@@ -36,12 +36,13 @@ int join_attributes(MPIX_RMA_Attributes const* call, RequestSlot& request, Commu
 int find_counter(MPIX_RMA_Attributes const& attributes, Communicator& communicator, int rank,
                  engine::RemoteAddress* counter);
 
-/// Verifies what the call vouches for, when that is asked for: `origin` and `target` are the lowest addresses, with
-/// lengths in bytes. Returns an MPI error code, after one line on stderr.
+/// Verifies what the call vouches for, when that is asked for: `origin` and `target` are the lowest
+/// addresses, with lengths in bytes. Returns an MPI error code, after one line on stderr.
 int verify_communicatable(std::uint64_t set, Target& target, void const* origin, std::size_t origin_bytes,
                           engine::RemoteAddress target_begin, std::size_t target_bytes);
 
-/// Everything that the fast ways leave over: checks, joins, issues. Returns an MPI error code, through the handler.
+/// Everything that the fast ways leave over: checks, joins, issues. Returns an MPI error code, through the
+/// handler.
 int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator);
 
 /// What a transfer of contiguous elements by load and store still has to do for its attributes.

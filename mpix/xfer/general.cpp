@@ -77,17 +77,20 @@ int issue_checked(XferCall const& call, MPIX_RMA_Attributes const& attributes, R
   transfer.origin = static_cast<std::byte*>(call.origin);
   transfer.target = reinterpret_cast<RemoteAddress>(call.target);
   if (transfer.direction == Direction::accumulate && bytes != 0) {
-    int const code = choose_reduction(attributes, origin_type.flat(), target_type.flat(), &transfer.reduction);
+    int const code =
+        choose_reduction(attributes, origin_type.flat(), target_type.flat(), &transfer.reduction);
     if (code != MPI_SUCCESS) return raise(comm, code);
   }
-  if (int const code = find_counter(attributes, communicator, call.rank, &transfer.notify); code != MPI_SUCCESS)
+  if (int const code = find_counter(attributes, communicator, call.rank, &transfer.notify);
+      code != MPI_SUCCESS)
     return raise(comm, code);
   if (engine::Engine::running()->is_checking() && bytes != 0) {
     engine::Extent const here = transfer.origin_layout.extent();
     engine::Extent const there = transfer.target_layout.extent();
-    int const code = verify_communicatable(
-        attributes.set, target, transfer.origin + here.begin, static_cast<std::size_t>(here.end - here.begin),
-        transfer.target + static_cast<std::uint64_t>(there.begin), static_cast<std::size_t>(there.end - there.begin));
+    int const code = verify_communicatable(attributes.set, target, transfer.origin + here.begin,
+                                           static_cast<std::size_t>(here.end - here.begin),
+                                           transfer.target + static_cast<std::uint64_t>(there.begin),
+                                           static_cast<std::size_t>(there.end - there.begin));
     if (code != MPI_SUCCESS) return raise(comm, code);
   }
   return submit(communicator, target, transfer, attributes.set, request);
@@ -128,14 +131,18 @@ int verify_communicatable(std::uint64_t set, Target& target, void const* origin,
                           RemoteAddress target_begin, std::size_t target_bytes) {
   engine::Engine& engine = *engine::Engine::running();
   if ((set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0 &&
-      !lies_in_segment(*engine.peer(engine.process()), reinterpret_cast<RemoteAddress>(origin), origin_bytes)) {
-    std::fprintf(stderr, "MPIX_RMA: origin memory %p, %zu bytes, is said to be communicatable and is not\n", origin,
-                 origin_bytes);
+      !lies_in_segment(*engine.peer(engine.process()), reinterpret_cast<RemoteAddress>(origin),
+                       origin_bytes)) {
+    std::fprintf(stderr, "MPIX_RMA: origin memory %p, %zu bytes, is said to be communicatable and is not\n",
+                 origin, origin_bytes);
     return MPI_ERR_BUFFER;
   }
-  if ((set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0 && !lies_in_segment(*target.peer, target_begin, target_bytes)) {
-    std::fprintf(stderr, "MPIX_RMA: target memory 0x%llx of rank %d, %zu bytes, is said to be communicatable and is not\n",
-                 static_cast<unsigned long long>(target_begin), target.rank, target_bytes);
+  if ((set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0 &&
+      !lies_in_segment(*target.peer, target_begin, target_bytes)) {
+    std::fprintf(
+        stderr,
+        "MPIX_RMA: target memory 0x%llx of rank %d, %zu bytes, is said to be communicatable and is not\n",
+        static_cast<unsigned long long>(target_begin), target.rank, target_bytes);
     return keys().address_class;
   }
   return MPI_SUCCESS;
@@ -145,7 +152,8 @@ int xfer_generally(XferCall const& call, RequestSlot request, Communicator& comm
   MPI_Comm const comm = communicator.handle();
   if (int const code = check(call); code != MPI_SUCCESS) return raise(comm, code);
   MPIX_RMA_Attributes attributes{};
-  if (int const code = join_attributes(call.attributes, request, communicator, &attributes); code != MPI_SUCCESS)
+  if (int const code = join_attributes(call.attributes, request, communicator, &attributes);
+      code != MPI_SUCCESS)
     return raise(comm, code);
   if (call.rank == MPI_PROC_NULL) {
     request.complete(communicator);

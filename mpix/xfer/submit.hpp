@@ -16,14 +16,16 @@ template <typename Operation>
 bool submit_direct(Target& target, Operation const& operation) {
   if constexpr (std::is_same_v<Operation, engine::Transfer>) {
     // An ordered get may have to wait for an earlier put of this process to itself.
-    bool const plain = operation.direction != Direction::get || !has(operation.guarantees, Guarantee::ordered);
+    bool const plain =
+        operation.direction != Direction::get || !has(operation.guarantees, Guarantee::ordered);
     return plain && try_direct(target, operation);
   } else {
     return false;
   }
 }
 
-/// Issues a checked operation. `set` are the attributes that apply. Returns an MPI error code, through the handler.
+/// Issues a checked operation. `set` are the attributes that apply. Returns an MPI error code, through the
+/// handler.
 template <typename Operation>
 int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set,
            RequestSlot& request) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "engine/atomic/footprint.hpp"
+
 namespace mpix {
 
 namespace {
@@ -48,6 +50,27 @@ engine::Status wait_any(Target& target, Operation& operation) {
 }
 
 }  // namespace
+
+bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept {
+  engine::Peer& peer = *target.peer;
+  engine::Extent const extent = transfer.target_layout.extent();
+  std::byte* const mapped = peer.reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
+                                       static_cast<std::size_t>(extent.end - extent.begin));
+  if (mapped == nullptr || transfer.target_layout.size() == 0) return false;
+  std::byte* counter = nullptr;
+  if (transfer.notify != 0) {
+    counter = peer.reach(transfer.notify, sizeof(std::uint64_t));
+    if (counter == nullptr) return false;
+  }
+  {
+    engine::Holds holds = engine_of_process().stripes_for(peer, engine::footprint_of(transfer));
+    if (!holds.acquire()) return false;
+    engine::direct_transfer(transfer, mapped - extent.begin);
+  }
+  if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);
+  target.note_store();
+  return true;
+}
 
 engine::Issued issue(Target& target, engine::Transfer& transfer) { return issue_any(target, transfer); }
 engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw) { return issue_any(target, rmw); }

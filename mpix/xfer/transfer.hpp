@@ -45,19 +45,21 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// The same for any transfer that is not atomic as a whole.
+/// The same for any transfer, its guarantees included. May leave to the engine what it could only do after a
+/// wait.
+MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept;
+
 inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
-  // Two processes' stripes, and counters, are the engine's business.
-  if (has(transfer.guarantees, Guarantee::atomic) || transfer.notify != 0) return false;
+  if (has(transfer.guarantees, Guarantee::atomic) || transfer.notify != 0)
+    return try_direct_atomic(target, transfer);
   engine::Extent const extent =
       transfer.target_layout.is_contiguous()
           ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
           : transfer.target_layout.extent();
-  std::byte* const mapped = target.peer->reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
-                                               static_cast<std::size_t>(extent.end - extent.begin));
-  if (mapped == nullptr) return false;
   auto const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
   auto const end = transfer.target + static_cast<std::uint64_t>(extent.end);
+  std::byte* const mapped = target.peer->reach(begin, static_cast<std::size_t>(extent.end - extent.begin));
+  if (mapped == nullptr) return false;
   bool const locked = has(transfer.guarantees, Guarantee::element_atomic);
   engine::StripeGuard const guard(*target.peer->stripes(), locked ? engine::stripes_of(begin, end) : 0);
   engine::direct_transfer(transfer, mapped - extent.begin);
@@ -65,9 +67,9 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
   return true;
 }
 
-/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one instruction. Word
-/// is the unsigned type of that size. False, with nothing done, when the memory cannot be reached that way now, and for
-/// the other operations.
+/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
+/// instruction. Word is the unsigned type of that size. False, with nothing done, when the memory cannot be
+/// reached that way now, and for the other operations.
 template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
                            Word operand, Word operand2, Word* result) noexcept {
@@ -75,7 +77,9 @@ inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, Remot
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr) return false;
   switch (operation) {
-    case engine::RmwOperation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case engine::RmwOperation::increment:
+      *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);
+      break;
     case engine::RmwOperation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
     case engine::RmwOperation::swap: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
     case engine::RmwOperation::compare_swap_eq:

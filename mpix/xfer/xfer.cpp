@@ -1,32 +1,76 @@
-/// MPIX_RMA_xfer in its three forms: the common cases in a few instructions, the others on to the general way.
+/// MPIX_RMA_xfer in its three forms: the common cases in a few instructions, the others on to the general
+/// way.
 #include <cstdint>
+#include <cstring>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/request/native_attributes.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/xfer/call.hpp"
+#include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
 
 namespace {
 
+/// Last step of a transfer: a jump, not a call.
+__attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* from,
+                                               std::size_t bytes) noexcept {
+  engine::copy_bytes(to, from, bytes);
+  return MPI_SUCCESS;
+}
+
+inline int copy_last(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
+  std::memcpy(to, from, sizeof(std::uint64_t));
+  return MPI_SUCCESS;
+}
+
+/// What is left of a transfer when everything is found out.
+struct Copy {
+  std::byte* to;
+  std::byte const* from;
+  std::size_t bytes;
+};
+
+/// A put or get without attributes and request, with what the thread's latest one to this rank found out.
+/// False, with nothing checked for good, when that does not serve.
+inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
+                           void* target_addr, MPI_Comm comm, Copy* copy) {
+  RecentTransfer const* const recent = find_recent(comm, datatype, rank);
+  if (recent == nullptr || recent->communicator->attribute_word() != 0) return false;
+  if (count <= 0 || origin == nullptr) return false;
+  copy->bytes = recent->element_bytes * static_cast<std::size_t>(count);
+  std::byte* const remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), copy->bytes);
+  if (remote == nullptr || recent->peer->stores_are_held()) return false;
+  auto* const local = static_cast<std::byte*>(origin);
+  if (op == MPIX_RMA_PUT) {
+    recent->target->note_store();
+    copy->to = remote;
+    copy->from = local;
+    return true;
+  }
+  copy->to = local;
+  copy->from = remote;
+  return op == MPIX_RMA_GET;
+}
+
 constexpr std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
   return attributes != nullptr ? attributes->set : 0;
 }
 
-__attribute__((noinline)) void finish_with_request(std::uint64_t set, MPI_Request* request) {
+void finish_with_request(std::uint64_t set, MPI_Request* request) {
   finish_direct(set);
   if (request != nullptr) *request = completed_request();
 }
 
-/// Put or get of contiguous elements of one datatype to mapped memory. False, with nothing done and nothing checked
-/// for good, in every other case. Takes only what is known already, so that the code has no calls and saves no
-/// registers.
-inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
-                          void* target_addr, MPI_Request* request, Communicator const& communicator,
-                          MPIX_RMA_Attributes const* attributes) {
+/// Put or get of contiguous elements of one datatype to mapped memory. False, with nothing done and nothing
+/// checked for good, in every other case. Takes only what is known already.
+bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
+                   void* target_addr, MPI_Request* request, Communicator const& communicator,
+                   MPIX_RMA_Attributes const* attributes) {
   std::uint64_t const set = communicator.attribute_word() | bits_of(attributes);
   Datatype const* const type = Datatype::find_known(datatype);
   Target* const target = communicator.known_target(rank);
@@ -44,7 +88,8 @@ inline bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype 
   } else {
     return false;
   }
-  if (set != 0 || request != nullptr) finish_with_request(set, request);
+  finish_with_request(set, request);
+  if (set == 0 && request == nullptr) remember(communicator, *type, *target, address);
   return true;
 }
 
@@ -54,7 +99,8 @@ bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicato
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   if ((set & ~free_when_direct) != 0 || type == nullptr || target == nullptr) return false;
-  if (call.origin_type != call.target_type || call.origin_count != call.target_count || call.origin_count <= 0)
+  if (call.origin_type != call.target_type || call.origin_count != call.target_count ||
+      call.origin_count <= 0)
     return false;
   if (!type->is_contiguous() || !type->has_sum() || call.origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
@@ -82,25 +128,14 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
                       target_count,
                       target_datatype,
                       static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  bool const equal_sides = origin_count == target_count && origin_datatype == target_datatype;
+  if (equal_sides && op != MPIX_RMA_ACCUMULATE &&
+      xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request, *state,
+                    call.attributes)) {
+    return MPI_SUCCESS;
+  }
   if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
-}
-
-/// The first two forms.
-inline int xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
-  if (communicator != nullptr && origin_count == target_count && origin_datatype == target_datatype)
-      [[likely]] {
-    Communicator const* const state = Communicator::find_known(*communicator);
-    if (state != nullptr &&
-        xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request,
-                      *state, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val))) {
-      return MPI_SUCCESS;
-    }
-  }
-  return xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                     target_datatype, request, communicator, rma_attr_val);
 }
 
 }  // namespace
@@ -109,23 +144,30 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatyp
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                   MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
-  return mpix::xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                    target_datatype, request, communicator, rma_attr_val);
+  mpix::Copy copy;
+  if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
+      rma_attr_val == nullptr && communicator != nullptr &&
+      mpix::find_as_before(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           *communicator, &copy)) [[likely]] {
+    return mpix::copy_last(copy.to, copy.from, copy.bytes);
+  }
+  return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                    target_datatype, request, communicator, nullptr);
+  return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
+                       target_datatype, request, communicator, nullptr);
 }
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPIX_Rma_request* request, MPI_Comm* communicator) {
   if (request == nullptr) {
-    return mpix::xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                      target_datatype, nullptr, communicator, nullptr);
+    return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                         target_count, target_datatype, nullptr, communicator, nullptr);
   }
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;

@@ -16,7 +16,9 @@ struct Combination {
   MPI_Op op;
   int (*apply)(int target, int origin);
 };
-int wrapping_sum(int a, int b) { return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)); }
+int wrapping_sum(int a, int b) {
+  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+}
 Combination const combinations[] = {
     {MPI_SUM, &wrapping_sum},
     {MPI_MIN, [](int a, int b) { return std::min(a, b); }},
@@ -62,8 +64,8 @@ void Origin::require(int code, char const* what) {
 
 void Origin::fail(char const* what, int detail) {
   if (++failures_ <= max_reports)
-    std::fprintf(stderr, "rank %d, operation %llu: %s (%d)\n", rank_, static_cast<unsigned long long>(operations_), what,
-                 detail);
+    std::fprintf(stderr, "rank %d, operation %llu: %s (%d)\n", rank_,
+                 static_cast<unsigned long long>(operations_), what, detail);
 }
 
 void Origin::run_batch() {
@@ -73,7 +75,8 @@ void Origin::run_batch() {
   for (int i = 0; i < batch_operations && arena_.has(3 * 4 * 2400); ++i) {
     int const rank = chance(80) ? home : static_cast<int>(below(static_cast<unsigned>(size_)));
     issue(rank, static_cast<int>(below(places_.of_kind.size())));
-    if (discipline_ == Discipline::fenced) require(MPIX_RMA_Fence(&comm_, chance(90) ? rank : MPIX_ALL_RANKS), "fence");
+    if (discipline_ == Discipline::fenced)
+      require(MPIX_RMA_Fence(&comm_, chance(90) ? rank : MPIX_ALL_RANKS), "fence");
     if (discipline_ == Discipline::completed) require(MPIX_RMA_Complete(&comm_, rank), "complete");
   }
   settle();
@@ -115,12 +118,13 @@ void Origin::call(MPIX_RMA_Op op, void* origin, Shape const& here, int rank, voi
     if ((chosen.set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0)
       require(MPIX_Rma_req_set_attr(&object, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(chosen.accumulate_op)),
               "set attribute");
-    require(MPIX_RMA_xfer_rma(op, origin, here.count, here.type, rank, target, there.count, there.type, &object, &comm_),
+    require(MPIX_RMA_xfer_rma(op, origin, here.count, here.type, rank, target, there.count, there.type,
+                              &object, &comm_),
             "xfer");
     return;
   }
-  require(MPIX_RMA_xfer(op, origin, here.count, here.type, rank, target, there.count, there.type, request, &comm_,
-                        &chosen),
+  require(MPIX_RMA_xfer(op, origin, here.count, here.type, rank, target, there.count, there.type, request,
+                        &comm_, &chosen),
           "xfer");
 }
 
@@ -134,17 +138,22 @@ void Origin::transfer(int rank, int kind, Model& model) {
   // Small operations crowd in a small place.
   int const room = size < 3 && chance(70) ? 256 : Region::private_ints;
   int const start = there.first + static_cast<int>(below(static_cast<unsigned>(room - there.span)));
-  void* const target = places_.at(kind, rank, region_.private_at(rank_) + sizeof(int) * static_cast<std::size_t>(start));
-  auto const modelled = [&](std::size_t i) -> int& { return model.mine[static_cast<std::size_t>(start + there.elements[i])]; };
+  void* const target =
+      places_.at(kind, rank, region_.private_at(rank_) + sizeof(int) * static_cast<std::size_t>(start));
+  auto const modelled = [&](std::size_t i) -> int& {
+    return model.mine[static_cast<std::size_t>(start + there.elements[i])];
+  };
   MPIX_RMA_Attributes chosen = attributes();
   auto const op = static_cast<MPIX_RMA_Op>(1 + below(3));
   std::size_t const n = here.elements.size();
   if (op == MPIX_RMA_GET) {
     std::memset(base, 0x5a, sizeof(int) * static_cast<std::size_t>(here.span));
-    Expectation& expected = expectations_.emplace_back(Expectation{origin, &here.elements, std::vector<int>(n)});
+    Expectation& expected =
+        expectations_.emplace_back(Expectation{origin, &here.elements, std::vector<int>(n)});
     for (std::size_t i = 0; i < n; ++i) expected.values[i] = modelled(i);
   } else {
-    Combination const* combination = op == MPIX_RMA_PUT ? &combinations[7] : &combinations[below(std::size(combinations))];
+    Combination const* combination =
+        op == MPIX_RMA_PUT ? &combinations[7] : &combinations[below(std::size(combinations))];
     if (op == MPIX_RMA_ACCUMULATE) {
       chosen.set |= MPIX_RMA_ATTR_ACCUMULATE_OP;
       chosen.accumulate_op = combination->op;
@@ -182,12 +191,12 @@ void Origin::modify(int rank, int kind, Model& model) {
   MPI_Request* const request = chance(20) ? &native_.emplace_back(MPI_REQUEST_NULL) : nullptr;
   int const count = static_cast<int>(n);
   if (which < first_double) {
-    require(MPIX_RMA_rmw(static_cast<MPIX_RMW_Op>(modification.op), operand, count, MPI_INT, result, rank, displacement,
-                         request, &comm_, &chosen),
+    require(MPIX_RMA_rmw(static_cast<MPIX_RMW_Op>(modification.op), operand, count, MPI_INT, result, rank,
+                         displacement, request, &comm_, &chosen),
             "rmw");
   } else {
-    require(MPIX_RMA_rmw2(static_cast<MPIX_RMW2_Op>(modification.op), operand, count, MPI_INT, operand2, result, rank,
-                          displacement, request, &comm_, &chosen),
+    require(MPIX_RMA_rmw2(static_cast<MPIX_RMW2_Op>(modification.op), operand, count, MPI_INT, operand2,
+                          result, rank, displacement, request, &comm_, &chosen),
             "rmw2");
   }
   if (fetch) expectations_.push_back({result, nullptr, std::move(before)});
@@ -210,8 +219,8 @@ void Origin::add(int rank, int kind, Model& model) {
   chosen.set |= MPIX_RMA_ATTR_ATOMICITY;
   std::size_t const at = (real ? region_.reals_at() : region_.sums_at()) + 8 * start;
   MPI_Datatype const type = real ? MPI_DOUBLE : MPI_INT64_T;
-  require(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, buffer, static_cast<int>(n), type, rank, places_.at(kind, rank, at),
-                        static_cast<int>(n), type, nullptr, &comm_, &chosen),
+  require(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, buffer, static_cast<int>(n), type, rank,
+                        places_.at(kind, rank, at), static_cast<int>(n), type, nullptr, &comm_, &chosen),
           "atomic accumulate");
 }
 
@@ -222,8 +231,9 @@ void Origin::touch_uniform(int rank, int kind) {
   auto const op = static_cast<MPIX_RMA_Op>(1 + below(3));
   MPIX_RMA_Attributes chosen = attributes();
   chosen.set |= MPIX_RMA_ATTR_ATOMICITY;
-  require(MPIX_RMA_xfer(op, buffer, Region::uniform_ints, MPI_INT, rank, places_.at(kind, rank, region_.uniform_at()),
-                        Region::uniform_ints, MPI_INT, nullptr, &comm_, &chosen),
+  require(MPIX_RMA_xfer(op, buffer, Region::uniform_ints, MPI_INT, rank,
+                        places_.at(kind, rank, region_.uniform_at()), Region::uniform_ints, MPI_INT, nullptr,
+                        &comm_, &chosen),
           "atomic transfer");
   uniforms_.push_back({buffer});
 }
@@ -236,7 +246,8 @@ void Origin::count(int rank, int kind, Model& model) {
   MPIX_RMA_Attributes chosen{};
   chosen.set = MPIX_RMA_ATTR_BLOCKING;
   auto const at = reinterpret_cast<MPI_Aint>(places_.at(kind, rank, region_.counters_at() + 8 * which));
-  require(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_INT64_T, &before, rank, at, nullptr, &comm_, &chosen), "counter");
+  require(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_INT64_T, &before, rank, at, nullptr, &comm_, &chosen),
+          "counter");
   if (before <= model.last_fetched[which]) fail("a counter went back", kind);
   model.last_fetched[which] = before;
   ++model.counted[which];

@@ -22,7 +22,9 @@ struct Region {
 
   explicit Region(int ranks) : ranks_(ranks) {}
 
-  std::size_t private_at(int origin) const { return sizeof(int) * static_cast<std::size_t>(private_ints * origin); }
+  std::size_t private_at(int origin) const {
+    return sizeof(int) * static_cast<std::size_t>(private_ints * origin);
+  }
   std::size_t sums_at() const { return private_at(ranks_); }
   std::size_t reals_at() const { return sums_at() + sums * sizeof(std::int64_t); }
   std::size_t counters_at() const { return reals_at() + reals * sizeof(double); }
@@ -37,7 +39,8 @@ struct Region {
 struct Places {
   std::vector<std::vector<std::intptr_t>> of_kind;
   void* at(int kind, int rank, std::size_t offset) const {
-    return reinterpret_cast<char*>(of_kind[static_cast<std::size_t>(kind)][static_cast<std::size_t>(rank)]) + offset;
+    return reinterpret_cast<char*>(of_kind[static_cast<std::size_t>(kind)][static_cast<std::size_t>(rank)]) +
+           offset;
   }
 };
 

@@ -1,4 +1,5 @@
-/// Datatypes over MPI_INT and, beside each, the list of the elements that it touches, made without the library.
+/// Datatypes over MPI_INT and, beside each, the list of the elements that it touches, made without the
+/// library.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +11,8 @@
 
 namespace mpix::stress {
 
-/// `elements[i]` is where element i of the data stands, counted in ints from the buffer's address; never negative
-/// once `first` is added.
+/// `elements[i]` is where element i of the data stands, counted in ints from the buffer's address; never
+/// negative once `first` is added.
 struct Shape {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int count = 1;  ///< how many of `type` a call passes

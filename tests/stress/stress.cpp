@@ -1,4 +1,5 @@
-/// Random operations of all kinds, attributes, datatypes and sizes from every rank to every rank, against a model.
+/// Random operations of all kinds, attributes, datatypes and sizes from every rank to every rank, against a
+/// model.
 #include <getopt.h>
 
 #include <cstdio>
@@ -88,18 +89,19 @@ class Memory {
 
 /// Compares this rank's memory with what all origins expect of it. Number of differences.
 template <typename T, typename Select>
-std::uint64_t check_sums(char const* memory, std::size_t count, MPI_Datatype type, Origin const& origin, int kind, int size,
-                         int rank, Select select) {
+std::uint64_t check_sums(char const* memory, std::size_t count, MPI_Datatype type, Origin const& origin,
+                         int kind, int size, int rank, Select select) {
   std::vector<T> expected(count);
   for (int target = 0; target < size; ++target) {
     auto const& mine = select(origin.model(kind, target));
-    MPI_Reduce(mine.data(), target == rank ? expected.data() : nullptr, static_cast<int>(count), type, MPI_SUM, target,
-               MPI_COMM_WORLD);
+    MPI_Reduce(mine.data(), target == rank ? expected.data() : nullptr, static_cast<int>(count), type,
+               MPI_SUM, target, MPI_COMM_WORLD);
   }
   return std::memcmp(memory, expected.data(), count * sizeof(T)) == 0 ? 0 : 1;
 }
 
-std::uint64_t check_private(char const* memory, Region const& region, Origin const& origin, int kind, int size, int rank) {
+std::uint64_t check_private(char const* memory, Region const& region, Origin const& origin, int kind,
+                            int size, int rank) {
   std::uint64_t differences = 0;
   std::vector<int> expected(static_cast<std::size_t>(Region::private_ints * size));
   for (int target = 0; target < size; ++target) {
@@ -117,18 +119,22 @@ std::uint64_t check_private(char const* memory, Region const& region, Origin con
   return differences;
 }
 
-std::uint64_t check_memory(Memory const& memory, Region const& region, Origin const& origin, int size, int rank) {
+std::uint64_t check_memory(Memory const& memory, Region const& region, Origin const& origin, int size,
+                           int rank) {
   std::uint64_t differences = 0;
   for (std::size_t k = 0; k < memory.places().of_kind.size(); ++k) {
     int const kind = static_cast<int>(k);
     char const* const own = memory.own(k);
     differences += check_private(own, region, origin, kind, size, rank);
-    std::uint64_t sums = check_sums<std::int64_t>(own + region.sums_at(), Region::sums, MPI_INT64_T, origin, kind, size,
-                                                  rank, [](Model const& m) -> auto const& { return m.added; });
-    sums += check_sums<double>(own + region.reals_at(), Region::reals, MPI_DOUBLE, origin, kind, size, rank,
-                               [](Model const& m) -> auto const& { return m.reals; });
-    sums += check_sums<std::int64_t>(own + region.counters_at(), Region::counters, MPI_INT64_T, origin, kind, size, rank,
-                                     [](Model const& m) -> auto const& { return m.counted; });
+    std::uint64_t sums = check_sums<std::int64_t>(
+        own + region.sums_at(), Region::sums, MPI_INT64_T, origin, kind, size, rank,
+        [](Model const& m) -> auto const& { return m.added; });
+    sums += check_sums<double>(
+        own + region.reals_at(), Region::reals, MPI_DOUBLE, origin, kind, size, rank,
+        [](Model const& m) -> auto const& { return m.reals; });
+    sums += check_sums<std::int64_t>(
+        own + region.counters_at(), Region::counters, MPI_INT64_T, origin, kind, size, rank,
+        [](Model const& m) -> auto const& { return m.counted; });
     if (sums != 0) std::fprintf(stderr, "rank %d: updates of memory of kind %d were lost\n", rank, kind);
     differences += sums;
   }
@@ -156,7 +162,8 @@ int main(int argc, char** argv) {
   {
     Region const region(size);
     Memory const memory(region.bytes(), MPI_COMM_WORLD);
-    Origin origin(MPI_COMM_WORLD, region, memory.places(), options.seed * 1000003 + static_cast<std::uint64_t>(rank));
+    Origin origin(MPI_COMM_WORLD, region, memory.places(),
+                  options.seed * 1000003 + static_cast<std::uint64_t>(rank));
     MPI_Barrier(MPI_COMM_WORLD);
     double const start = MPI_Wtime();
     while (origin.operations() < options.operations / static_cast<std::uint64_t>(size)) origin.run_batch();
@@ -169,8 +176,9 @@ int main(int argc, char** argv) {
   std::uint64_t totals[] = {operations, failures};
   MPI_Allreduce(MPI_IN_PLACE, totals, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0)
-    std::printf("%llu operations of %d ranks, %.1f s, %llu failures\n", static_cast<unsigned long long>(totals[0]), size,
-                elapsed, static_cast<unsigned long long>(totals[1]));
+    std::printf("%llu operations of %d ranks, %.1f s, %llu failures\n",
+                static_cast<unsigned long long>(totals[0]), size, elapsed,
+                static_cast<unsigned long long>(totals[1]));
   MPI_Finalize();
   return totals[1] == 0 ? 0 : 1;
 }

@@ -1,0 +1,64 @@
+/// The shortest way of all: what a thread's latest transfers to a few ranks have found out, kept for the next
+/// one with the same communicator, datatype and rank. A put or get that finds everything here is a handful of
+/// comparisons and a copy.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/peer/peer.hpp"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/datatype/datatype.hpp"
+
+namespace mpix {
+
+struct alignas(128) RecentTransfer {
+  MPI_Comm comm = nullptr;
+  MPI_Datatype type = nullptr;
+  std::uint64_t epoch = 0;  ///< of `handles_epoch` when this was true
+  int rank = MPI_PROC_NULL;
+  std::size_t element_bytes = 0;
+  unsigned atomic_word = 0;  ///< as Datatype::atomic_word
+  Communicator const* communicator = nullptr;
+  Target* target = nullptr;
+  engine::Peer const* peer = nullptr;
+  engine::SegmentView segment;  ///< where the latest target address was
+};
+
+/// Grows whenever a communicator or a datatype that was used here is freed: its handle may come to name
+/// another.
+extern std::atomic<std::uint64_t> handles_epoch;
+inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
+
+class RecentTransfers {
+ public:
+  /// Where a transfer to `rank` is kept.
+  RecentTransfer& at(int rank) noexcept {
+    RecentTransfer* entry = &entries_[static_cast<unsigned>(rank) % entries];
+    asm("" : "+r"(entry));  // or the compiler computes it again for every use
+    return *entry;
+  }
+
+ private:
+  static constexpr unsigned entries = 8;
+  RecentTransfer entries_[entries];
+};
+
+// Compiled for the initial-exec model: accessed without a call.
+extern thread_local constinit RecentTransfers recent_transfers;
+
+/// What the thread's latest operation with these found out; nullptr when it was another or handles were freed
+/// since.
+inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
+  RecentTransfer const& recent = recent_transfers.at(rank);
+  if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
+  return recent.epoch == handles_epoch.load(std::memory_order_acquire) ? &recent : nullptr;
+}
+
+/// Keeps what an operation by load and store has found out.
+void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address);
+
+}  // namespace mpix
