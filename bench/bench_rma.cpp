@@ -83,6 +83,23 @@ char const* name_of(MPIX_RMA_Op op) {
   return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
 }
 
+/// Read-modify-write of 1024 elements beside an accumulate of the same bytes; MPI windows have no such call.
+template <typename Implementation>
+void measure_many(std::string const& implementation, std::string const& memory, char* target) {
+  if constexpr (std::is_same_v<Implementation, Mpix>) {
+    constexpr std::size_t bytes = 8192;
+    std::vector<double> operand(bytes / 8, 1.0);
+    std::vector<double> result(bytes / 8);
+    bench::measure({"rma", implementation, "rmw_many", memory, 1, bytes}, [&] {
+      MPIX_RMA_rmw(MPIX_RMW_SUM, operand.data(), bytes / 8, MPI_DOUBLE, result.data(), 1,
+                   reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr);
+      MPIX_RMA_Complete(&world, 1);
+    });
+    bench::measure({"rma", implementation, "accumulate", memory, 1, bytes},
+                   [&] { Mpix::run(MPIX_RMA_ACCUMULATE, operand.data(), bytes, target); });
+  }
+}
+
 /// Each operation on one element; the sum of the additions has to be right afterwards.
 template <typename Implementation, typename T>
 void measure_rmw(std::string const& implementation, std::string const& memory, char* target) {
@@ -119,6 +136,7 @@ void measure_all(std::string const& implementation, std::string const& memory, c
       }
     }
   }
+  measure_many<Implementation>(implementation, memory, target);
   measure_rmw<Implementation, long>(implementation, memory, target);
   measure_rmw<Implementation, int>(implementation, memory, target);
 }

@@ -27,11 +27,11 @@ class FailuresOnly : public ::testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  ::testing::InitGoogleTest(&argc, argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) GTEST_FLAG_SET(output, "");  // one file of results
+  ::testing::InitGoogleTest(&argc, argv);
   if (rank != 0) {
-    GTEST_FLAG_SET(output, "");  // one file of results
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailuresOnly);
