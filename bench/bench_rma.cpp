@@ -1,7 +1,7 @@
 /// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate
 /// with remote completion, memory named by address, read-modify-write of one element and of many.
 ///
-/// usage: bench_rma mpix|window|dynamic [--quick]    (2 ranks)
+/// usage: bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::size_t max_bytes = 4u << 20;
 MPI_Comm world = MPI_COMM_WORLD;
+
+struct Options {
+  bool quick = false;
+  bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
+};
 
 enum class Rmw { fetch_add, swap, compare_swap };
 constexpr char const* rmw_names[] = {"fetch_add", "swap", "compare_swap"};
@@ -83,27 +88,38 @@ char const* name_of(MPIX_RMA_Op op) {
   return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
 }
 
-/// Read-modify-write of 1024 elements beside an accumulate of the same bytes; MPI windows have no such call.
+/// Read-modify-write of 1024 elements, fetched, beside an accumulate of the same bytes with the same
+/// guarantee: doubles are updated under locks, integers one by one. MPI windows have no such call.
 template <typename Implementation>
 void measure_many(std::string const& implementation, std::string const& memory, char* target) {
   if constexpr (std::is_same_v<Implementation, Mpix>) {
-    constexpr std::size_t bytes = 8192;
-    std::vector<double> operand(bytes / 8, 1.0);
-    std::vector<double> result(bytes / 8);
-    bench::measure({"rma", implementation, "rmw_many", memory, 1, bytes}, [&] {
-      MPIX_RMA_rmw(MPIX_RMW_SUM, operand.data(), bytes / 8, MPI_DOUBLE, result.data(), 1,
-                   reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr);
-      MPIX_RMA_Complete(&world, 1);
-    });
-    bench::measure({"rma", implementation, "accumulate", memory, 1, bytes},
-                   [&] { Mpix::run(MPIX_RMA_ACCUMULATE, operand.data(), bytes, target); });
+    constexpr int count = 1024;
+    constexpr std::size_t bytes = count * 8;
+    std::vector<double> operand(count, 1.0);
+    std::vector<double> result(count);
+    MPIX_RMA_Attributes atomic{MPIX_RMA_ATTR_ATOMICITY, MPI_OP_NULL, nullptr, 0};
+    for (MPI_Datatype const type : {MPI_DOUBLE, MPI_LONG}) {
+      std::string const suffix = type == MPI_DOUBLE ? "_double" : "_long";
+      bench::measure({"rma", implementation, "rmw" + suffix, memory, 1, bytes}, [&] {
+        MPIX_RMA_rmw(MPIX_RMW_SUM, operand.data(), count, type, result.data(), 1,
+                     reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr);
+        MPIX_RMA_Complete(&world, 1);
+      });
+      bench::measure({"rma", implementation, "atomic" + suffix, memory, 1, bytes}, [&] {
+        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, operand.data(), count, type, 1, target, count, type, nullptr,
+                      &world, &atomic);
+        MPIX_RMA_Complete(&world, 1);
+      });
+    }
   }
 }
 
 /// Each operation on one element; the sum of the additions has to be right afterwards.
 template <typename Implementation, typename T>
-void measure_rmw(std::string const& implementation, std::string const& memory, char* target) {
-  for (Rmw const kind : {Rmw::swap, Rmw::compare_swap, Rmw::fetch_add}) {
+void measure_rmw(std::string const& implementation, std::string const& memory, char* target,
+                 Options const& options) {
+  for (Rmw const kind : {Rmw::fetch_add, Rmw::swap, Rmw::compare_swap}) {
+    if (kind == Rmw::compare_swap && !options.compare_swap) continue;
     bench::Case const what{"rma", implementation, rmw_names[static_cast<int>(kind)], memory, 1, sizeof(T)};
     T const zero = 0;
     MPI_Barrier(world);
@@ -120,10 +136,11 @@ void measure_rmw(std::string const& implementation, std::string const& memory, c
 }
 
 template <typename Implementation>
-void measure_all(std::string const& implementation, std::string const& memory, char* target, bool quick) {
+void measure_all(std::string const& implementation, std::string const& memory, char* target,
+                 Options const& options) {
   std::vector<double> origin(max_bytes / 8, 1.0);
   for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
-    for (std::size_t const bytes : bench::sizes(quick)) {
+    for (std::size_t const bytes : bench::sizes(options.quick)) {
       bench::Case const what{"rma", implementation, name_of(op), memory, 1, bytes};
       bench::measure(what, [&] { Implementation::run(op, origin.data(), bytes, target); });
       if (bench::rank() == 0 && op == MPIX_RMA_PUT) {
@@ -137,8 +154,8 @@ void measure_all(std::string const& implementation, std::string const& memory, c
     }
   }
   measure_many<Implementation>(implementation, memory, target);
-  measure_rmw<Implementation, long>(implementation, memory, target);
-  measure_rmw<Implementation, int>(implementation, memory, target);
+  measure_rmw<Implementation, long>(implementation, memory, target, options);
+  measure_rmw<Implementation, int>(implementation, memory, target, options);
 }
 
 /// Rank 1's address, known to both.
@@ -155,10 +172,15 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_size(world, &size);
   std::string const kind = argc > 1 ? argv[1] : "";
-  bool const quick = argc > 2 && std::string(argv[2]) == "--quick";
+  Options options;
+  for (int i = 2; i < argc; ++i) {
+    options.quick = options.quick || std::string(argv[i]) == "--quick";
+    options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
+  }
   if (size != 2 || (kind != "mpix" && kind != "window" && kind != "dynamic")) {
     if (bench::rank() == 0)
-      std::fprintf(stderr, "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick]\n");
+      std::fprintf(stderr,
+                   "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]\n");
     MPI_Finalize();
     return 2;
   }
@@ -168,8 +190,8 @@ int main(int argc, char** argv) {
   if (kind == "mpix") {
     void* bases[2];
     MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, &world, bases);
-    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]), quick);
-    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data()), quick);
+    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]), options);
+    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data()), options);
     MPIX_RMA_Free(bases[bench::rank()], &world);
   } else if (kind == "window") {
     char* mine = nullptr;
@@ -178,14 +200,14 @@ int main(int argc, char** argv) {
     // Displacements count from the target's base; only rank 1 touches the memory itself.
     char* const target = bench::rank() == 1 ? mine : nullptr;
     Window::base = target;
-    measure_all<Window>(implementation, "allocated", target, quick);
+    measure_all<Window>(implementation, "allocated", target, options);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
   } else {
     MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
     MPI_Win_attach(window, heap.data(), max_bytes);
     MPI_Win_lock_all(0, window);
-    measure_all<Window>(implementation, "heap", address_of_target(heap.data()), quick);
+    measure_all<Window>(implementation, "heap", address_of_target(heap.data()), options);
     MPI_Win_unlock_all(window);
     MPI_Win_detach(window, heap.data());
     MPI_Win_free(&window);

@@ -1,6 +1,6 @@
 /*
- * A queueing lock (Mellor-Crummey and Scott) of swaps and compare-and-swaps: each process waits on a word of its own, and
- * the lock goes from one to the next in the order of arrival.
+ * A queueing lock (Mellor-Crummey and Scott) of swaps and compare-and-swaps: each process waits on a word of
+ * its own, and the lock goes from one to the next in the order of arrival.
  *
  * Run: mpirun -np 4 ./rmw_lock
  */

@@ -1,6 +1,6 @@
 /*
- * A bounded queue for any number of producers and consumers (after Vyukov), in the memory of rank 0, of compare-and-swaps
- * only: every slot has a turn number that tells whose it is.
+ * A bounded queue for any number of producers and consumers (after Vyukov), in the memory of rank 0, of
+ * compare-and-swaps only: every slot has a turn number that tells whose it is.
  *
  * Run: mpirun -np 4 ./rmw_queue
  */
@@ -33,7 +33,8 @@ static word_t value_of(int64_t position)
     return at(slots + 2 * (position % capacity) + 1);
 }
 
-/* Takes the next position from `counter` whose slot shows `turn` more than it; -1: the queue is full, or empty. */
+/* Takes the next position from `counter` whose slot shows `turn` more than it; -1: the queue is full, or
+ * empty. */
 static int64_t claim(int64_t counter, int64_t turn)
 {
     for (;;) {

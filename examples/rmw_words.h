@@ -1,6 +1,6 @@
 /*
- * Atomic operations on a 64-bit word of any process, in terms of MPIX_RMA_rmw and MPIX_RMA_rmw2. A word is named by a rank
- * of MPI_COMM_WORLD and its address there. All of them return the word as it was before.
+ * Atomic operations on a 64-bit word of any process, in terms of MPIX_RMA_rmw and MPIX_RMA_rmw2. A word is
+ * named by a rank of MPI_COMM_WORLD and its address there. All of them return the word as it was before.
  */
 #ifndef RMW_WORDS_H
 #define RMW_WORDS_H
@@ -27,7 +27,8 @@ static inline int64_t word_rmw(MPIX_RMW_Op op, word_t word, int64_t operand)
     static MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};
     MPI_Comm world = MPI_COMM_WORLD;
     int64_t before = 0;
-    MPIX_RMA_rmw(op, &operand, 1, MPI_INT64_T, &before, word.rank, (MPI_Aint) word.address, NULL, &world, &blocking);
+    MPIX_RMA_rmw(op, &operand, 1, MPI_INT64_T, &before, word.rank, (MPI_Aint) word.address, NULL, &world,
+                 &blocking);
     return before;
 }
 

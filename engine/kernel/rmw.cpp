@@ -1,4 +1,5 @@
 /// Read-modify-write of elements: with the CPU's atomics, or plainly under the caller's lock.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -8,6 +9,10 @@
 namespace mpix::engine {
 
 namespace {
+
+/// Of RmwOperation::sum to RmwOperation::bxor.
+constexpr Operation same_operation[] = {Operation::sum,  Operation::prod, Operation::land, Operation::lor,
+                                        Operation::lxor, Operation::band, Operation::bor,  Operation::bxor};
 
 template <typename T>
 bool equal(T const& a, T const& b) noexcept {
@@ -41,9 +46,7 @@ T next_value(T old, T operand, T operand2) noexcept {
     return equal(operand, old) ? old : operand2;
   } else {
     constexpr auto offset = static_cast<int>(operation) - static_cast<int>(RmwOperation::sum);
-    constexpr Operation same[] = {Operation::sum,  Operation::prod, Operation::land, Operation::lor,
-                                  Operation::lxor, Operation::band, Operation::bor,  Operation::bxor};
-    return combine<same[offset]>(old, operand);
+    return combine<same_operation[offset]>(old, operand);
   }
 }
 
@@ -111,9 +114,7 @@ constexpr bool rmw_defined(RmwOperation operation, ElementType type) {
   Class const kind = class_of(type);
   if (operation == RmwOperation::increment) return kind == Class::integer || kind == Class::real;
   if (operation >= RmwOperation::sum && operation <= RmwOperation::bxor) {
-    constexpr Operation same[] = {Operation::sum,  Operation::prod, Operation::land, Operation::lor,
-                                  Operation::lxor, Operation::band, Operation::bor,  Operation::bxor};
-    return defined(same[static_cast<int>(operation) - static_cast<int>(RmwOperation::sum)], type);
+    return defined(same_operation[static_cast<int>(operation) - static_cast<int>(RmwOperation::sum)], type);
   }
   if (operation == RmwOperation::mask_swap)
     return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
@@ -137,6 +138,22 @@ constexpr Table table = [] {
   return made;
 }();
 
+/// Operations that an accumulate knows, under the caller's lock: fetched as a whole, then combined at vector
+/// speed.
+bool combine_rows(RmwOperation operation, ElementType type, std::byte* target, std::byte const* operand,
+                  std::byte* result, std::size_t bytes) noexcept {
+  bool const accumulates = operation >= RmwOperation::sum && operation <= RmwOperation::swap;
+  if (!accumulates) return false;
+  auto const as_accumulate =
+      operation == RmwOperation::swap
+          ? Operation::replace
+          : same_operation[static_cast<int>(operation) - static_cast<int>(RmwOperation::sum)];
+  if (result != nullptr) copy_bytes(result, target, bytes);
+  Layout const layout = Layout::contiguous(bytes);
+  accumulate({type, as_accumulate, false, nullptr}, target, layout, operand, layout);
+  return true;
+}
+
 }  // namespace
 
 bool is_defined(RmwOperation operation, ElementType type) noexcept {
@@ -146,6 +163,9 @@ bool is_defined(RmwOperation operation, ElementType type) noexcept {
 
 void rmw(RmwOperation operation, ElementType type, std::byte* target, std::byte const* operand,
          std::byte const* operand2, std::byte* result, std::size_t count, bool cpu_atomic) noexcept {
+  constexpr std::size_t many = 8;  // elements; below, the loop over elements is as fast
+  std::size_t const bytes = count * std::max<std::size_t>(element_size(type), 1);
+  if (!cpu_atomic && count >= many && combine_rows(operation, type, target, operand, result, bytes)) return;
   table.of[static_cast<std::size_t>(operation)][static_cast<std::size_t>(type)](target, operand, operand2,
                                                                                 result, count, cpu_atomic);
 }

@@ -93,6 +93,29 @@ bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatyp
   return true;
 }
 
+/// The same with the atomicity attribute.
+bool xfer_atomically(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
+  std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
+  bool const alone = (set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) == 0;
+  if (!alone || (set & MPIX_RMA_ATTR_ATOMICITY) == 0 || call.operation == MPIX_RMA_ACCUMULATE) return false;
+  if (call.operation == MPIX_RMA_GET && (set & MPIX_RMA_ATTR_ORDERING) != 0) return false;
+  Datatype const* const type = Datatype::find_known(call.origin_type);
+  Target* const target = communicator.known_target(call.rank);
+  if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
+  if (call.origin_count <= 0 || call.origin == nullptr || call.operation < MPIX_RMA_PUT) return false;
+  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
+  engine::Transfer transfer;
+  transfer.direction = call.operation == MPIX_RMA_PUT ? Direction::put : Direction::get;
+  transfer.guarantees = Guarantee::atomic;
+  transfer.origin = static_cast<std::byte*>(call.origin);
+  transfer.target = reinterpret_cast<RemoteAddress>(call.target);
+  transfer.origin_layout = Layout::contiguous(type->size() * static_cast<std::size_t>(call.origin_count));
+  transfer.target_layout = transfer.origin_layout;
+  if (!try_direct_atomic(*target, transfer)) return false;
+  finish_with_request(set, request);
+  return true;
+}
+
 /// The same for the sum of contiguous elements of one datatype.
 bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
@@ -134,6 +157,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
                     call.attributes)) {
     return MPI_SUCCESS;
   }
+  if (equal_sides && xfer_atomically(call, request, *state)) return MPI_SUCCESS;
   if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
 }

@@ -33,6 +33,26 @@ int main(int argc, char** argv) {
   MPI_Barrier(world);
   REQUIRE(*(int*)bases[rank] == 10 + (rank + size - 1) % size);
   MPI_Barrier(world);
+  /* The forms that have names of their own in C, attributes on request objects and communicators. */
+  MPI_Comm ordered;
+  MPI_Comm_dup(world, &ordered);
+  REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
+  MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+  REQUIRE(MPIX_Rma_req_set_attr(&own, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)) == MPI_SUCCESS);
+  value = 1000 + rank;
+  REQUIRE(MPIX_RMA_xfer_rma(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next, bases[next], 1, MPI_INT, &own,
+                            &ordered) == MPI_SUCCESS);
+  REQUIRE(MPIX_Rma_wait(&own) == MPI_SUCCESS && own != MPIX_RMA_REQUEST_NULL);
+  REQUIRE(MPIX_Rma_free(&own) == MPI_SUCCESS);
+  MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};
+  int got = 0, none = 0;
+  REQUIRE(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &value, 1, MPI_INT, &none, &got, next, (MPI_Aint)bases[next],
+                        NULL, &ordered, &blocking) == MPI_SUCCESS);
+  REQUIRE(got == 1000 + rank);
+  REQUIRE(MPIX_RMA_xfer_req(MPIX_RMA_GET, &got, 1, MPI_INT, next, bases[next], 1, MPI_INT, &request,
+                            &ordered) == MPI_SUCCESS);
+  REQUIRE(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && got == 0);
+  MPI_Comm_free(&ordered);
   REQUIRE(MPIX_RMA_Free(bases[rank], &world) == MPI_SUCCESS);
   free(bases);
   MPI_Finalize();

@@ -146,7 +146,8 @@ T any(std::mt19937_64& random) {
 template <typename T>
 class Matrix {
  public:
-  Matrix(MPI_Datatype type, Memory& memory, std::mt19937_64& random) : type_(type), memory_(memory), random_(random) {}
+  Matrix(MPI_Datatype type, Memory& memory, std::mt19937_64& random)
+      : type_(type), memory_(memory), random_(random) {}
 
   void run() {
     for (Operation const& operation : operations) {
@@ -161,10 +162,10 @@ class Matrix {
     MPIX_RMA_Attributes chosen = attributes(set);
     int const rank = (memory_.rank() + 1) % memory_.size();
     if (operation.two)
-      return MPIX_RMA_rmw2(static_cast<MPIX_RMW2_Op>(operation.op), a, count, type_, b, result, rank, target, nullptr,
-                           &world, &chosen);
-    return MPIX_RMA_rmw(static_cast<MPIX_RMW_Op>(operation.op), a, count, type_, result, rank, target, nullptr, &world,
-                        &chosen);
+      return MPIX_RMA_rmw2(static_cast<MPIX_RMW2_Op>(operation.op), a, count, type_, b, result, rank, target,
+                           nullptr, &world, &chosen);
+    return MPIX_RMA_rmw(static_cast<MPIX_RMW_Op>(operation.op), a, count, type_, result, rank, target,
+                        nullptr, &world, &chosen);
   }
 
   void run_one(Operation const& operation, int count, int kind) {
@@ -195,13 +196,15 @@ class Matrix {
     std::uint64_t const done = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, before.get(), bytes, MPI_BYTE, next, where, done), MPI_SUCCESS);
     ASSERT_EQ(call(operation, a.get(), b.get(), result.get(), count, address, set), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_GET, after.get(), bytes, MPI_BYTE, next, where, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+    ASSERT_EQ(transfer(MPIX_RMA_GET, after.get(), bytes, MPI_BYTE, next, where, MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
     for (std::size_t i = 0; i < n; ++i) {
-      ASSERT_TRUE(result[i] == before[i]) << "result of operation " << operation.op << " two " << operation.two << " element "
-                                          << i << " of " << count << " kind " << kind;
+      ASSERT_TRUE(result[i] == before[i])
+          << "result of operation " << operation.op << " two " << operation.two << " element " << i << " of "
+          << count << " kind " << kind;
       ASSERT_TRUE(after[i] == modified<T>(operation, before[i], a[i], b[i]))
-          << "target of operation " << operation.op << " two " << operation.two << " element " << i << " of " << count
-          << " kind " << kind;
+          << "target of operation " << operation.op << " two " << operation.two << " element " << i << " of "
+          << count << " kind " << kind;
     }
     // Without a result, by Complete.
     ASSERT_EQ(call(operation, a.get(), b.get(), nullptr, count, address, 0), MPI_SUCCESS);
@@ -210,7 +213,8 @@ class Matrix {
     ASSERT_EQ(transfer(MPIX_RMA_GET, &again, sizeof(T), MPI_BYTE, next, where + (n - 1) * sizeof(T),
                        MPIX_RMA_ATTR_BLOCKING),
               MPI_SUCCESS);
-    ASSERT_TRUE(again == modified<T>(operation, after[n - 1], a[n - 1], b[n - 1])) << "operation " << operation.op;
+    ASSERT_TRUE(again == modified<T>(operation, after[n - 1], a[n - 1], b[n - 1]))
+        << "operation " << operation.op;
   }
 
   MPI_Datatype type_;
