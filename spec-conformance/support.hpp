@@ -38,6 +38,9 @@ class Clause : public ::testing::Test {
   }
 };
 
+/// The suite of what the document leaves open, in several files.
+class G : public Clause {};
+
 inline MPI_Aint address_of(void const* pointer) {
   MPI_Aint address = 0;
   MPI_Get_address(pointer, &address);
