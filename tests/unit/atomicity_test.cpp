@@ -176,5 +176,88 @@ TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
   });
 }
 
+/// Element-wise accumulates of integers in plain memory are messages, puts and gets of it are not.
+TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path) {
+  constexpr std::int64_t rounds = 300;
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      for (std::int64_t round = 1; round <= rounds; ++round) {
+        for (int kind = 0; kind < 3; ++kind) {
+          std::int64_t const one = 1;
+          std::int64_t const base = 1000 * round;
+          std::int64_t got[2] = {-1, -1};
+          auto const issue = [&](Direction direction, void const* origin) {
+            Transfer transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+            transfer.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+            transfer.guarantees = Guarantee::ordered;
+            if (direction == Direction::accumulate)
+              transfer.guarantees = transfer.guarantees | Guarantee::element_atomic;
+            ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
+          };
+          issue(Direction::put, &base);
+          issue(Direction::accumulate, &one);
+          issue(Direction::get, &got[0]);
+          issue(Direction::put, &base);
+          issue(Direction::get, &got[1]);
+          rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+          ASSERT_EQ(got[0], base + 1) << "kind " << kind << " round " << round;
+          ASSERT_EQ(got[1], base) << "kind " << kind << " round " << round;
+        }
+      }
+    }
+    rank.barrier();
+  });
+}
+
+/// The target keeps its stripes busy, so that atomic messages have to wait and later ones could overtake
+/// them.
+TEST_P(EnginePath, ordered_operations_do_not_overtake_one_that_waits_for_stripes) {
+  constexpr int rounds = 300;
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(64, &memory), Status::ok);
+    std::memset(memory, 0, 64);
+    rank.show(9, memory);
+    rank.barrier();
+    std::uint64_t const done = 1;
+    if (rank.rank() == 1) {
+      std::vector<char> block(40000, 1);
+      while (__atomic_load_n(static_cast<std::uint64_t*>(memory), __ATOMIC_ACQUIRE) != done) {
+        for (int kind = 0; kind < 3; ++kind) {
+          Transfer put = contiguous(Direction::put, block.data(), rank.shown(1, kind) + 64, block.size());
+          put.guarantees = Guarantee::atomic;
+          ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+        }
+      }
+    } else {
+      for (int round = 0; round < rounds; ++round) {
+        for (int kind = 0; kind < 3; ++kind) {
+          std::int64_t const first = round;
+          std::int64_t const second = -round;
+          std::int64_t got = 0;
+          auto const issue = [&](Direction direction, void const* origin, Guarantee more) {
+            Transfer transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+            transfer.guarantees = Guarantee::ordered | more;
+            ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
+          };
+          issue(Direction::put, &first, Guarantee::atomic);
+          issue(Direction::put, &second, Guarantee::none);
+          issue(Direction::get, &got, Guarantee::none);
+          rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+          ASSERT_EQ(got, second) << "kind " << kind << " round " << round;
+        }
+      }
+      ASSERT_EQ(
+          run(rank.engine(), rank.peer(1),
+              contiguous(Direction::put, const_cast<std::uint64_t*>(&done), rank.shown(1, 9), sizeof done)),
+          Status::ok);
+    }
+    rank.barrier();
+    EXPECT_EQ(rank.engine().free(memory), Status::ok);
+  });
+}
+
 }  // namespace
 }  // namespace mpix::engine
