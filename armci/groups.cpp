@@ -64,33 +64,35 @@ using namespace armci;
 
 void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_out,
                               ARMCI_Group* group_parent) {
-  char const* const call = "ARMCI_Group_create_child";
-  MPI_Comm const parent = comm_of(call, group_parent);
-  if (group_out == nullptr || (pid_list == nullptr && grp_size > 0)) fail(call, "an argument is null");
-  if (grp_size < 0 || grp_size > group_parent->size)
-    fail(call, "size %d is not in 0..%d", grp_size, group_parent->size);
-  bool member = false;
-  for (int i = 0; i < grp_size; ++i) {
-    if (pid_list[i] < 0 || pid_list[i] >= group_parent->size)
-      fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
-    member = member || pid_list[i] == group_parent->rank;
-  }
-  describe_none(group_out);
-  if (!member) return;
-  MPI_Group all = MPI_GROUP_NULL;
-  MPI_Group some = MPI_GROUP_NULL;
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_group(parent, &all);
-  MPI_Group_incl(all, grp_size, pid_list, &some);
-  // Groups that are created at once do not overlap in a member, so one tag serves all.
-  MPI_Comm_create_group(parent, some, 0, &comm);
-  MPI_Group_free(&some);
-  MPI_Group_free(&all);
-  describe(comm, group_out);
+  ending([&] {
+    char const* const call = "ARMCI_Group_create_child";
+    MPI_Comm const parent = comm_of(call, group_parent);
+    if (group_out == nullptr || (pid_list == nullptr && grp_size > 0)) fail(call, "an argument is null");
+    if (grp_size < 0 || grp_size > group_parent->size)
+      fail(call, "size %d is not in 0..%d", grp_size, group_parent->size);
+    bool member = false;
+    for (int i = 0; i < grp_size; ++i) {
+      if (pid_list[i] < 0 || pid_list[i] >= group_parent->size)
+        fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
+      member = member || pid_list[i] == group_parent->rank;
+    }
+    describe_none(group_out);
+    if (!member) return;
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_group(parent, &all);
+    MPI_Group_incl(all, grp_size, pid_list, &some);
+    // Groups that are created at once do not overlap in a member, so one tag serves all.
+    MPI_Comm_create_group(parent, some, 0, &comm);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    describe(comm, group_out);
+  });
 }
 
 void ARMCI_Group_create(int grp_size, int* pid_list, ARMCI_Group* group_out) {
-  ARMCI_Group_create_child(grp_size, pid_list, group_out, &default_group);
+  ending([&] { ARMCI_Group_create_child(grp_size, pid_list, group_out, &default_group); });
 }
 
 void ARMCI_Group_free(ARMCI_Group* group) {
@@ -109,20 +111,26 @@ void ARMCI_Group_get_default(ARMCI_Group* group_out) { *group_out = default_grou
 void ARMCI_Group_get_world(ARMCI_Group* group_out) { *group_out = world_group; }
 
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
-  if (group_rank < 0 || group_rank >= group->size)
-    fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
-  return group->grp_to_abs[group_rank];
+  return ending([&] {
+    if (group_rank < 0 || group_rank >= group->size)
+      fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
+    return group->grp_to_abs[group_rank];
+  });
 }
 
 int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new_group) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_split(comm_of("ARMCIX_Group_split", parent), color, key, &comm);
-  comm == MPI_COMM_NULL ? describe_none(new_group) : describe(comm, new_group);
-  return 0;
+  return returning([&] {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(comm_of("ARMCIX_Group_split", parent), color, key, &comm);
+    comm == MPI_COMM_NULL ? describe_none(new_group) : describe(comm, new_group);
+    return 0;
+  });
 }
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* new_group) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_dup(comm_of("ARMCIX_Group_dup", parent), &comm);
-  describe(comm, new_group);
-  return 0;
+  return returning([&] {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(comm_of("ARMCIX_Group_dup", parent), &comm);
+    describe(comm, new_group);
+    return 0;
+  });
 }

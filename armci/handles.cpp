@@ -140,17 +140,25 @@ void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* handle) { handle->aggregate = 1; }
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* handle) { handle->aggregate = 0; }
 
 int PARMCI_Wait(armci_hdl_t* hdl) {
-  wait_for("ARMCI_Wait", hdl);
-  return 0;
+  return returning([&] {
+    wait_for("ARMCI_Wait", hdl);
+    return 0;
+  });
 }
-int PARMCI_Test(armci_hdl_t* hdl) { return test(hdl) ? 0 : 1; }
+int PARMCI_Test(armci_hdl_t* hdl) {
+  return returning([&] { return test(hdl) ? 0 : 1; });
+}
 int PARMCI_WaitProc(int proc) {
-  wait_for_process(proc);
-  return 0;
+  return returning([&] {
+    wait_for_process(proc);
+    return 0;
+  });
 }
 int PARMCI_WaitAll(void) {
-  wait_for_all();
-  return 0;
+  return returning([&] {
+    wait_for_all();
+    return 0;
+  });
 }
 
 ARMCI_ALIAS(Wait);

@@ -21,13 +21,24 @@ bool owns_mpi = false;
 }  // namespace
 
 void fail(char const* call, char const* format, ...) {
-  char text[400];
-  int const used = std::snprintf(text, sizeof text, "%s: ", call);
+  Failure failure{};
+  int const used = std::snprintf(failure.text, sizeof failure.text, "%s: ", call);
   std::va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(text + used, sizeof text - static_cast<std::size_t>(used), format, arguments);
+  std::vsnprintf(failure.text + used, sizeof failure.text - static_cast<std::size_t>(used), format,
+                 arguments);
   va_end(arguments);
-  ARMCI_Error(text, 1);
+  throw failure;
+}
+
+int report(Failure const& failure) noexcept {
+  constexpr int failed = 1;
+  std::fprintf(stderr, "%d: %s\n", world.rank, failure.text);
+  return failed;
+}
+
+void end(Failure const& failure) noexcept {
+  ARMCI_Error(failure.text, 1);
   std::abort();
 }
 
@@ -42,45 +53,55 @@ void fail_process(char const* call, int process) {
 using namespace armci;
 
 int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
-  if (initialisations++ > 0) return 0;
-  int running = 0;
-  MPI_Initialized(&running);
-  if (running == 0) {
-    int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, armci_requested, &provided);
-    owns_mpi = true;
-  }
-  MPI_Comm_dup(comm, &world.comm);
-  MPI_Comm_rank(world.comm, &world.rank);
-  MPI_Comm_size(world.comm, &world.size);
-  world.communicator = mpix::Communicator::find(world.comm);
-  if (world.communicator == nullptr) {
-    fail("ARMCI_Init",
-         "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
-  }
-  open_world_group();
-  return 0;
+  return returning([&] {
+    if (initialisations++ > 0) return 0;
+    int running = 0;
+    MPI_Initialized(&running);
+    if (running == 0) {
+      int provided = 0;
+      MPI_Init_thread(nullptr, nullptr, armci_requested, &provided);
+      owns_mpi = true;
+    }
+    MPI_Comm_dup(comm, &world.comm);
+    // What fails is told by ARMCI's own return values.
+    MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world.comm, &world.rank);
+    MPI_Comm_size(world.comm, &world.size);
+    world.communicator = mpix::Communicator::find(world.comm);
+    if (world.communicator == nullptr) {
+      fail("ARMCI_Init",
+           "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
+    }
+    open_world_group();
+    return 0;
+  });
 }
 
 int PARMCI_Init_thread(int armci_requested) {
-  return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD);
+  return returning([&] { return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD); });
 }
-int PARMCI_Init(void) { return PARMCI_Init_thread(MPI_THREAD_SINGLE); }
-int PARMCI_Init_args(int*, char***) { return PARMCI_Init(); }
+int PARMCI_Init(void) {
+  return returning([&] { return PARMCI_Init_thread(MPI_THREAD_SINGLE); });
+}
+int PARMCI_Init_args(int*, char***) {
+  return returning([&] { return PARMCI_Init(); });
+}
 int PARMCI_Initialized(void) { return initialisations > 0 ? 1 : 0; }
 
 int PARMCI_Finalize(void) {
-  if (initialisations == 0 || --initialisations > 0) return 0;
-  wait_for_all();
-  check("ARMCI_Finalize", mpix::complete_all(*world.communicator));
-  MPI_Barrier(world.comm);
-  destroy_all_mutexes();
-  free_all_memory();
-  close_world_group();
-  MPI_Comm_free(&world.comm);
-  world = World{};
-  if (owns_mpi) MPI_Finalize();
-  return 0;
+  return returning([&] {
+    if (initialisations == 0 || --initialisations > 0) return 0;
+    wait_for_all();
+    check("ARMCI_Finalize", mpix::complete_all(*world.communicator));
+    MPI_Barrier(world.comm);
+    destroy_all_mutexes();
+    free_all_memory();
+    close_world_group();
+    MPI_Comm_free(&world.comm);
+    world = World{};
+    if (owns_mpi) MPI_Finalize();
+    return 0;
+  });
 }
 
 ARMCI_ALIAS(Init);
@@ -95,10 +116,12 @@ void ARMCI_Cleanup(void) {
 }
 
 void ARMCI_Error(const char* msg, int code) {
-  int const rank = world.rank;
-  std::printf("%d: %s %d\n", rank, msg, code);
-  std::fflush(stdout);
-  std::fprintf(stderr, "%d: %s %d\n", rank, msg, code);
-  ARMCI_Cleanup();
-  MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
+  ending([&] {
+    int const rank = world.rank;
+    std::printf("%d: %s %d\n", rank, msg, code);
+    std::fflush(stdout);
+    std::fprintf(stderr, "%d: %s %d\n", rank, msg, code);
+    ARMCI_Cleanup();
+    MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
+  });
 }

@@ -12,21 +12,26 @@ std::set<void*> allocated;  ///< of this process
 }  // namespace
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
-  if (bases == nullptr) fail(call, "the pointer array is null");
-  if (bytes < 0) fail(call, "size %ld is negative", bytes);
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases) != MPI_SUCCESS)
-    fail(call, "%ld bytes are not available", bytes);
+  // Collective also when it fails: a wrong argument of one process is an error of all.
+  int const code = MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases);
+  if (bases == nullptr) fail(call, "the pointer array is null");
+  if (bytes < 0) fail(call, "size %ld is negative", bytes);
+  if (code == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
+  if (code != MPI_SUCCESS) fail(call, "%ld bytes are not available", bytes);
   if (bases[rank] != nullptr) allocated.insert(bases[rank]);
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
-  if (base != nullptr && allocated.erase(base) == 0)
-    fail(call, "%p was not allocated, or is free already", base);
+  bool const known = base == nullptr || allocated.erase(base) != 0;
   // Operations of this process through the world communicator too: a group has its own.
-  check(call, mpix::complete_all(*world.communicator));
-  if (MPIX_RMA_Free(base, &comm) != MPI_SUCCESS) fail(call, "freeing %p failed", base);
+  mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
+  // Collective also when it fails.
+  int const code = MPIX_RMA_Free(base, &comm);
+  if (!known) fail(call, "%p was not allocated, or is free already", base);
+  check(call, completed);
+  if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 
 void free_all_memory() {
@@ -39,40 +44,54 @@ void free_all_memory() {
 using namespace armci;
 
 int PARMCI_Malloc(void** base_ptrs, armci_size_t size) {
-  allocate("ARMCI_Malloc", base_ptrs, size, world.comm);
-  return 0;
+  return returning([&] {
+    allocate("ARMCI_Malloc", base_ptrs, size, world.comm);
+    return 0;
+  });
 }
 int PARMCI_Free(void* ptr) {
-  release("ARMCI_Free", ptr, world.comm);
-  return 0;
+  return returning([&] {
+    release("ARMCI_Free", ptr, world.comm);
+    return 0;
+  });
 }
 int ARMCI_Malloc_group(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group) {
-  allocate("ARMCI_Malloc_group", ptr_arr, bytes, comm_of("ARMCI_Malloc_group", group));
-  return 0;
+  return returning([&] {
+    allocate("ARMCI_Malloc_group", ptr_arr, bytes, comm_of("ARMCI_Malloc_group", group));
+    return 0;
+  });
 }
 int ARMCI_Free_group(void* ptr, ARMCI_Group* group) {
-  release("ARMCI_Free_group", ptr, comm_of("ARMCI_Free_group", group));
-  return 0;
+  return returning([&] {
+    release("ARMCI_Free_group", ptr, comm_of("ARMCI_Free_group", group));
+    return 0;
+  });
 }
 // Memory of special devices is not distinguished.
 int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) {
-  return PARMCI_Malloc(ptr_arr, bytes);
+  return returning([&] { return PARMCI_Malloc(ptr_arr, bytes); });
 }
 int PARMCI_Malloc_group_memdev(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group, const char*) {
-  return ARMCI_Malloc_group(ptr_arr, bytes, group);
+  return returning([&] { return ARMCI_Malloc_group(ptr_arr, bytes, group); });
 }
-int PARMCI_Free_memdev(void* ptr) { return PARMCI_Free(ptr); }
+int PARMCI_Free_memdev(void* ptr) {
+  return returning([&] { return PARMCI_Free(ptr); });
+}
 
 void* PARMCI_Malloc_local(armci_size_t size) {
-  if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
-  void* base = nullptr;
-  if (size == 0 || MPIX_RMA_Allocate_local(size, MPI_INFO_NULL, &base) != MPI_SUCCESS) return nullptr;
-  return base;
+  return ending([&] {
+    if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
+    void* base = nullptr;
+    if (size == 0 || MPIX_RMA_Allocate_local(size, MPI_INFO_NULL, &base) != MPI_SUCCESS) base = nullptr;
+    return base;
+  });
 }
 int PARMCI_Free_local(void* ptr) {
-  if (ptr != nullptr && MPIX_RMA_Free_local(ptr) != MPI_SUCCESS)
-    fail("ARMCI_Free_local", "%p was not allocated", ptr);
-  return 0;
+  return returning([&] {
+    if (ptr != nullptr && MPIX_RMA_Free_local(ptr) != MPI_SUCCESS)
+      fail("ARMCI_Free_local", "%p was not allocated", ptr);
+    return 0;
+  });
 }
 
 ARMCI_ALIAS(Malloc);

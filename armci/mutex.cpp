@@ -85,80 +85,92 @@ void destroy_all_mutexes() {
 using namespace armci;
 
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* pgroup) {
-  char const* const call = "ARMCIX_Create_mutexes_hdl";
-  MPI_Comm const comm = comm_of(call, pgroup);
-  if (count < 0) fail(call, "count %d is negative", count);
-  auto* const set = new MutexSet;
-  set->my_count = count;
-  set->grp = *pgroup;
-  set->windows = nullptr;
-  auto const size = static_cast<std::size_t>(pgroup->size);
-  set->counts.resize(size);
-  MPI_Allgather(&count, 1, MPI_INT, set->counts.data(), 1, MPI_INT, comm);
-  set->max_count = 0;
-  for (int const each : set->counts) set->max_count = each > set->max_count ? each : set->max_count;
-  set->bases = new uint8_t*[size];
-  allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
-           comm);
-  auto* const mine = reinterpret_cast<Ticket*>(set->bases[pgroup->rank]);
-  for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
-  MPI_Barrier(comm);
-  return set;
+  return ending([&] {
+    char const* const call = "ARMCIX_Create_mutexes_hdl";
+    MPI_Comm const comm = comm_of(call, pgroup);
+    if (count < 0) fail(call, "count %d is negative", count);
+    auto* const set = new MutexSet;
+    set->my_count = count;
+    set->grp = *pgroup;
+    set->windows = nullptr;
+    auto const size = static_cast<std::size_t>(pgroup->size);
+    set->counts.resize(size);
+    MPI_Allgather(&count, 1, MPI_INT, set->counts.data(), 1, MPI_INT, comm);
+    set->max_count = 0;
+    for (int const each : set->counts) set->max_count = each > set->max_count ? each : set->max_count;
+    set->bases = new uint8_t*[size];
+    allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
+             comm);
+    auto* const mine = reinterpret_cast<Ticket*>(set->bases[pgroup->rank]);
+    for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
+    MPI_Barrier(comm);
+    return set;
+  });
 }
 
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) {
-  MutexSet& set = open("ARMCIX_Destroy_mutexes_hdl", hdl);
-  release("ARMCIX_Destroy_mutexes_hdl", set.bases[set.grp.rank], set.grp.comm);
-  delete[] set.bases;
-  delete &set;
-  return 0;
+  return returning([&] {
+    MutexSet& set = open("ARMCIX_Destroy_mutexes_hdl", hdl);
+    release("ARMCIX_Destroy_mutexes_hdl", set.bases[set.grp.rank], set.grp.comm);
+    delete[] set.bases;
+    delete &set;
+    return 0;
+  });
 }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc);
+  ending([&] { lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc); });
 }
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  unlock("ARMCIX_Unlock_hdl", open("ARMCIX_Unlock_hdl", hdl), mutex, proc);
+  ending([&] { unlock("ARMCIX_Unlock_hdl", open("ARMCIX_Unlock_hdl", hdl), mutex, proc); });
 }
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  char const* const call = "ARMCIX_Trylock_hdl";
-  MutexSet& set = open(call, hdl);
-  Ticket* const ticket = find(call, set, mutex, proc);
-  int const target = set.grp.grp_to_abs[proc];
-  // The next number is drawn only if it is the one being served.
-  using namespace mpix::engine;
-  long expected = served(&ticket->serving, target);
-  long const wanted = expected + 1;
-  long seen = 0;
-  ReadModifyWrite rmw;
-  rmw.operation = RmwOperation::compare_swap_eq;
-  rmw.operand = reinterpret_cast<std::byte const*>(&expected);
-  rmw.operand2 = reinterpret_cast<std::byte const*>(&wanted);
-  rmw.result = reinterpret_cast<std::byte*>(&seen);
-  rmw.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
-  check(call, mpix::issue_and_wait(target_of(call, target), rmw));
-  if (seen != expected) return 1;
-  set.held[{mutex, proc}] = expected;
-  return 0;
+  return returning([&] {
+    char const* const call = "ARMCIX_Trylock_hdl";
+    MutexSet& set = open(call, hdl);
+    Ticket* const ticket = find(call, set, mutex, proc);
+    int const target = set.grp.grp_to_abs[proc];
+    // The next number is drawn only if it is the one being served.
+    using namespace mpix::engine;
+    long expected = served(&ticket->serving, target);
+    long const wanted = expected + 1;
+    long seen = 0;
+    ReadModifyWrite rmw;
+    rmw.operation = RmwOperation::compare_swap_eq;
+    rmw.operand = reinterpret_cast<std::byte const*>(&expected);
+    rmw.operand2 = reinterpret_cast<std::byte const*>(&wanted);
+    rmw.result = reinterpret_cast<std::byte*>(&seen);
+    rmw.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
+    check(call, mpix::issue_and_wait(target_of(call, target), rmw));
+    if (seen != expected) return 1;
+    set.held[{mutex, proc}] = expected;
+    return 0;
+  });
 }
 
 void ARMCIX_Progress(void) { mpix::engine::Engine::running()->progress(); }
 
 int PARMCI_Create_mutexes(int count) {
-  if (global_set != nullptr) fail("ARMCI_Create_mutexes", "the mutexes exist already");
-  ARMCI_Group all;
-  ARMCI_Group_get_world(&all);
-  global_set = ARMCIX_Create_mutexes_hdl(count, &all);
-  return 0;
+  return returning([&] {
+    if (global_set != nullptr) fail("ARMCI_Create_mutexes", "the mutexes exist already");
+    ARMCI_Group all;
+    ARMCI_Group_get_world(&all);
+    global_set = ARMCIX_Create_mutexes_hdl(count, &all);
+    return 0;
+  });
 }
 int PARMCI_Destroy_mutexes(void) {
-  if (global_set == nullptr) fail("ARMCI_Destroy_mutexes", "the mutexes are not created");
-  return ARMCIX_Destroy_mutexes_hdl(std::exchange(global_set, nullptr));
+  return returning([&] {
+    if (global_set == nullptr) fail("ARMCI_Destroy_mutexes", "the mutexes are not created");
+    return ARMCIX_Destroy_mutexes_hdl(std::exchange(global_set, nullptr));
+  });
 }
-void PARMCI_Lock(int mutex, int proc) { lock("ARMCI_Lock", open("ARMCI_Lock", global_set), mutex, proc); }
+void PARMCI_Lock(int mutex, int proc) {
+  ending([&] { lock("ARMCI_Lock", open("ARMCI_Lock", global_set), mutex, proc); });
+}
 void PARMCI_Unlock(int mutex, int proc) {
-  unlock("ARMCI_Unlock", open("ARMCI_Unlock", global_set), mutex, proc);
+  ending([&] { unlock("ARMCI_Unlock", open("ARMCI_Unlock", global_set), mutex, proc); });
 }
 
 ARMCI_ALIAS(Create_mutexes);

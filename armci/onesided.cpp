@@ -45,38 +45,55 @@ mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
 using namespace armci;
 
 int PARMCI_Put(void* src, void* dst, int size, int target) {
-  return contiguous<Direction::put>("ARMCI_Put", src, dst, size, target, {}, Blocking{});
+  return returning(
+      [&] { return contiguous<Direction::put>("ARMCI_Put", src, dst, size, target, {}, Blocking{}); });
 }
 int PARMCI_Get(void* src, void* dst, int size, int target) {
-  return contiguous<Direction::get>("ARMCI_Get", dst, src, size, target, {}, Blocking{});
+  return returning(
+      [&] { return contiguous<Direction::get>("ARMCI_Get", dst, src, size, target, {}, Blocking{}); });
 }
 int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
-  return contiguous<Direction::accumulate>("ARMCI_Acc", src, dst, bytes, proc, {datatype, scale}, Blocking{});
+  return returning([&] {
+    return contiguous<Direction::accumulate>("ARMCI_Acc", src, dst, bytes, proc, {datatype, scale},
+                                             Blocking{});
+  });
 }
 int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{hdl});
+  return returning(
+      [&] { return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{hdl}); });
 }
 int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{hdl});
+  return returning(
+      [&] { return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{hdl}); });
 }
 int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale},
-                                           NonBlocking{hdl});
+  return returning([&] {
+    return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale},
+                                             NonBlocking{hdl});
+  });
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
-  PARMCI_Put(src, dst, size, proc);
-  mpix::fence(target_of("ARMCI_Put_flag", proc));
-  return PARMCI_Put(&value, flag, sizeof value, proc);
+  return returning([&] {
+    PARMCI_Put(src, dst, size, proc);
+    mpix::fence(target_of("ARMCI_Put_flag", proc));
+    return PARMCI_Put(&value, flag, sizeof value, proc);
+  });
 }
 
-void PARMCI_Fence(int proc) { check("ARMCI_Fence", mpix::complete(target_of("ARMCI_Fence", proc))); }
+void PARMCI_Fence(int proc) {
+  ending([&] { check("ARMCI_Fence", mpix::complete(target_of("ARMCI_Fence", proc))); });
+}
 void PARMCI_AllFence(void) {
-  if (world.communicator == nullptr) fail_process("ARMCI_AllFence", 0);
-  check("ARMCI_AllFence", mpix::complete_all(*world.communicator));
+  ending([&] {
+    if (world.communicator == nullptr) fail_process("ARMCI_AllFence", 0);
+    check("ARMCI_AllFence", mpix::complete_all(*world.communicator));
+  });
 }
 void PARMCI_Barrier(void) {
-  PARMCI_AllFence();
-  MPI_Barrier(world.comm);
+  ending([&] {
+    PARMCI_AllFence();
+    MPI_Barrier(world.comm);
+  });
 }
 void PARMCI_Access_begin(void*) {}
 void PARMCI_Access_end(void*) {}

@@ -34,22 +34,26 @@ template long fetch(char const*, mpix::engine::RmwOperation, long, void*, int);
 using namespace armci;
 
 int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
-  using mpix::engine::RmwOperation;
-  if (ploc == nullptr || prem == nullptr)
-    fail("ARMCI_Rmw", "%s address is null", ploc == nullptr ? "local" : "remote");
-  auto* const as_int = static_cast<int*>(ploc);
-  auto* const as_long = static_cast<long*>(ploc);
-  switch (op) {
-    case ARMCI_FETCH_AND_ADD: *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc); break;
-    case ARMCI_FETCH_AND_ADD_LONG:
-      *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc);
-      break;
-    case ARMCI_SWAP: *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::swap, *as_int, prem, proc); break;
-    case ARMCI_SWAP_LONG:
-      *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::swap, *as_long, prem, proc);
-      break;
-    default: fail("ARMCI_Rmw", "unknown operation %d", op);
-  }
-  return 0;
+  return returning([&] {
+    using mpix::engine::RmwOperation;
+    if (ploc == nullptr || prem == nullptr)
+      fail("ARMCI_Rmw", "%s address is null", ploc == nullptr ? "local" : "remote");
+    auto* const as_int = static_cast<int*>(ploc);
+    auto* const as_long = static_cast<long*>(ploc);
+    switch (op) {
+      case ARMCI_FETCH_AND_ADD:
+        *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc);
+        break;
+      case ARMCI_FETCH_AND_ADD_LONG:
+        *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::sum, value, prem, proc);
+        break;
+      case ARMCI_SWAP: *as_int = fetch<int>("ARMCI_Rmw", RmwOperation::swap, *as_int, prem, proc); break;
+      case ARMCI_SWAP_LONG:
+        *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::swap, *as_long, prem, proc);
+        break;
+      default: fail("ARMCI_Rmw", "unknown operation %d", op);
+    }
+    return 0;
+  });
 }
 ARMCI_ALIAS(Rmw);

@@ -26,12 +26,41 @@ struct World {
 };
 extern World world;
 
-/// Ends the program; printf-style.
+/// A call that cannot be served. The text names the call, the argument and its value. Never leaves the
+/// library.
+struct Failure {
+  char text[400];
+};
+
+/// Throws a Failure; printf-style.
 [[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/// The body of a function that returns an error code: 0, or what the interface has for a failure, after one
+/// line on stderr. The program goes on.
+int report(Failure const& failure) noexcept __attribute__((cold));
+template <typename Body>
+int returning(Body body) noexcept {
+  try {
+    return body();
+  } catch (Failure const& failure) {
+    return report(failure);
+  }
+}
+
+/// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
+[[noreturn]] void end(Failure const& failure) noexcept __attribute__((cold));
+template <typename Body>
+auto ending(Body body) noexcept {
+  try {
+    return body();
+  } catch (Failure const& failure) {
+    end(failure);
+  }
+}
 
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
 
-/// The target of process `process`, or the end of the program.
+/// The target of process `process`, or a Failure.
 inline mpix::Target& target_of(char const* call, int process) {
   mpix::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
   if (target == nullptr) [[unlikely]]
@@ -39,7 +68,7 @@ inline mpix::Target& target_of(char const* call, int process) {
   return *target;
 }
 
-/// Ends the program when an operation failed.
+/// Throws a Failure when an operation failed.
 inline void check(char const* call, mpix::engine::Status status) {
   if (mpix::engine::failed(status)) [[unlikely]]
     fail(call, "%s", to_string(status));

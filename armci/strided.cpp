@@ -1,5 +1,6 @@
 /// Strided transfers.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "armci/onesided.hpp"
@@ -44,6 +45,11 @@ void check_shape(char const* call, Side const& a, Side const& b, int const* coun
   if (count[0] < 0) fail(call, "count[0] is %d", count[0]);
   if (levels > 0 && (a.strides == nullptr || b.strides == nullptr)) fail(call, "a stride array is null");
   if (a.address == nullptr || b.address == nullptr) fail(call, "an address is null");
+  if (levels == 0 || count[1] <= 1) return;
+  for (Side const* const side : {&a, &b}) {
+    if (std::abs(side->strides[0]) < count[0])
+      fail(call, "stride %d is smaller than the block of %d bytes", side->strides[0], count[0]);
+  }
 }
 
 template <Direction direction, typename Mode>
@@ -66,39 +72,53 @@ using namespace armci;
 
 int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
-                                 stride_levels, proc, {}, Blocking{});
+  return returning([&] {
+    return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                   stride_levels, proc, {}, Blocking{});
+  });
 }
 int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
-                                 stride_levels, proc, {}, Blocking{});
+  return returning([&] {
+    return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
+                                   stride_levels, proc, {}, Blocking{});
+  });
 }
 int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
                 int dst_stride_ar[], int count[], int stride_levels, int proc) {
-  return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
-                                        count, stride_levels, proc, {datatype, scale}, Blocking{});
+  return returning([&] {
+    return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
+                                          count, stride_levels, proc, {datatype, scale}, Blocking{});
+  });
 }
 int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                   int stride_levels, int proc, armci_hdl_t* hdl) {
-  return strided<Direction::put>("ARMCI_NbPutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
-                                 stride_levels, proc, {}, NonBlocking{hdl});
+  return returning([&] {
+    return strided<Direction::put>("ARMCI_NbPutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                                   stride_levels, proc, {}, NonBlocking{hdl});
+  });
 }
 int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                   int stride_levels, int proc, armci_hdl_t* hdl) {
-  return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
-                                 stride_levels, proc, {}, NonBlocking{hdl});
+  return returning([&] {
+    return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
+                                   stride_levels, proc, {}, NonBlocking{hdl});
+  });
 }
 int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
                   int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* hdl) {
-  return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
-                                        count, stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
+  return returning([&] {
+    return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
+                                          count, stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
+  });
 }
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                      int stride_levels, int* flag, int value, int proc) {
-  PARMCI_PutS(src_ptr, src_stride_ar, dst_ptr, dst_stride_ar, count, stride_levels, proc);
-  mpix::fence(target_of("ARMCI_PutS_flag", proc));
-  return PARMCI_Put(&value, flag, sizeof value, proc);
+  return returning([&] {
+    PARMCI_PutS(src_ptr, src_stride_ar, dst_ptr, dst_stride_ar, count, stride_levels, proc);
+    mpix::fence(target_of("ARMCI_PutS_flag", proc));
+    return PARMCI_Put(&value, flag, sizeof value, proc);
+  });
 }
 
 ARMCI_ALIAS(PutS);

@@ -48,23 +48,29 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
 using namespace armci;
 
 int PARMCI_PutV(armci_giov_t* iov, int iov_len, int proc) {
-  return vector<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{});
+  return returning([&] { return vector<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_GetV(armci_giov_t* iov, int iov_len, int proc) {
-  return vector<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{});
+  return returning([&] { return vector<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc) {
-  return vector<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale}, Blocking{});
+  return returning([&] {
+    return vector<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale}, Blocking{});
+  });
 }
 int PARMCI_NbPutV(armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle});
+  return returning(
+      [&] { return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle}); });
 }
 int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle});
+  return returning(
+      [&] { return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle}); });
 }
 int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
-                                       NonBlocking{handle});
+  return returning([&] {
+    return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
+                                         NonBlocking{handle});
+  });
 }
 
 ARMCI_ALIAS(PutV);

@@ -16,46 +16,99 @@ int count[2] = {8, 2};
 struct Case {
   char const* name;
   char const* message;
-  void (*call)();
+  bool ends;      ///< the call has no return value: the job ends
+  int (*call)();  ///< its return value
 };
 
+/// For calls without a return value, which are not expected to come back.
+template <typename Call>
+int none(Call call) {
+  call();
+  return 0;
+}
+
 Case const cases[] = {
-    {"process too high", "ARMCI_Put: process 2 is not in 0..1", [] { ARMCI_Put(&value, bases[1], 8, 2); }},
-    {"process negative", "ARMCI_Get: process -1 is not in 0..1", [] { ARMCI_Get(bases[1], &value, 8, -1); }},
-    {"size negative", "ARMCI_Put: size -8 is negative", [] { ARMCI_Put(&value, bases[1], -8, 1); }},
-    {"null local", "ARMCI_Put: local address is null", [] { ARMCI_Put(nullptr, bases[1], 8, 1); }},
-    {"null remote", "ARMCI_Get: remote address is null", [] { ARMCI_Get(nullptr, &value, 8, 1); }},
-    {"accumulate type", "ARMCI_Acc: unknown accumulate type 99",
-     [] { ARMCI_Acc(99, &value, &value, bases[1], 8, 1); }},
-    {"levels negative", "ARMCI_PutS: stride_levels -1",
-     [] { ARMCI_PutS(&value, &stride, bases[1], &stride, count, -1, 1); }},
-    {"levels too many", "ARMCI_PutS: stride_levels 9",
-     [] { ARMCI_PutS(&value, &stride, bases[1], &stride, count, 9, 1); }},
-    {"null strides", "ARMCI_PutS: a stride array is null",
-     [] { ARMCI_PutS(&value, nullptr, bases[1], &stride, count, 1, 1); }},
-    {"vector length", "ARMCI_PutV: number of descriptors is -1", [] { ARMCI_PutV(nullptr, -1, 1); }},
-    {"rmw operation", "ARMCI_Rmw: unknown operation 17", [] { ARMCI_Rmw(17, &value, bases[1], 1, 1); }},
-    {"no mutexes", "ARMCI_Lock: the mutexes are not created", [] { ARMCI_Lock(0, 1); }},
-    {"no such mutex", "ARMCI_Lock: mutex 3 does not exist",
+    {"process too high", "ARMCI_Put: process 2 is not in 0..1", false,
+     [] { return ARMCI_Put(&value, bases[1], 8, 2); }},
+    {"process negative", "ARMCI_Get: process -1 is not in 0..1", false,
+     [] { return ARMCI_Get(bases[1], &value, 8, -1); }},
+    {"size negative", "ARMCI_Put: size -8 is negative", false,
+     [] { return ARMCI_Put(&value, bases[1], -8, 1); }},
+    {"null local", "ARMCI_Put: local address is null", false,
+     [] { return ARMCI_Put(nullptr, bases[1], 8, 1); }},
+    {"null remote", "ARMCI_Get: remote address is null", false,
+     [] { return ARMCI_Get(nullptr, &value, 8, 1); }},
+    {"accumulate type", "ARMCI_Acc: unknown accumulate type 99", false,
+     [] { return ARMCI_Acc(99, &value, &value, bases[1], 8, 1); }},
+    {"null scale", "ARMCI_Acc: scale is null", false,
+     [] { return ARMCI_Acc(ARMCI_ACC_DBL, nullptr, &value, bases[1], 8, 1); }},
+    {"levels negative", "ARMCI_PutS: stride_levels -1", false,
+     [] { return ARMCI_PutS(&value, &stride, bases[1], &stride, count, -1, 1); }},
+    {"levels too many", "ARMCI_PutS: stride_levels 9", false,
+     [] { return ARMCI_PutS(&value, &stride, bases[1], &stride, count, 9, 1); }},
+    {"null strides", "ARMCI_PutS: a stride array is null", false,
+     [] { return ARMCI_PutS(&value, nullptr, bases[1], &stride, count, 1, 1); }},
+    {"negative count", "ARMCI_GetS: count[1] is -2", false,
      [] {
-       ARMCI_Create_mutexes(1);
-       ARMCI_Lock(3, 1);
+       int wrong[] = {8, -2};
+       return ARMCI_GetS(bases[1], &stride, &value, &stride, wrong, 1, 1);
      }},
-    {"mutex not held", "ARMCI_Unlock: mutex 0 of process 1 is not held",
+    {"stride below block", "ARMCI_PutS: stride 8 is smaller than the block of 16 bytes", false,
      [] {
-       ARMCI_Create_mutexes(1);
-       ARMCI_Unlock(0, 1);
+       int wrong[] = {16, 2};
+       return ARMCI_PutS(&value, &stride, bases[1], &stride, wrong, 1, 1);
      }},
-    {"address without memory", "no memory stands at the target address",
-     [] { ARMCI_Put(&value, reinterpret_cast<void*>(0xdead0000), 8, 1); }},
-    {"freed twice", "is free already",
+    {"vector length", "ARMCI_PutV: number of descriptors is -1", false,
+     [] { return ARMCI_PutV(nullptr, -1, 1); }},
+    {"vector segments", "ARMCI_GetV: descriptor 0 has segments of -4 bytes", false,
+     [] {
+       armci_giov_t set{nullptr, nullptr, -4, 1};
+       return ARMCI_GetV(&set, 1, 1);
+     }},
+    {"rmw operation", "ARMCI_Rmw: unknown operation 17", false,
+     [] { return ARMCI_Rmw(17, &value, bases[1], 1, 1); }},
+    {"rmw address", "ARMCI_Rmw: remote address is null", false,
+     [] { return ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &value, nullptr, 1, 1); }},
+    {"allocation", "ARMCI_Malloc: ", false,
+     [] {
+       void* mine[64];
+       return ARMCI_Malloc(mine, armci_msg_me() == 0 ? -8 : 8);
+     }},
+    {"address without memory", "no memory stands at the target address", false,
+     [] { return ARMCI_Get(reinterpret_cast<void*>(0xdead0000), &value, 8, 1); }},
+    {"freed twice", "is free already", false,
      [] {
        void* mine[64];
        ARMCI_Malloc(mine, 64);
        void* const base = mine[armci_msg_me()];
        ARMCI_Free(base);
-       ARMCI_Free(base);
+       return ARMCI_Free(base);
      }},
+    {"freed memory", "no memory stands at the target address", false,
+     [] {
+       void* mine[64];
+       ARMCI_Malloc(mine, 1 << 20);
+       void* const remote = mine[1];
+       ARMCI_Free(mine[armci_msg_me()]);
+       return ARMCI_Get(remote, &value, 8, 1);
+     }},
+    {"destroy nothing", "ARMCI_Destroy_mutexes: the mutexes are not created", false,
+     [] { return ARMCI_Destroy_mutexes(); }},
+    {"no mutexes", "ARMCI_Lock: the mutexes are not created", true,
+     [] { return none([] { ARMCI_Lock(0, 1); }); }},
+    {"no such mutex", "ARMCI_Lock: mutex 3 does not exist", true,
+     [] {
+       ARMCI_Create_mutexes(1);
+       return none([] { ARMCI_Lock(3, 1); });
+     }},
+    {"mutex not held", "ARMCI_Unlock: mutex 0 of process 1 is not held", true,
+     [] {
+       ARMCI_Create_mutexes(1);
+       return none([] { ARMCI_Unlock(0, 1); });
+     }},
+    {"fence", "ARMCI_Fence: process 7 is not in 0..1", true, [] { return none([] { ARMCI_Fence(7); }); }},
+    {"value of nobody", "ARMCI_GetValueInt: process 9 is not in 0..1", true,
+     [] { return ARMCI_GetValueInt(bases[1], 9) * 0; }},
 };
 
 Case const* find(char const* name) {
@@ -76,13 +129,25 @@ int main(int argc, char** argv) {
     std::puts(find(argv[2])->message);
     return 0;
   }
+  if (argc == 3 && std::strcmp(argv[1], "--ends") == 0) return find(argv[2])->ends ? 0 : 1;
   Case const* const chosen = argc == 2 ? find(argv[1]) : nullptr;
   if (chosen == nullptr) return 2;
   MPI_Init(&argc, &argv);
   ARMCI_Init();
   ARMCI_Malloc(bases, 64);
-  chosen->call();
-  ARMCI_AllFence();
+  if (chosen->call() == 0) {
+    std::fprintf(stderr, "the call returned 0\n");
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  // Everything goes on as before.
+  double back = 0;
+  value = 2.5;
+  if (ARMCI_Put(&value, bases[1 - armci_msg_me()], 8, 1 - armci_msg_me()) != 0) MPI_Abort(MPI_COMM_WORLD, 4);
+  ARMCI_Barrier();
+  if (ARMCI_Get(bases[1 - armci_msg_me()], &back, 8, 1 - armci_msg_me()) != 0 || back != 2.5)
+    MPI_Abort(MPI_COMM_WORLD, 5);
+  ARMCI_Barrier();
+  ARMCI_Finalize();
   MPI_Finalize();
   return 0;
 }
