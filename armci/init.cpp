@@ -7,6 +7,7 @@
 #include "armci/handles.hpp"
 #include "armci/memory.hpp"
 #include "armci/mutex.hpp"
+#include "armci/settings.hpp"
 #include "armci/state.hpp"
 
 namespace armci {
@@ -73,6 +74,7 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
            "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
     }
     open_world_group();
+    read_settings(world.rank);
     return 0;
   });
 }

@@ -194,6 +194,12 @@ void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
   if (!alone("armci_msg_gop_scope", scope))
     combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
 }
+void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {
+  armci_msg_gop_scope(scope, x, n, op, type);
+}
+void armci_msg_reduce(void* x, int n, char* op, int type) {
+  armci_msg_reduce_scope(SCOPE_ALL, x, n, op, type);
+}
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
   char const* const call = "armci_msg_group_gop_scope";
   if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));

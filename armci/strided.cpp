@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "armci/onesided.hpp"
+#include "armci/settings.hpp"
+#include "armci/vector.hpp"
 
 namespace armci {
 
@@ -52,6 +54,11 @@ void check_shape(char const* call, Side const& a, Side const& b, int const* coun
   }
 }
 
+void list(Layout const& layout, std::vector<mpix::engine::Segment>& segments) {
+  mpix::engine::LayoutCursor cursor(layout);
+  while (cursor.remaining() != 0) segments.push_back(cursor.next());
+}
+
 template <Direction direction, typename Mode>
 int strided(char const* call, Side const& local, Side const& remote, int* count, int levels, int process,
             Scaled const& scaled, Mode mode) {
@@ -60,6 +67,13 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
     return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
   Strides const here(call, local.strides, count, levels);
   Strides const there(call, remote.strides, count, levels);
+  if (settings.strided_as_iov && count[0] != 0) {
+    Lists lists{local.address, remote.address, static_cast<std::size_t>(count[0]), {}, {}};
+    list(here.layout(), lists.local);
+    list(there.layout(), lists.remote);
+    transfer_lists<direction>(call, lists, process, scaled, mode);
+    return 0;
+  }
   transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled,
                       mode);
   return 0;

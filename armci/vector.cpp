@@ -1,7 +1,12 @@
 /// Vector transfers: lists of equally long segments.
+#include "armci/vector.hpp"
+
+#include <algorithm>
+#include <span>
 #include <vector>
 
-#include "armci/onesided.hpp"
+#include "armci/overlap.hpp"
+#include "armci/settings.hpp"
 
 namespace armci {
 
@@ -18,12 +23,53 @@ void list(void* const* pointers, armci_giov_t const& set, std::vector<Segment>& 
   }
 }
 
+/// A part of a descriptor's segments in one operation.
+template <Direction direction, typename Mode>
+void transfer_segments(char const* call, Lists const& lists, std::size_t first, std::size_t count,
+                       int process, Scaled const& scaled, Mode mode) {
+  std::span<Segment const> const here = std::span(lists.local).subspan(first, count);
+  std::span<Segment const> const there = std::span(lists.remote).subspan(first, count);
+  std::size_t const bytes = count * lists.segment_bytes;
+  transfer<direction>(call, lists.local_base, Layout{bytes, {}, here}, lists.remote_base,
+                      Layout{bytes, {}, there}, process, scaled, mode);
+}
+
+}  // namespace
+
+template <Direction direction, typename Mode>
+void transfer_lists(char const* call, Lists const& lists, int process, Scaled const& scaled, Mode mode) {
+  auto const& destination = direction == Direction::get ? lists.local : lists.remote;
+  bool const looks = settings.iov_method == IovMethod::automatic || settings.iov_checks;
+  bool const overlapping = looks && overlap(destination);
+  if (overlapping && settings.iov_checks) fail(call, "segments of the destination overlap");
+  std::size_t batch = lists.local.size();
+  if (overlapping || settings.iov_method == IovMethod::conservative) {
+    batch = 1;
+  } else if (settings.iov_method == IovMethod::batched && settings.batch > 0) {
+    batch = static_cast<std::size_t>(settings.batch);
+  }
+  for (std::size_t first = 0; first < lists.local.size(); first += batch)
+    transfer_segments<direction>(call, lists, first, std::min(batch, lists.local.size() - first), process,
+                                 scaled, mode);
+}
+
+#define ARMCI_TRANSFER_LISTS(direction, Mode) \
+  template void transfer_lists<Direction::direction>(char const*, Lists const&, int, Scaled const&, Mode)
+ARMCI_TRANSFER_LISTS(put, Blocking);
+ARMCI_TRANSFER_LISTS(get, Blocking);
+ARMCI_TRANSFER_LISTS(accumulate, Blocking);
+ARMCI_TRANSFER_LISTS(put, NonBlocking);
+ARMCI_TRANSFER_LISTS(get, NonBlocking);
+ARMCI_TRANSFER_LISTS(accumulate, NonBlocking);
+#undef ARMCI_TRANSFER_LISTS
+
+namespace {
+
 template <Direction direction, typename Mode>
 int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled const& scaled, Mode mode) {
   if (length < 0) fail(call, "number of descriptors is %d", length);
   if (sets == nullptr && length > 0) fail(call, "the descriptor array is null");
-  std::vector<Segment> here;
-  std::vector<Segment> there;
+  Lists lists;
   for (int i = 0; i < length; ++i) {
     armci_giov_t const& set = sets[i];
     if (set.bytes < 0) fail(call, "descriptor %d has segments of %d bytes", i, set.bytes);
@@ -33,11 +79,12 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
       fail(call, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
-    list(local, set, here);
-    list(remote, set, there);
-    std::size_t const bytes = here.size() * static_cast<std::size_t>(set.bytes);
-    transfer<direction>(call, local[0], Layout{bytes, {}, here}, remote[0], Layout{bytes, {}, there}, process,
-                        scaled, mode);
+    lists.local_base = local[0];
+    lists.remote_base = remote[0];
+    lists.segment_bytes = static_cast<std::size_t>(set.bytes);
+    list(local, set, lists.local);
+    list(remote, set, lists.remote);
+    transfer_lists<direction>(call, lists, process, scaled, mode);
   }
   return 0;
 }

@@ -55,6 +55,9 @@ void armci_msg_sel(void *x, int n, char *op, int type, int contribute);
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute);
 
 void armci_msg_gop_scope(int scope, void *x, int n, char *op, int type);
+/** As the global operations; only process 0 may rely on the result. */
+void armci_msg_reduce(void *x, int n, char *op, int type);
+void armci_msg_reduce_scope(int scope, void *x, int n, char *op, int type);
 void armci_msg_igop(int *x, int n, char *op);
 void armci_msg_lgop(long *x, int n, char *op);
 void armci_msg_llgop(long long *x, int n, char *op);

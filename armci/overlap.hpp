@@ -1,0 +1,13 @@
+/// Whether segments of memory share a byte.
+#pragma once
+
+#include <span>
+
+#include "engine/layout/layout.hpp"
+
+namespace armci {
+
+/// True when two of the segments overlap. O(N) for segments in ascending order, O(N log N) for others.
+bool overlap(std::span<mpix::engine::Segment const> segments);
+
+}  // namespace armci

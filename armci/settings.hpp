@@ -1,0 +1,26 @@
+/// What the environment asks for: the variables of ARMCI-MPI, as far as they make sense here.
+#pragma once
+
+namespace armci {
+
+/// How a vector of segments is transferred.
+enum class IovMethod {
+  automatic,    ///< direct, or conservative where destinations overlap
+  direct,       ///< all segments of a descriptor in one operation
+  batched,      ///< at most `batch` segments in one operation
+  conservative  ///< one operation per segment
+};
+
+struct Settings {
+  bool verbose = false;                         ///< ARMCI_VERBOSE
+  IovMethod iov_method = IovMethod::automatic;  ///< ARMCI_IOV_METHOD: AUTO, DIRECT, BATCHED, CONSRV
+  int batch = 0;                                ///< ARMCI_IOV_BATCHED_LIMIT: segments; 0: no limit
+  bool iov_checks = false;                      ///< ARMCI_IOV_CHECKS: overlapping destinations are an error
+  bool strided_as_iov = false;                  ///< ARMCI_STRIDED_METHOD: DIRECT or IOV
+};
+extern Settings settings;
+
+/// Reads the environment. Process 0 tells under ARMCI_VERBOSE what is set; wrong values are an error of all.
+void read_settings(int rank);
+
+}  // namespace armci

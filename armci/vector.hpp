@@ -1,0 +1,23 @@
+/// Lists of equally long segments, transferred by the method that the settings name.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "armci/onesided.hpp"
+
+namespace armci {
+
+/// Segments of both sides, relative to their bases, in pairs.
+struct Lists {
+  void* local_base = nullptr;
+  void* remote_base = nullptr;
+  std::size_t segment_bytes = 0;
+  std::vector<mpix::engine::Segment> local;
+  std::vector<mpix::engine::Segment> remote;
+};
+
+template <Direction direction, typename Mode>
+void transfer_lists(char const* call, Lists const& lists, int process, Scaled const& scaled, Mode mode);
+
+}  // namespace armci

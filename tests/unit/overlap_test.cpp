@@ -1,0 +1,56 @@
+/// The search for overlapping segments, against comparing all pairs.
+#include "armci/overlap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/random_layout.hpp"
+
+namespace armci {
+namespace {
+
+using mpix::engine::Segment;
+
+bool any_pair_overlaps(std::vector<Segment> const& segments) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      auto const end = [](Segment const& s) { return s.offset + static_cast<std::ptrdiff_t>(s.length); };
+      Segment const& a = segments[i];
+      Segment const& b = segments[j];
+      bool const both = a.length != 0 && b.length != 0;
+      if (both && a.offset < end(b) && b.offset < end(a)) return true;
+    }
+  }
+  return false;
+}
+
+TEST(Overlap, equals_the_comparison_of_all_pairs) {
+  std::mt19937_64 random(mpix::test::seed());
+  int overlapping = 0;
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<Segment> segments(random() % 12);
+    for (Segment& segment : segments) {
+      segment.length = 1 + random() % 4;
+      segment.offset = static_cast<std::ptrdiff_t>(random() % 200) - 100;
+    }
+    bool const expected = any_pair_overlaps(segments);
+    ASSERT_EQ(overlap(segments), expected);
+    overlapping += expected ? 1 : 0;
+  }
+  EXPECT_GT(overlapping, 500);
+  EXPECT_LT(overlapping, 4500);
+}
+
+TEST(Overlap, segments_that_touch_do_not_overlap) {
+  std::vector<Segment> const ascending = {{0, 8}, {8, 8}, {16, 8}};
+  std::vector<Segment> const descending = {{16, 8}, {8, 8}, {0, 8}};
+  std::vector<Segment> const equal = {{0, 8}, {0, 8}};
+  EXPECT_FALSE(overlap(ascending));
+  EXPECT_FALSE(overlap(descending));
+  EXPECT_TRUE(overlap(equal));
+  EXPECT_FALSE(overlap({}));
+}
+
+}  // namespace
+}  // namespace armci
