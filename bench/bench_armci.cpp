@@ -7,6 +7,7 @@ extern "C" {
 #include <armci.h>
 }
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ void strided(std::string const& implementation, char* origin, char* target, bool
                            static_cast<std::size_t>(segment)};
       };
       bench::measure(line("puts"), [&] { ARMCI_PutS(origin, &stride, target, &stride, count, 1, 1); });
+      bench::measure(line("gets"), [&] { ARMCI_GetS(target, &stride, origin, &stride, count, 1, 1); });
       bench::measure(line("accs"), [&] {
         ARMCI_AccS(ARMCI_ACC_DBL, &scale, origin, &stride, target, &stride, count, 1, 1);
       });
@@ -65,6 +67,39 @@ void strided(std::string const& implementation, char* origin, char* target, bool
       });
     }
   }
+}
+
+/// The same transfers with a local buffer that nobody has prepared.
+void local_buffers(std::string const& implementation, char* target, bool quick) {
+  std::vector<char> heap(max_bytes, 0);
+  for (std::size_t const bytes : bench::sizes(quick)) {
+    int const size = static_cast<int>(bytes);
+    bench::measure({"armci", implementation, "put", "from_heap", 1, bytes},
+                   [&] { ARMCI_Put(heap.data(), target, size, 1); });
+    bench::measure({"armci", implementation, "get", "from_heap", 1, bytes},
+                   [&] { ARMCI_Get(target, heap.data(), size, 1); });
+  }
+}
+
+/// Both processes take part.
+void collective(std::string const& implementation, char* origin, char* target) {
+  auto const both = [&](char const* operation, auto call) {
+    constexpr int calls = 2000;
+    std::vector<double> times;
+    for (int repetition = 0; repetition < 9; ++repetition) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      double const start = MPI_Wtime();
+      for (int i = 0; i < calls; ++i) call();
+      times.push_back((MPI_Wtime() - start) / calls * 1e6);
+    }
+    std::sort(times.begin(), times.end());
+    if (bench::rank() == 0) bench::print({"armci", implementation, operation, "allocated", 1, 8}, times[4]);
+  };
+  both("barrier", [] { ARMCI_Barrier(); });
+  both("put_barrier", [&] {
+    ARMCI_Put(origin, target + 128, 8, 1);
+    ARMCI_Barrier();
+  });
 }
 
 }  // namespace
@@ -91,6 +126,7 @@ int main(int argc, char** argv) {
 
   contiguous(implementation, origin, target, quick);
   strided(implementation, origin, target, quick);
+  local_buffers(implementation, target, quick);
   long fetched = 0;
   ARMCI_AllFence();
   bench::measure({"armci", implementation, "rmw", "allocated", 1, 8},
@@ -99,6 +135,11 @@ int main(int argc, char** argv) {
     ARMCI_Put(origin, target + 64, 8, 1);
     ARMCI_Fence(1);
   });
+  bench::measure({"armci", implementation, "put_allfence", "allocated", 1, 8}, [&] {
+    ARMCI_Put(origin, target + 64, 8, 1);
+    ARMCI_AllFence();
+  });
+  collective(implementation, origin, target);
   ARMCI_Create_mutexes(1);
   bench::measure({"armci", implementation, "lock_unlock", "allocated", 1, 8}, [&] {
     ARMCI_Lock(0, 1);

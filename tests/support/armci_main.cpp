@@ -7,10 +7,11 @@
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  ARMCI_Init();
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) GTEST_FLAG_SET(output, "");  // one file of results
+  ::testing::InitGoogleTest(&argc, argv);
+  ARMCI_Init();
   if (rank != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
