@@ -80,15 +80,18 @@ TEST_P(EnginePath, many_outstanding_atomic_operations_of_any_size_end) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     int const other = 1 - rank.rank();
-    std::vector<char> target(Buffers::bytes);
+    std::vector<char> shared(Buffers::bytes);
+    std::vector<std::vector<char>> own;  // gets without atomicity must not overlap one another at the origin
     for (int round = 0; round < 20; ++round) {
       for (int kind = 0; kind < 3; ++kind) {
         for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // more than the window
+          bool const atomic = round % 2 == 0;
+          char* const into = atomic ? shared.data() : own.emplace_back(bytes).data();
           Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(other, kind), bytes);
           put.guarantees = Guarantee::atomic | Guarantee::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
-          Transfer get = contiguous(Direction::get, target.data(), rank.shown(other, kind), bytes);
-          get.guarantees = round % 2 == 0 ? Guarantee::atomic : Guarantee::ordered;
+          Transfer get = contiguous(Direction::get, into, rank.shown(other, kind), bytes);
+          get.guarantees = atomic ? Guarantee::atomic : Guarantee::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), get).status, Status::ok);
         }
       }
