@@ -73,6 +73,7 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
       fail("ARMCI_Init",
            "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
     }
+    world.barrier.open(world.comm);
     open_world_group();
     read_settings(world.rank);
     return 0;
@@ -95,10 +96,11 @@ int PARMCI_Finalize(void) {
     if (initialisations == 0 || --initialisations > 0) return 0;
     wait_for_all();
     check("ARMCI_Finalize", mpix::complete_all(*world.communicator));
-    MPI_Barrier(world.comm);
+    world.barrier.wait();
     destroy_all_mutexes();
     free_all_memory();
     close_world_group();
+    world.barrier.close();
     MPI_Comm_free(&world.comm);
     world = World{};
     if (owns_mpi) MPI_Finalize();

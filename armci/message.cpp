@@ -125,8 +125,18 @@ void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
   if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
 }
 
-void parmci_msg_barrier(void) { MPI_Barrier(world_comm("armci_msg_barrier")); }
-void parmci_msg_group_barrier(ARMCI_Group* group) { MPI_Barrier(comm_of("armci_msg_group_barrier", group)); }
+void parmci_msg_barrier(void) {
+  (void)world_comm("armci_msg_barrier");
+  world.barrier.wait();
+}
+void parmci_msg_group_barrier(ARMCI_Group* group) {
+  MPI_Comm const comm = comm_of("armci_msg_group_barrier", group);
+  if (comm == world.comm) {
+    world.barrier.wait();
+  } else {
+    MPI_Barrier(comm);
+  }
+}
 extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
 extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier
     __attribute__((weak, alias("parmci_msg_group_barrier")));

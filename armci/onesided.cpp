@@ -92,7 +92,7 @@ void PARMCI_AllFence(void) {
 void PARMCI_Barrier(void) {
   ending([&] {
     PARMCI_AllFence();
-    MPI_Barrier(world.comm);
+    world.barrier.wait();
   });
 }
 void PARMCI_Access_begin(void*) {}

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "armci/barrier.hpp"
 #include "include/armci/armci.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -23,6 +24,7 @@ struct World {
   mpix::Communicator* communicator = nullptr;
   int rank = -1;
   int size = 0;
+  Barrier barrier;
 };
 extern World world;
 

@@ -159,13 +159,17 @@ int Engine::progress() { return state_->progress.poll() + state_->watches.check(
 
 void Engine::leave() { state_->progress.leave(); }
 
+bool Engine::yields_when_idle() const {
+  return state_->host.yields_when_idle != nullptr && state_->host.yields_when_idle() != 0;
+}
+
 void Engine::wait_step(unsigned spins) {
   constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
   if (state_->progress.poll_now() + state_->watches.check() != 0) return;
   // The peer that is waited for may itself wait in MPI for something that this process has to move.
   if (spins % host_interval == host_interval - 1 && state_->host.progress != nullptr) state_->host.progress();
-  if (spins > yield_after) sched_yield();
+  if (spins > yield_after || yields_when_idle()) sched_yield();
 }
 
 }  // namespace mpix::engine

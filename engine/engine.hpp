@@ -99,6 +99,9 @@ class MPIX_ENGINE_API Engine {
     leave();
   }
 
+  /// Whether whoever waits should give its core away at once.
+  bool yields_when_idle() const;
+
   /// Drives communication once. Returns the number of events.
   int progress();
 

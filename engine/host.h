@@ -31,6 +31,10 @@ struct mpix_host_ops {
    *  threads. May call mpix_engine_progress. */
   void (*progress)(void);
 
+  /** Nonzero when processes share cores, so that a waiting one is to give its core away at once. May be NULL
+   *  for never. */
+  int (*yields_when_idle)(void);
+
   /* ---- for the MPIX_RMA front end; may be NULL elsewhere ---- */
 
   /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an

@@ -10,10 +10,17 @@ static void progress_everything(void)
     opal_progress();
 }
 
+/* mpirun sets it when there are more processes than slots; also the MCA parameter mpi_yield_when_idle. */
+static int yields_when_idle(void)
+{
+    return opal_progress_yield_when_idle;
+}
+
 static const struct mpix_host_ops host_ops = {
     .size = sizeof(struct mpix_host_ops),
     .peer_address = ompi_osc_mpix_peer_address,
     .progress = progress_everything,
+    .yields_when_idle = yields_when_idle,
     .process_of_rank = ompi_osc_mpix_process_of_rank,
     .communicator_is_live = ompi_osc_mpix_communicator_is_live,
     .datatype_is_committed = ompi_osc_mpix_datatype_is_committed,

@@ -298,6 +298,44 @@ TEST(Groups, communicate_among_themselves) {
   ARMCI_Barrier();
 }
 
+TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
+  std::size_t const slot = sizeof(long);
+  Remote remote(static_cast<armci_size_t>(slot) * size());
+  ARMCI_Group all;
+  ARMCI_Group_get_world(&all);
+  auto const barrier = [&](int kind) {
+    if (kind == 0) return ARMCI_Barrier();
+    ARMCI_AllFence();
+    kind == 1 ? armci_msg_barrier() : armci_msg_group_barrier(&all);
+  };
+  for (int round = 1; round <= 300; ++round) {
+    for (int i = 0; i < size(); ++i) {
+      long const value = 1000L * round + me();
+      int const to = (me() + i) % size();
+      ARMCI_PutValueLong(value, remote.at(to, static_cast<std::ptrdiff_t>(slot) * me()), to);
+    }
+    barrier(round % 3);
+    for (int i = 0; i < size(); ++i)
+      ASSERT_EQ(reinterpret_cast<long*>(remote.mine())[i], 1000L * round + i) << "round " << round;
+    barrier((round + 1) % 3);
+  }
+}
+
+TEST(Barriers, messages_move_while_a_process_waits_in_one) {
+  std::vector<char> message(8 << 20,
+                            static_cast<char>(me() + 1));  // its sender has to take part in the transfer
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (me() == 0 && size() > 1)
+    MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, 1, 7, MPI_COMM_WORLD, &request);
+  if (me() == 1) {
+    MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, 7, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    EXPECT_EQ(message.back(), 1);
+  }
+  ARMCI_Barrier();
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 TEST(Messages, reductions_broadcasts_and_selection) {
   char plus[] = "+";
   char absmax[] = "absmax";

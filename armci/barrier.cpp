@@ -1,0 +1,105 @@
+#include "armci/barrier.hpp"
+
+#include "armci/state.hpp"
+#include "engine/atomic/backoff.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
+
+namespace armci {
+
+namespace {
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+/// `bytes` bytes at `address` of `target` as this process reaches them by load and store, or nullptr.
+std::byte* map(mpix::Target& target, mpix::RemoteAddress address, std::size_t bytes) {
+  // Memory is mapped at its first use.
+  std::uint64_t unused = 0;
+  mpix::engine::Transfer get;
+  get.direction = mpix::Direction::get;
+  get.origin = reinterpret_cast<std::byte*>(&unused);
+  get.origin_layout = get.target_layout = mpix::Layout::contiguous(sizeof unused);
+  get.target = address;
+  if (mpix::engine::failed(mpix::issue_and_wait(target, get))) return nullptr;
+  return target.peer->reach(address, bytes);
+}
+
+}  // namespace
+
+void Barrier::open(MPI_Comm comm) {
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank_in(comm), MPI_INFO_NULL, &host_);
+  bool const together = mpix::agree(host_, map_flags() ? 0 : 1) == 0;
+  if (!together) rounds_.clear();
+  bool const leads = !together || rank_in(host_) == 0;
+  MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);
+  int const met_by_mpi = leads ? size_of(leaders_) : 0;
+  several_hosts_ = mpix::agree(comm, met_by_mpi) > 1;
+}
+
+/// Whether all flags that this process writes are within reach.
+bool Barrier::map_flags() {
+  int const size = size_of(host_);
+  int const rank = rank_in(host_);
+  int rounds = 0;
+  while (1 << rounds < size) ++rounds;
+  if (rounds == 0) return true;
+  std::size_t const bytes = static_cast<std::size_t>(rounds) * sizeof(Flag);
+  std::vector<void*> bases(static_cast<std::size_t>(size));
+  if (MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &host_, bases.data()) != MPI_SUCCESS) {
+    fail("ARMCI_Init", "the %zu bytes of the barrier are not available", bytes);
+  }
+  flags_ = bases[static_cast<std::size_t>(rank)];
+  auto* const mine = static_cast<Flag*>(flags_);
+  for (int round = 0; round < rounds; ++round) mine[round].reached.store(0, std::memory_order_relaxed);
+  mpix::Communicator* const processes = mpix::Communicator::find(host_);
+  bool reachable = processes != nullptr;
+  for (int round = 0; reachable && round < rounds; ++round) {
+    int const behind = (rank - (1 << round) + size) % size;
+    mpix::Target* const target = processes->target(behind);
+    auto const base = reinterpret_cast<mpix::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
+    std::byte* const theirs = target != nullptr ? map(*target, base, bytes) : nullptr;
+    reachable = theirs != nullptr;
+    if (reachable) rounds_.push_back({reinterpret_cast<Flag*>(theirs) + round, mine + round});
+  }
+  return reachable;
+}
+
+void Barrier::close() {
+  if (host_ == MPI_COMM_NULL) return;
+  if (size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, &host_);
+  if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
+  MPI_Comm_free(&host_);
+  *this = Barrier{};
+}
+
+void Barrier::wait() {
+  wait_on_host();
+  if (!several_hosts_) return;
+  if (leaders_ != MPI_COMM_NULL) MPI_Barrier(leaders_);
+  wait_on_host();
+}
+
+void Barrier::wait_on_host() {
+  mpix::engine::Engine& engine = *mpix::engine::Engine::running();
+  // About as long as it takes a process that is running; one that is not may need this core.
+  int const looks = engine.yields_when_idle() ? 0 : 200;
+  ++reached_;
+  for (Round const& round : rounds_) {
+    round.theirs->reached.store(reached_, std::memory_order_release);
+    auto const arrived = [&] { return round.mine->reached.load(std::memory_order_acquire) >= reached_; };
+    for (int i = 0; i < looks && !arrived(); ++i) mpix::engine::cpu_relax();
+    if (!arrived()) engine.wait_until(arrived);
+  }
+}
+
+}  // namespace armci
