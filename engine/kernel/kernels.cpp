@@ -34,13 +34,22 @@ void copy_ends(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
   std::memcpy(to + bytes - sizeof tail, &tail, sizeof tail);
 }
 
+/// The C library gives up the processor's own string copy beyond about the size of the second-level cache,
+/// for a loop that takes up to a fifth longer. In pieces it does not.
+void copy_in_pieces(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  constexpr std::size_t piece = 128 * 1024;
+  for (; bytes > piece; bytes -= piece, to += piece, from += piece) std::memcpy(to, from, piece);
+  std::memcpy(to, from, bytes);
+}
+
 }  // namespace
 
 RowKernels const* const active_kernels = choose();
 
 void detail::copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  constexpr std::size_t whole = 256 * 1024;
   if (bytes > 16) {
-    std::memcpy(to, from, bytes);
+    bytes <= whole ? (void)std::memcpy(to, from, bytes) : copy_in_pieces(to, from, bytes);
   } else if (bytes > 8) {
     copy_ends<std::uint64_t>(to, from, bytes);
   } else if (bytes > 4) {
