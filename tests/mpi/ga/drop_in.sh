@@ -1,0 +1,25 @@
+#!/bin/sh
+# Installs into a temporary directory and builds Global Arrays programs with ga-config's flags, once as they are and once
+# with ours in front; both have to print the same.
+# usage: drop_in.sh CMAKE BUILD-DIR PROGRAM.F90 PROGRAM.c MPIRUN
+set -eu
+cmake=$1 build=$2 fortran=$3 c=$4 mpirun=$5
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+"$cmake" --install "$build" --prefix "$dir/prefix" > /dev/null
+PKG_CONFIG_PATH=$(dirname "$(find "$dir/prefix" -name armci.pc)")
+export PKG_CONFIG_PATH
+drop_in=$(pkg-config --variable=drop_in armci)
+
+# shellcheck disable=SC2046,SC2086
+for with in "" "$drop_in"; do
+  name=${with:+ours}
+  $(ga-config --f77) $(ga-config --fflags --cppflags) "$fortran" $with $(ga-config --ldflags --libs) \
+    -o "$dir/fortran-${name:-peer}"
+  $(ga-config --cc) $(ga-config --cflags --cppflags) "$c" $with $(ga-config --ldflags --libs --flibs) \
+    -o "$dir/c-${name:-peer}"
+done
+for program in fortran c; do
+  ldd "$dir/$program-ours" | grep -q "$dir/prefix.*/libarmci.so" || { echo "$program: our library is not linked"; exit 1; }
+  "$(dirname "$0")/compare.sh" "$dir/$program-ours" "$dir/$program-peer" "$mpirun" 2
+done
