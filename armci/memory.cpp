@@ -3,6 +3,7 @@
 #include <set>
 
 #include "armci/groups.hpp"
+#include "armci/modes.hpp"
 #include "include/mpix_rma.h"
 
 namespace armci {
@@ -10,6 +11,8 @@ namespace armci {
 namespace {
 std::set<void*> allocated;  ///< of this process
 }  // namespace
+
+bool is_allocated(void* base) { return allocated.contains(base); }
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
   int rank = 0;
@@ -28,6 +31,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
   // Operations of this process through the world communicator too: a group has its own.
   mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
   // Collective also when it fails.
+  modes.forget(base, comm);
   int const code = MPIX_RMA_Free(base, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
   check(call, completed);
@@ -37,6 +41,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 void free_all_memory() {
   for (void* const base : allocated) (void)MPIX_RMA_Free_local(base);
   allocated.clear();
+  modes = AccessModes{};
 }
 
 }  // namespace armci

@@ -9,6 +9,9 @@ namespace armci {
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm);
 void release(char const* call, void* base, MPI_Comm comm);
 
+/// Whether `base` is the begin of an allocation of this process.
+bool is_allocated(void* base);
+
 /// Frees what the program has left allocated at this process.
 void free_all_memory();
 

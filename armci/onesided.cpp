@@ -4,6 +4,8 @@
 #include <complex>
 #include <cstring>
 
+#include "include/armci/armcix.h"
+
 namespace armci {
 
 namespace {
@@ -16,6 +18,10 @@ bool is_one(void const* scale) {
 }
 
 }  // namespace
+
+bool is_conflict_free(int process, mpix::RemoteAddress target) {
+  return (modes.get(process, target) & ARMCIX_MODE_CONFLICT_FREE) != 0;
+}
 
 mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
   using mpix::engine::ElementType;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "armci/handles.hpp"
+#include "armci/modes.hpp"
 #include "armci/state.hpp"
 
 namespace armci {
@@ -23,6 +24,9 @@ struct Scaled {
   int datatype = -1;
   void const* scale = nullptr;
 };
+
+/// Whether the program promised that nobody else accesses that memory meanwhile.
+bool is_conflict_free(int process, mpix::RemoteAddress target);
 
 /// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Ends the program for an unknown type.
 mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled);
@@ -48,7 +52,8 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   operation.target = reinterpret_cast<mpix::RemoteAddress>(remote);
   operation.target_layout = remote_layout;
   if constexpr (direction == Direction::accumulate) {
-    operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
+    bool const conflict_free = !modes.all_default() && is_conflict_free(process, operation.target);
+    if (!conflict_free) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
     operation.reduction = reduction_of(call, scaled);
   }
   if (mpix::try_direct(target, operation)) return;

@@ -408,6 +408,35 @@ TEST_F(Armci, P_08_global_memory_may_be_the_local_buffer) {
   EXPECT_EQ(own<long>(bytes / 4), 1000L * me_);
 }
 
+TEST_F(Armci, P_11_access_modes_are_hints) {
+  ARMCI_Group all;
+  ARMCI_Group_get_world(&all);
+  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
+  int const exclusive = ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
+  ASSERT_EQ(ARMCIX_Mode_set(exclusive, mine(), &all), 0);
+  EXPECT_EQ(ARMCIX_Mode_get(mine() + 40), exclusive);
+  // One origin for each target: nothing conflicts.
+  long const value = 5 + me_;
+  long scale = 2;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(ARMCI_Acc(ARMCI_ACC_LNG, &scale, const_cast<long*>(&value), at(next_), sizeof value, next_), 0);
+  ASSERT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_ALL, mine(), &all), 0);  // completes them
+  armci_msg_barrier();
+  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
+  EXPECT_EQ(own<long>(), 20 * (5 + before_));
+  // Wrong at one process is wrong at all of them, and changes nothing.
+  EXPECT_NE(ARMCIX_Mode_set(me_ == 0 ? 1 << 20 : exclusive, mine(), &all), 0);
+  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
+  // A mode ends with its allocation, also where that is empty at some processes.
+  std::vector<void*> bases(static_cast<std::size_t>(size_));
+  ASSERT_EQ(ARMCI_Malloc(bases.data(), me_ == 0 ? 0 : 64), 0);
+  void* const base = bases[static_cast<std::size_t>(me_)];
+  ASSERT_EQ(ARMCIX_Mode_set(exclusive, base, &all), 0);
+  if (me_ != 0) EXPECT_EQ(ARMCIX_Mode_get(base), exclusive);
+  ASSERT_EQ(ARMCI_Free(base), 0);
+  EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_ALL);
+}
+
 TEST_F(Armci, P_09_segments_of_a_vector_may_overlap) {
   long values[] = {1, 2, 3};
   void* sources[] = {&values[0], &values[1], &values[2]};

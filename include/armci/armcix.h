@@ -34,6 +34,21 @@ void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 
+/** Access modes of an allocation, as hints; alone or combined. */
+enum armcix_mode_e {
+    ARMCIX_MODE_ALL = 1,           /**< any access; the mode of a new allocation */
+    ARMCIX_MODE_CONFLICT_FREE = 2, /**< nobody accumulates to memory that another process accesses at the same time */
+    ARMCIX_MODE_NO_LOAD_STORE = 4  /**< its owner does not access it by load and store */
+};
+
+/** Gives the allocation whose first byte here is `ptr` (NULL where it is empty) a mode until the next call or until it is
+ * freed. Collective over the group that it was allocated with; completes the caller's operations at their targets. The
+ * result of operations that break a mode is undefined. Under ARMCIX_MODE_CONFLICT_FREE accumulates take no locks; the
+ * other modes change nothing here. Returns 0, or nonzero at every process when the arguments of one are wrong. */
+int ARMCIX_Mode_set(int mode, void *ptr, ARMCI_Group *group);
+/** Mode of the caller's memory at `ptr`. Local. */
+int ARMCIX_Mode_get(void *ptr);
+
 /** Gives communication a chance to progress. Never needed. */
 void ARMCIX_Progress(void);
 

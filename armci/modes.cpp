@@ -1,0 +1,92 @@
+#include "armci/modes.hpp"
+
+#include "armci/groups.hpp"
+#include "armci/memory.hpp"
+#include "include/armci/armcix.h"
+#include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
+
+namespace armci {
+
+AccessModes modes;
+
+namespace {
+
+/// What each process says of an allocation.
+struct Part {
+  int process;
+  int mode;  ///< 0: cannot be set
+  mpix::RemoteAddress base;
+  std::uint64_t bytes;
+};
+
+Part part_of(int mode, void* base) {
+  constexpr int known = ARMCIX_MODE_ALL | ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
+  bool const right = mode != 0 && (mode & ~known) == 0;
+  Part part{world.rank, right ? mode : 0, reinterpret_cast<mpix::RemoteAddress>(base), 0};
+  if (base == nullptr) return part;
+  int found = 0;
+  MPI_Aint bytes = 0;
+  MPI_Comm comm = world.comm;
+  bool const segment = MPIX_RMA_Query(&comm, world.rank, base, &found, nullptr, &bytes) == MPI_SUCCESS;
+  if (!segment || found == 0 || !is_allocated(base)) part.mode = 0;
+  part.bytes = static_cast<std::uint64_t>(bytes);
+  return part;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+}  // namespace
+
+void AccessModes::set(int mode, void* base, MPI_Comm comm) {
+  char const* const call = "ARMCIX_Mode_set";
+  // The mode that ends covers all that was issued under it.
+  mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
+  Part const mine = part_of(mode, base);
+  auto const parts = mpix::exchange(comm, mine, size_of(comm));
+  if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
+  for (Part const& part : parts) {
+    if (part.mode != mode) fail(call, "process %d has called it with other or wrong arguments", part.process);
+  }
+  check(call, completed);
+  comms_.insert(comm);
+  for (Part const& part : parts) {
+    if (part.bytes == 0) continue;
+    Start const start{part.process, part.base};
+    if ((mode & ARMCIX_MODE_ALL) != 0) {
+      ranges_.erase(start);
+    } else {
+      ranges_[start] = {part.base + part.bytes, mode};
+    }
+  }
+}
+
+int AccessModes::get(int process, mpix::RemoteAddress address) const {
+  auto const after = ranges_.upper_bound({process, address});
+  if (after == ranges_.begin()) return ARMCIX_MODE_ALL;
+  auto const& [start, range] = *std::prev(after);
+  return start.first == process && address < range.end ? range.mode : ARMCIX_MODE_ALL;
+}
+
+void AccessModes::forget(void* base, MPI_Comm comm) {
+  if (!comms_.contains(comm)) return;
+  Start const mine{world.rank, reinterpret_cast<mpix::RemoteAddress>(base)};
+  for (Start const& start : mpix::exchange(comm, mine, size_of(comm))) ranges_.erase(start);
+}
+
+}  // namespace armci
+
+using namespace armci;
+
+int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
+  return returning([&] {
+    modes.set(mode, ptr, comm_of("ARMCIX_Mode_set", group));
+    return 0;
+  });
+}
+
+int ARMCIX_Mode_get(void* ptr) { return modes.get(world.rank, reinterpret_cast<mpix::RemoteAddress>(ptr)); }
