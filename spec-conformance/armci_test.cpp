@@ -1,4 +1,4 @@
-/// ARMCI 1.1 (A), and what ARMCI over MPI adds to it (P).
+/// ARMCI 1.1 (A).
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -8,61 +8,10 @@
 #include <numeric>
 #include <vector>
 
-#include "include/armci/armci.h"
-#include "include/armci/armcix.h"
+#include "spec-conformance/armci_support.hpp"
 
+namespace conformance {
 namespace {
-
-/// Memory of every process, and this process's neighbours.
-class Armci : public ::testing::Test {
- protected:
-  static constexpr armci_size_t bytes = 1 << 17;
-
-  Armci() {
-    MPI_Comm_rank(MPI_COMM_WORLD, &me_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    bases_.resize(static_cast<std::size_t>(size_));
-    EXPECT_EQ(ARMCI_Malloc(bases_.data(), bytes), 0);
-    std::memset(mine(), 0, bytes);
-    next_ = (me_ + 1) % size_;
-    before_ = (me_ + size_ - 1) % size_;
-    ARMCI_Barrier();
-  }
-  ~Armci() override {
-    ARMCI_Barrier();
-    EXPECT_EQ(ARMCI_Free(mine()), 0);
-  }
-  char* at(int process, std::ptrdiff_t offset = 0) const {
-    return static_cast<char*>(bases_[static_cast<std::size_t>(process)]) + offset;
-  }
-  char* mine(std::ptrdiff_t offset = 0) const { return at(me_, offset); }
-  template <typename T>
-  T own(std::ptrdiff_t offset = 0) const {
-    T value;
-    std::memcpy(&value, mine(offset), sizeof value);
-    return value;
-  }
-
-  /// 3 + 2 * 4 in the type's arithmetic.
-  template <typename T>
-  void accumulates(int type) {
-    T const three(3);
-    T two(2);
-    T four(4);
-    std::memcpy(mine(), &three, sizeof three);
-    ARMCI_Barrier();
-    EXPECT_EQ(ARMCI_Acc(type, &two, &four, at(next_), sizeof(T), next_), 0);
-    ARMCI_Barrier();
-    EXPECT_TRUE(own<T>() == T(11)) << "type " << type;
-    ARMCI_Barrier();
-  }
-
-  int me_ = 0;
-  int size_ = 0;
-  int next_ = 0;
-  int before_ = 0;
-  std::vector<void*> bases_;
-};
 
 TEST_F(Armci, A_01_operations_complete_whatever_the_target_does) {
   if (me_ == size_ - 1) {
@@ -322,134 +271,5 @@ TEST_F(Armci, A_20_initialisation_counts) {
   ARMCI_Cleanup();
 }
 
-TEST_F(Armci, P_01_local_and_remote_completion_are_told_apart) {
-  std::vector<long> values(3000, 4);
-  armci_hdl_t handle;
-  ARMCI_INIT_HANDLE(&handle);
-  EXPECT_EQ(ARMCI_NbPut(values.data(), at(next_), 24000, next_, &handle), 0);
-  EXPECT_EQ(ARMCI_Wait(&handle), 0);
-  std::fill(values.begin(), values.end(), 0);
-  ARMCI_Fence(next_);
-  MPI_Barrier(MPI_COMM_WORLD);
-  EXPECT_EQ(own<long>(8 * 2999), 4);
-}
-
-TEST_F(Armci, P_02_a_process_sees_its_own_operations_in_order) {
-  // At length in tests/mpi/armci/location_consistency.cpp.
-  std::ptrdiff_t const part = 4096L * me_ % (bytes - 8192);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<long> values(100, round);
-    std::vector<long> got(100, -1);
-    long patch = -round;
-    ARMCI_Put(values.data(), at(next_, part), 800, next_);
-    ARMCI_Put(&patch, at(next_, part + 8 * (round % 100)), 8, next_);
-    ARMCI_Get(at(next_, part), got.data(), 800, next_);
-    values[static_cast<std::size_t>(round % 100)] = patch;
-    ASSERT_EQ(got, values);
-  }
-}
-
-TEST_F(Armci, P_04_groups_translate_to_absolute_ids) {
-  std::vector<int> members;
-  for (int process = 0; process < size_; process += 2) members.push_back(process);
-  ARMCI_Group group;
-  bool const inside = me_ % 2 == 0;
-  // Not collective: only the members call it.
-  if (inside) {
-    ARMCI_Group_create(static_cast<int>(members.size()), members.data(), &group);
-    int rank = -1;
-    int size = 0;
-    EXPECT_EQ(ARMCI_Group_rank(&group, &rank), 0);
-    ARMCI_Group_size(&group, &size);
-    EXPECT_EQ(rank, me_ / 2);
-    EXPECT_EQ(size, static_cast<int>(members.size()));
-    for (int r = 0; r < size; ++r) EXPECT_EQ(ARMCI_Absolute_id(&group, r), 2 * r);
-    std::vector<void*> bases(static_cast<std::size_t>(size));
-    EXPECT_EQ(ARMCI_Malloc_group(bases.data(), 64, &group), 0);
-    int const neighbour = (rank + 1) % size;
-    long value = 70 + rank;
-    EXPECT_EQ(ARMCI_Put(&value, bases[static_cast<std::size_t>(neighbour)], sizeof value,
-                        ARMCI_Absolute_id(&group, neighbour)),
-              0);
-    ARMCI_AllFence();
-    MPI_Barrier(group.comm);
-    EXPECT_EQ(*static_cast<long*>(bases[static_cast<std::size_t>(rank)]), 70 + (rank + size - 1) % size);
-    EXPECT_EQ(ARMCI_Free_group(bases[static_cast<std::size_t>(rank)], &group), 0);
-    ARMCI_Group_free(&group);
-  }
-  ARMCI_Barrier();
-}
-
-TEST_F(Armci, P_07_local_access_sees_what_is_complete) {
-  long value = 31 + me_;
-  ARMCI_Put(&value, at(next_), sizeof value, next_);
-  ARMCI_Barrier();
-  ARMCI_Access_begin(mine());
-  auto* const local = reinterpret_cast<long*>(mine());
-  EXPECT_EQ(*local, 31 + before_);
-  *local = 90 + me_;
-  ARMCI_Access_end(mine());
-  ARMCI_Barrier();
-  ARMCI_Get(at(next_), &value, sizeof value, next_);
-  EXPECT_EQ(value, 90 + next_);
-}
-
-TEST_F(Armci, P_08_global_memory_may_be_the_local_buffer) {
-  auto* const half = reinterpret_cast<long*>(mine(bytes / 2));
-  for (int i = 0; i < 1000; ++i) half[i] = 1000L * me_ + i;
-  EXPECT_EQ(ARMCI_Put(half, at(next_), 8000, next_), 0);
-  ARMCI_Barrier();
-  EXPECT_EQ(own<long>(8 * 999), 1000L * before_ + 999);
-  EXPECT_EQ(ARMCI_Get(at(next_), mine(bytes / 4), 8000, next_), 0);
-  EXPECT_EQ(own<long>(bytes / 4 + 8 * 5), 1000L * me_ + 5);
-  // Of this process itself.
-  EXPECT_EQ(ARMCI_Put(half, mine(bytes / 4), 8000, me_), 0);
-  ARMCI_Fence(me_);
-  EXPECT_EQ(own<long>(bytes / 4), 1000L * me_);
-}
-
-TEST_F(Armci, P_11_access_modes_are_hints) {
-  ARMCI_Group all;
-  ARMCI_Group_get_world(&all);
-  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
-  int const exclusive = ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
-  ASSERT_EQ(ARMCIX_Mode_set(exclusive, mine(), &all), 0);
-  EXPECT_EQ(ARMCIX_Mode_get(mine() + 40), exclusive);
-  // One origin for each target: nothing conflicts.
-  long const value = 5 + me_;
-  long scale = 2;
-  for (int i = 0; i < 10; ++i)
-    EXPECT_EQ(ARMCI_Acc(ARMCI_ACC_LNG, &scale, const_cast<long*>(&value), at(next_), sizeof value, next_), 0);
-  ASSERT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_ALL, mine(), &all), 0);  // completes them
-  armci_msg_barrier();
-  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
-  EXPECT_EQ(own<long>(), 20 * (5 + before_));
-  // Wrong at one process is wrong at all of them, and changes nothing.
-  EXPECT_NE(ARMCIX_Mode_set(me_ == 0 ? 1 << 20 : exclusive, mine(), &all), 0);
-  EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
-  // A mode ends with its allocation, also where that is empty at some processes.
-  std::vector<void*> bases(static_cast<std::size_t>(size_));
-  ASSERT_EQ(ARMCI_Malloc(bases.data(), me_ == 0 ? 0 : 64), 0);
-  void* const base = bases[static_cast<std::size_t>(me_)];
-  ASSERT_EQ(ARMCIX_Mode_set(exclusive, base, &all), 0);
-  if (me_ != 0) EXPECT_EQ(ARMCIX_Mode_get(base), exclusive);
-  ASSERT_EQ(ARMCI_Free(base), 0);
-  EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_ALL);
-}
-
-TEST_F(Armci, P_09_segments_of_a_vector_may_overlap) {
-  long values[] = {1, 2, 3};
-  void* sources[] = {&values[0], &values[1], &values[2]};
-  void* same[] = {at(next_), at(next_), at(next_)};
-  armci_giov_t set = {sources, same, 8, 3};
-  EXPECT_EQ(ARMCI_PutV(&set, 1, next_), 0);
-  ARMCI_Barrier();
-  EXPECT_EQ(own<long>(), 3);  // the last one counts
-  ARMCI_Barrier();
-  long one = 1;
-  EXPECT_EQ(ARMCI_AccV(ARMCI_ACC_LNG, &one, &set, 1, next_), 0);
-  ARMCI_Barrier();
-  EXPECT_EQ(own<long>(), 3 + 1 + 2 + 3);
-}
-
 }  // namespace
+}  // namespace conformance
