@@ -55,28 +55,46 @@ Type type_of(char const* call, int type) {
 /// GA passes blank-padded Fortran strings too: only the beginning counts.
 bool begins(char const* op, char const* name) { return std::strncmp(op, name, std::strlen(name)) == 0; }
 
+/// An operation by the name that callers give it.
+struct Reduction {
+  char const* name;
+  MPI_Op operation;
+  bool of_magnitudes = false;
+  bool integers_only = false;
+};
+
+Reduction reduction_of(char const* call, char const* op, Type const& type) {
+  // A name that begins another stands behind it.
+  Reduction const known[] = {
+      {"+", MPI_SUM},
+      {"*", MPI_PROD},
+      {"max", MPI_MAX},
+      {"min", MPI_MIN},
+      {"absmax", MPI_MAX, true},
+      {"absmin", MPI_MIN, true},
+      {"&&", MPI_LAND, false, true},
+      {"land", MPI_LAND, false, true},
+      {"||", MPI_LOR, false, true},
+      {"lor", MPI_LOR, false, true},
+      {"&", MPI_BAND, false, true},
+      {"band", MPI_BAND, false, true},
+      {"|", MPI_BOR, false, true},
+      {"bor", MPI_BOR, false, true},
+      {"or", MPI_BOR, false, true},
+  };
+  for (Reduction const& one : known) {
+    if (begins(op, one.name) && (type.integer || !one.integers_only)) return one;
+  }
+  fail(call, "unknown operation \"%.8s\" for this type", op);
+}
+
 void combine(char const* call, void* x, int n, char const* op, int type, MPI_Comm comm) {
   if (n == 0) return;
   if (n < 0 || x == nullptr || op == nullptr) fail(call, "n is %d, or an argument is null", n);
   Type const described = type_of(call, type);
-  MPI_Op chosen = MPI_OP_NULL;
-  bool const by_magnitude = begins(op, "abs");
-  char const* const name = by_magnitude ? op + 3 : op;
-  if (begins(name, "max")) {
-    chosen = MPI_MAX;
-  } else if (begins(name, "min")) {
-    chosen = MPI_MIN;
-  } else if (begins(op, "+")) {
-    chosen = MPI_SUM;
-  } else if (begins(op, "*")) {
-    chosen = MPI_PROD;
-  } else if (begins(op, "or") && described.integer) {
-    chosen = MPI_BOR;
-  } else {
-    fail(call, "unknown operation \"%.8s\"", op);
-  }
-  if (by_magnitude) described.take_magnitudes(x, n);
-  MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, chosen, comm);
+  Reduction const reduction = reduction_of(call, op, described);
+  if (reduction.of_magnitudes) described.take_magnitudes(x, n);
+  MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm);
 }
 
 /// A domain is one process: within it there is nobody else, and everybody is a master.

@@ -23,7 +23,9 @@ using mpix::engine::LogLevel;
 
 namespace {
 
-constexpr std::size_t default_fragment_bytes = 64 * 1024;
+// With its headers in one segment of UCX's TCP (UCX_TCP_RX_SEG_SIZE, 64 KiB): a message of several segments
+// is copied once more where it arrives.
+constexpr std::size_t default_fragment_bytes = 63 * 1024;
 constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;

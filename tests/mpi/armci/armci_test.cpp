@@ -11,35 +11,14 @@
 
 #include "include/armci/armci.h"
 #include "include/armci/armcix.h"
+#include "tests/support/armci_memory.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace {
 
-int me() { return armci_msg_me(); }
-int size() { return armci_msg_nproc(); }
-
-/// Remote memory, freed at the end of the scope by all processes.
-class Remote {
- public:
-  explicit Remote(armci_size_t bytes) : bases_(static_cast<std::size_t>(size())) {
-    EXPECT_EQ(ARMCI_Malloc(bases_.data(), bytes), 0);
-    std::memset(mine(), 0, static_cast<std::size_t>(bytes));
-    ARMCI_Barrier();
-  }
-  ~Remote() {
-    ARMCI_Barrier();
-    EXPECT_EQ(ARMCI_Free(mine()), 0);
-  }
-  Remote(Remote const&) = delete;
-  Remote& operator=(Remote const&) = delete;
-  char* at(int process, std::ptrdiff_t offset = 0) const {
-    return static_cast<char*>(bases_[static_cast<std::size_t>(process)]) + offset;
-  }
-  char* mine() const { return at(me()); }
-
- private:
-  std::vector<void*> bases_;
-};
+using mpix::test::me;
+using mpix::test::Remote;
+using mpix::test::size;
 
 TEST(Contiguous, put_get_and_values) {
   Remote remote(80000);
@@ -296,82 +275,6 @@ TEST(Groups, communicate_among_themselves) {
     ARMCI_Group_free(&group);
   }
   ARMCI_Barrier();
-}
-
-TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
-  std::size_t const slot = sizeof(long);
-  Remote remote(static_cast<armci_size_t>(slot) * size());
-  ARMCI_Group all;
-  ARMCI_Group_get_world(&all);
-  auto const barrier = [&](int kind) {
-    if (kind == 0) return ARMCI_Barrier();
-    ARMCI_AllFence();
-    kind == 1 ? armci_msg_barrier() : armci_msg_group_barrier(&all);
-  };
-  for (int round = 1; round <= 300; ++round) {
-    for (int i = 0; i < size(); ++i) {
-      long const value = 1000L * round + me();
-      int const to = (me() + i) % size();
-      ARMCI_PutValueLong(value, remote.at(to, static_cast<std::ptrdiff_t>(slot) * me()), to);
-    }
-    barrier(round % 3);
-    for (int i = 0; i < size(); ++i)
-      ASSERT_EQ(reinterpret_cast<long*>(remote.mine())[i], 1000L * round + i) << "round " << round;
-    barrier((round + 1) % 3);
-  }
-}
-
-TEST(Barriers, messages_move_while_a_process_waits_in_one) {
-  std::vector<char> message(8 << 20,
-                            static_cast<char>(me() + 1));  // its sender has to take part in the transfer
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (me() == 0 && size() > 1)
-    MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, 1, 7, MPI_COMM_WORLD, &request);
-  if (me() == 1) {
-    MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, 7, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
-    EXPECT_EQ(message.back(), 1);
-  }
-  ARMCI_Barrier();
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-TEST(Messages, reductions_broadcasts_and_selection) {
-  char plus[] = "+";
-  char absmax[] = "absmax";
-  char min[] = "min";
-  long values[3] = {me(), 1, -me()};
-  armci_msg_lgop(values, 3, plus);
-  EXPECT_EQ(values[0], size() * (size() - 1) / 2);
-  EXPECT_EQ(values[1], size());
-  double magnitude = me() == 0 ? -50.0 : me();
-  armci_msg_dgop(&magnitude, 1, absmax);
-  EXPECT_EQ(magnitude, 50.0);
-  float low = static_cast<float>(size() - me());
-  armci_msg_fgop(&low, 1, min);
-  EXPECT_EQ(low, 1.0f);
-  int broadcast = me() == size() - 1 ? 42 : 0;
-  armci_msg_brdcst(&broadcast, sizeof broadcast, size() - 1);
-  EXPECT_EQ(broadcast, 42);
-  struct {
-    double value;
-    long who;
-  } chosen = {static_cast<double>((me() * 7 + 3) % 11), me()};
-  double best = chosen.value;
-  MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-  armci_msg_sel(&chosen, sizeof chosen, min, ARMCI_DOUBLE, 1);
-  EXPECT_EQ(chosen.value, best);
-  EXPECT_EQ((chosen.who * 7 + 3) % 11, static_cast<long>(best));
-  if (size() > 1) {
-    if (me() == 0) armci_msg_snd(5, &broadcast, sizeof broadcast, 1);
-    if (me() == 1) {
-      int got = 0;
-      int length = 0;
-      armci_msg_rcv(5, &got, sizeof got, &length, 0);
-      EXPECT_EQ(got, 42);
-      EXPECT_EQ(length, 4);
-    }
-  }
 }
 
 }  // namespace
