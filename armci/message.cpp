@@ -55,6 +55,15 @@ Type type_of(char const* call, int type) {
 /// GA passes blank-padded Fortran strings too: only the beginning counts.
 bool begins(char const* op, char const* name) { return std::strncmp(op, name, std::strlen(name)) == 0; }
 
+/// The communicators return errors.
+void check_mpi(char const* call, int code) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail(call, "%s", text);
+}
+
 /// An operation by the name that callers give it.
 struct Reduction {
   char const* name;
@@ -94,7 +103,7 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   Type const described = type_of(call, type);
   Reduction const reduction = reduction_of(call, op, described);
   if (reduction.of_magnitudes) described.take_magnitudes(x, n);
-  MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm);
+  check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
 /// A domain is one process: within it there is nobody else, and everybody is a master.
@@ -129,98 +138,123 @@ void armci_msg_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code != 0 ? code : 1)
 double armci_timer(void) { return MPI_Wtime(); }
 
 void armci_msg_snd(int tag, void* buffer, int len, int to) {
-  MPI_Send(buffer, len, MPI_BYTE, to, tag, world_comm("armci_msg_snd"));
+  ending([&] {
+    char const* const call = "armci_msg_snd";
+    check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, world_comm(call)));
+  });
 }
 int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
-  MPI_Status status;
-  MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, world_comm("armci_msg_rcvany"), &status);
-  if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
-  return status.MPI_SOURCE;
+  return ending([&] {
+    char const* const call = "armci_msg_rcvany";
+    MPI_Status status;
+    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, world_comm(call), &status));
+    if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+    return status.MPI_SOURCE;
+  });
 }
 void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
-  MPI_Status status;
-  MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, world_comm("armci_msg_rcv"), &status);
-  if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+  ending([&] {
+    char const* const call = "armci_msg_rcv";
+    MPI_Status status;
+    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, world_comm(call), &status));
+    if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+  });
 }
 
 void parmci_msg_barrier(void) {
-  (void)world_comm("armci_msg_barrier");
-  world.barrier.wait();
+  ending([&] {
+    (void)world_comm("armci_msg_barrier");
+    world.barrier.wait();
+  });
 }
 void parmci_msg_group_barrier(ARMCI_Group* group) {
-  MPI_Comm const comm = comm_of("armci_msg_group_barrier", group);
-  if (comm == world.comm) {
-    world.barrier.wait();
-  } else {
-    MPI_Barrier(comm);
-  }
+  ending([&] {
+    MPI_Comm const comm = comm_of("armci_msg_group_barrier", group);
+    if (comm == world.comm) {
+      world.barrier.wait();
+    } else {
+      MPI_Barrier(comm);
+    }
+  });
 }
 extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
 extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier
     __attribute__((weak, alias("parmci_msg_group_barrier")));
 
 void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
-  int const me = armci_msg_me();
-  *Up = *Left = *Right = -1;
-  if (alone("armci_msg_bintree", scope)) {
-    *Root = me;
-    return;
-  }
-  int const size = armci_msg_nproc();
-  *Root = 0;
-  if (me != 0) *Up = (me - 1) / 2;
-  if (2 * me + 1 < size) *Left = 2 * me + 1;
-  if (2 * me + 2 < size) *Right = 2 * me + 2;
+  ending([&] {
+    int const me = armci_msg_me();
+    *Up = *Left = *Right = -1;
+    if (alone("armci_msg_bintree", scope)) {
+      *Root = me;
+      return;
+    }
+    int const size = armci_msg_nproc();
+    *Root = 0;
+    if (me != 0) *Up = (me - 1) / 2;
+    if (2 * me + 1 < size) *Left = 2 * me + 1;
+    if (2 * me + 2 < size) *Right = 2 * me + 2;
+  });
 }
 
 void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
-  if (alone("armci_msg_bcast_scope", scope)) return;
-  MPI_Bcast(buffer, len, MPI_BYTE, root, world_comm("armci_msg_bcast_scope"));
+  ending([&] {
+    if (alone("armci_msg_bcast_scope", scope)) return;
+    char const* const call = "armci_msg_bcast_scope";
+    check_mpi(call, MPI_Bcast(buffer, len, MPI_BYTE, root, world_comm(call)));
+  });
 }
 void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
 void armci_msg_brdcst(void* buffer, int len, int root) {
   armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root);
 }
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
-  if (alone("armci_msg_group_bcast_scope", scope)) return;
-  char const* const call = "armci_msg_group_bcast_scope";
-  MPI_Comm const comm = comm_of(call, group);
-  if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
-    fail(call, "process %d is not in the group", root);
-  MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm);
+  ending([&] {
+    if (alone("armci_msg_group_bcast_scope", scope)) return;
+    char const* const call = "armci_msg_group_bcast_scope";
+    MPI_Comm const comm = comm_of(call, group);
+    if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
+      fail(call, "process %d is not in the group", root);
+    check_mpi(call, MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm));
+  });
 }
 
 void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
-  char const* const call = "armci_msg_sel";
-  if (alone(call, scope)) return;
-  Type const described = type_of(call, type);
-  if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
-  bool const smallest = begins(op, "min");
-  if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
-  // One record per process: whether it takes part, then its bytes.
-  std::size_t const record = static_cast<std::size_t>(n) + 1;
-  std::vector<char> mine(record);
-  std::vector<char> all(record * static_cast<std::size_t>(world.size));
-  mine[0] = contribute != 0 ? 1 : 0;
-  std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
-  MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE, world_comm(call));
-  char const* best = nullptr;
-  for (int i = 0; i < world.size; ++i) {
-    char const* const each = all.data() + record * static_cast<std::size_t>(i);
-    if (each[0] == 0) continue;
-    bool const better = best == nullptr || (smallest ? described.key(each + 1) < described.key(best + 1)
-                                                     : described.key(best + 1) < described.key(each + 1));
-    if (better) best = each;
-  }
-  if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
+  ending([&] {
+    char const* const call = "armci_msg_sel";
+    if (alone(call, scope)) return;
+    Type const described = type_of(call, type);
+    if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
+    bool const smallest = begins(op, "min");
+    if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
+    // One record per process: whether it takes part, then its bytes.
+    std::size_t const record = static_cast<std::size_t>(n) + 1;
+    std::vector<char> mine(record);
+    std::vector<char> all(record * static_cast<std::size_t>(world.size));
+    mine[0] = contribute != 0 ? 1 : 0;
+    std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
+    check_mpi(call,
+              MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE, world_comm(call)));
+    char const* best = nullptr;
+    for (int i = 0; i < world.size; ++i) {
+      char const* const each = all.data() + record * static_cast<std::size_t>(i);
+      if (each[0] == 0) continue;
+      bool const better = best == nullptr || (smallest ? described.key(each + 1) < described.key(best + 1)
+                                                       : described.key(best + 1) < described.key(each + 1));
+      if (better) best = each;
+    }
+    if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
+  });
 }
 void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
   armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute);
 }
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
-  if (!alone("armci_msg_gop_scope", scope))
-    combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
+  ending([&] {
+    if (!alone("armci_msg_gop_scope", scope))
+      combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
+  });
 }
 void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {
   armci_msg_gop_scope(scope, x, n, op, type);
@@ -229,8 +263,10 @@ void armci_msg_reduce(void* x, int n, char* op, int type) {
   armci_msg_reduce_scope(SCOPE_ALL, x, n, op, type);
 }
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
-  char const* const call = "armci_msg_group_gop_scope";
-  if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
+  ending([&] {
+    char const* const call = "armci_msg_group_gop_scope";
+    if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
+  });
 }
 
 #define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                              \

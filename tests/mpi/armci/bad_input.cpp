@@ -107,6 +107,37 @@ Case const cases[] = {
        return none([] { ARMCI_Unlock(0, 1); });
      }},
     {"fence", "ARMCI_Fence: process 7 is not in 0..1", true, [] { return none([] { ARMCI_Fence(7); }); }},
+    {"reduction", "armci_msg_gop_scope: unknown operation \"mean\"", true,
+     [] {
+       return none([] {
+         char mean[] = "mean";
+         armci_msg_dgop(&value, 1, mean);
+       });
+     }},
+    {"logical reduction of floats", "armci_msg_gop_scope: unknown operation \"&&\" for this type", true,
+     [] {
+       return none([] {
+         char both[] = "&&";
+         armci_msg_dgop(&value, 1, both);
+       });
+     }},
+    {"reduction type", "armci_msg_gop_scope: unknown type 77", true,
+     [] {
+       return none([] {
+         char plus[] = "+";
+         armci_msg_gop_scope(SCOPE_ALL, &value, 1, plus, 77);
+       });
+     }},
+    {"broadcast from nobody", "armci_msg_group_bcast_scope: process 9 is not in the group", true,
+     [] {
+       return none([] {
+         ARMCI_Group all;
+         ARMCI_Group_get_world(&all);
+         armci_msg_group_bcast_scope(SCOPE_ALL, &value, sizeof value, 9, &all);
+       });
+     }},
+    {"send to nobody", "armci_msg_snd: MPI_ERR_RANK", true,
+     [] { return none([] { armci_msg_snd(1, &value, sizeof value, 9); }); }},
     {"value of nobody", "ARMCI_GetValueInt: process 9 is not in 0..1", true,
      [] { return ARMCI_GetValueInt(bases[1], 9) * 0; }},
 };

@@ -6,6 +6,7 @@ program ga_switch
 #include "mafdecls.fh"
 #include "global.fh"
   integer, parameter :: n = 120
+  integer, parameter :: limit = 100000000 ! bytes; GA then asks all processes whether an array fits
   integer :: g_a, g_b, g_c, g_count, me, nproc, lo(2), hi(2), ld(1), dims(2), chunk(2), one(1), i, j, task, done
   integer :: scatter_subscripts(2, 50)
   double precision :: buffer(n, n), values(50), trace, total, alpha
@@ -13,7 +14,7 @@ program ga_switch
   integer(int32) :: ierr
 
   call mpi_init(ierr)
-  call ga_initialize()
+  call ga_initialize_ltd(limit)
   ok = ma_init(MT_DBL, 200000, 200000)
   me = ga_nodeid()
   nproc = ga_nnodes()
