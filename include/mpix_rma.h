@@ -26,9 +26,12 @@
 #ifdef __cplusplus
 #define MPIX_RMA_CAST_(type, value) reinterpret_cast<type>(static_cast<intptr_t>(value))
 #define MPIX_RMA_HANDLE_VALUE_(handle) reinterpret_cast<void *>(handle)
+/* Any int may come in; one that is no operation is an error, not undefined behaviour. */
+#define MPIX_RMA_ENUM_(name) enum name : int
 #else
 #define MPIX_RMA_CAST_(type, value) ((type) (intptr_t) (value))
 #define MPIX_RMA_HANDLE_VALUE_(handle) ((void *) (intptr_t) (handle))
+#define MPIX_RMA_ENUM_(name) enum name
 #endif
 
 /** All ranks of a communicator, for MPIX_RMA_Complete and MPIX_RMA_Fence (5.2: MPI_ALL_RANKS). */

@@ -200,12 +200,13 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   MPI_Barrier(world);
   // By the communicator's attribute, for get and rmw too; nothing for a counter that does not exist.
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
+  long got[Memory::kinds];
+  long one = 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    long number = 1;
     ASSERT_EQ(
-        MPIX_RMA_xfer(MPIX_RMA_GET, &number, 1, MPI_LONG, next_, there(kind), 1, MPI_LONG, nullptr, &comm),
+        MPIX_RMA_xfer(MPIX_RMA_GET, &got[kind], 1, MPI_LONG, next_, there(kind), 1, MPI_LONG, nullptr, &comm),
         MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &number, 1, MPI_LONG, nullptr, next_, address_of(there(kind)),
+    ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &one, 1, MPI_LONG, nullptr, next_, address_of(there(kind)),
                                nullptr, &comm),
               MPI_SUCCESS);
   }

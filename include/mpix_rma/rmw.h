@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /** Operation types of MPIX_RMA_rmw (5.1). */
-typedef enum MPIX_RMW_Op {
+typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 1, /**< target + 1 */
     MPIX_RMW_PROD,    /**< target * operand */
     MPIX_RMW_SUM,     /**< target + operand */
@@ -21,7 +21,7 @@ typedef enum MPIX_RMW_Op {
 } MPIX_RMW_Op;
 
 /** Operation types of MPIX_RMA_rmw2 (5.1). */
-typedef enum MPIX_RMW2_Op {
+typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
     MPIX_RMW2_MASK_SWAP = 1, /**< bits that are set in operand are taken from operand2 */
     MPIX_RMW2_COMP_SWAP_LT,  /**< operand < target ? operand2 : target */
     MPIX_RMW2_COMP_SWAP_LE,  /**< operand <= target ? operand2 : target */

@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /** Operation types of MPIX_RMA_xfer (5.1). */
-typedef enum MPIX_RMA_Op {
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
     MPIX_RMA_PUT = 1,       /**< origin memory to target memory */
     MPIX_RMA_GET = 2,       /**< target memory to origin memory */
     MPIX_RMA_ACCUMULATE = 3 /**< combine origin memory into target memory */
