@@ -35,12 +35,25 @@ struct Copy {
   std::size_t bytes;
 };
 
-/// A put or get without attributes and request, with what the thread's latest one to this rank found out.
-/// False, with nothing checked for good, when that does not serve.
+constexpr std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
+  return attributes != nullptr ? attributes->set : 0;
+}
+
+/// Whether a copy alone satisfies the attributes: no fence behind it, nothing to wait for before it.
+inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
+  std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
+  return (set & (~free_when_direct | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
+}
+
+/// A put or get without request, with what the thread's latest one to this rank found out. False, with
+/// nothing checked for good, when that does not serve.
 inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
-                           void* target_addr, MPI_Comm comm, Copy* copy) {
+                           void* target_addr, MPI_Comm comm, MPIX_RMA_Attributes const* attributes,
+                           Copy* copy) {
   RecentTransfer const* const recent = find_recent(comm, datatype, rank);
-  if (recent == nullptr || recent->communicator->attribute_word() != 0) return false;
+  if (recent == nullptr) return false;
+  std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
+  if (set != 0 && !copy_satisfies(op, set)) return false;
   if (count <= 0 || origin == nullptr) return false;
   copy->bytes = recent->element_bytes * static_cast<std::size_t>(count);
   std::byte* const remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), copy->bytes);
@@ -55,10 +68,6 @@ inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype
   copy->to = local;
   copy->from = remote;
   return op == MPIX_RMA_GET;
-}
-
-constexpr std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
-  return attributes != nullptr ? attributes->set : 0;
 }
 
 void finish_with_request(std::uint64_t set, MPI_Request* request) {
@@ -89,7 +98,7 @@ bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatyp
     return false;
   }
   finish_with_request(set, request);
-  if (set == 0 && request == nullptr) remember(communicator, *type, *target, address);
+  if (copy_satisfies(op, set) && request == nullptr) remember(communicator, *type, *target, address);
   return true;
 }
 
@@ -170,9 +179,10 @@ int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datat
                   MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
   mpix::Copy copy;
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
-      rma_attr_val == nullptr && communicator != nullptr &&
+      communicator != nullptr &&
       mpix::find_as_before(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           *communicator, &copy)) [[likely]] {
+                           *communicator, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val), &copy))
+      [[likely]] {
     return mpix::copy_last(copy.to, copy.from, copy.bytes);
   }
   return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
