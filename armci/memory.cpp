@@ -27,13 +27,16 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
-  bool const known = base == nullptr || allocated.erase(base) != 0;
+  static char never_allocated;
+  bool const known = base == nullptr || is_allocated(base);
   // Operations of this process through the world communicator too: a group has its own.
   mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
-  // Collective also when it fails.
-  modes.forget(base, comm);
-  int const code = MPIX_RMA_Free(base, &comm);
+  // Collective also when it fails: a wrong base at one process is refused at all of them.
+  int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
+  if (code == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
+  allocated.erase(base);
+  modes.forget(base, comm);
   check(call, completed);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }

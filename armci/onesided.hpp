@@ -55,6 +55,9 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
     bool const conflict_free = !modes.all_default() && is_conflict_free(process, operation.target);
     if (!conflict_free) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
     operation.reduction = reduction_of(call, scaled);
+    std::size_t const element = mpix::engine::element_size(operation.reduction.type);
+    if (!local_layout.has_whole(element) || !remote_layout.has_whole(element)) [[unlikely]]
+      fail(call, "a segment is not a multiple of the element's %zu bytes", element);
   }
   if (mpix::try_direct(target, operation)) return;
   run(call, target, operation, mode);

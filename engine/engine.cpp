@@ -99,6 +99,12 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
   return state_->progress.segments.allocate(bytes, hints, base);
 }
 
+bool Engine::is_allocated(void const* base) const {
+  std::lock_guard const held(state_->progress.lock);
+  OwnSegment const* const segment = state_->progress.segments.at(base);
+  return segment != nullptr && !segment->user_memory();
+}
+
 Status Engine::attach(void* base, std::size_t bytes) {
   std::lock_guard const held(state_->progress.lock);
   return state_->progress.segments.attach(base, bytes);

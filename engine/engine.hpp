@@ -111,6 +111,8 @@ class MPIX_ENGINE_API Engine {
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
   /// Frees memory from allocate(). Returns when no peer can reach it any more. bad_argument: not such.
   Status free(void* base);
+  /// Whether free() would free `base`.
+  bool is_allocated(void const* base) const;
   /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped.
   Status attach(void* base, std::size_t bytes);
   /// Ends attach(). Returns when no peer can reach it through the registration any more.

@@ -185,7 +185,19 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   return state_->rdma.issue(peer, transfer, *key);
 }
 
+namespace {
+
+/// No path takes an element apart.
+bool has_whole_elements(Transfer const& transfer) noexcept {
+  if (transfer.direction != Direction::accumulate) return true;
+  std::size_t const element = element_size(transfer.reduction.type);
+  return transfer.origin_layout.has_whole(element) && transfer.target_layout.has_whole(element);
+}
+
+}  // namespace
+
 Issued Engine::issue(Peer& peer, Transfer const& transfer) {
+  if (!has_whole_elements(transfer)) return {Status::bad_argument, true, 0};
   if (transfer.target_layout.size() == 0) return notify(peer, transfer);
   if (transfer.direction == Direction::get && has(transfer.guarantees, Guarantee::ordered))
     wait_for_puts_to_self();

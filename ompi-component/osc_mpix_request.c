@@ -20,15 +20,33 @@ typedef struct osc_mpix_request_t {
     size_t bytes;
     volatile int32_t references; /* one of the engine until completion, one of the user until free */
     void (*freed)(void *);       /* persistent requests: the front end's hook */
+    ompi_communicator_t *held;   /* whose error handler an error goes to, also when the user has freed it */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
 /* Stack of completed requests. Pushed one by one, taken as a whole: nothing to go wrong with reuse. */
 static _Atomic(osc_mpix_request_t *) completed;
 
+static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
+{
+    ompi_communicator_t *before = request->held;
+    if (NULL != communicator) {
+        OBJ_RETAIN(communicator);
+    }
+    request->held = communicator;
+    if (NULL != before) {
+        OBJ_RELEASE(before);
+    }
+}
+
 static void release(osc_mpix_request_t *request)
 {
     if (0 == opal_atomic_add_fetch_32(&request->references, -1)) {
+        /* Open MPI frees a failed request first and calls the error handler then: the communicator is kept
+         * until the request is used again. */
+        if (MPI_SUCCESS == request->mpi_error) {
+            hold(request, NULL);
+        }
         OMPI_REQUEST_FINI(&request->super);
         opal_free_list_return(&requests, (opal_free_list_item_t *) request);
     }
@@ -57,6 +75,7 @@ static void construct(osc_mpix_request_t *request)
     request->super.req_status._cancelled = 0;
     request->super.req_free = request_free;
     request->super.req_cancel = request_cancel;
+    request->held = NULL;
 }
 
 static OBJ_CLASS_INSTANCE(osc_mpix_request_t, ompi_request_t, construct, NULL);
@@ -79,8 +98,10 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
     if (NULL != request) {
         OMPI_REQUEST_INIT(&request->super, persistent);
+        hold(request, NULL);
         request->freed = freed;
         request->references = 1;
+        request->mpi_error = MPI_SUCCESS;
     }
     return request;
 }
@@ -90,6 +111,7 @@ void ompi_osc_mpix_request_start(void *handle, void *communicator)
     osc_mpix_request_t *request = handle;
     request->super.req_complete = REQUEST_PENDING;
     request->super.req_mpi_object.comm = communicator;
+    hold(request, communicator);
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
     request->super.req_status.MPI_TAG = MPI_ANY_TAG;

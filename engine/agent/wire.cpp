@@ -84,11 +84,7 @@ bool whole_elements(CheckedRequest const& request) noexcept {
   auto const kind = static_cast<RequestKind>(request.header.kind);
   if ((kind != RequestKind::accumulate && kind != RequestKind::rmw) || element <= 1) return true;
   if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
-  if (request.layout.segments.empty()) return request.header.block % element == 0;
-  for (Segment const& segment : request.layout.segments) {
-    if (segment.length % element != 0) return false;
-  }
-  return true;
+  return request.layout.has_whole(element);
 }
 
 }  // namespace

@@ -10,6 +10,13 @@ std::size_t Layout::size() const noexcept {
   return bytes;
 }
 
+bool Layout::has_whole(std::size_t unit) const noexcept {
+  if (unit <= 1) return true;
+  if (segments.empty()) return block % unit == 0;
+  return std::all_of(segments.begin(), segments.end(),
+                     [unit](Segment const& segment) { return segment.length % unit == 0; });
+}
+
 Extent Layout::extent() const noexcept {
   Extent extent{0, static_cast<std::ptrdiff_t>(block)};
   if (!segments.empty()) {

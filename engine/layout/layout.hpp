@@ -47,6 +47,9 @@ struct Layout {
   /// Total number of data bytes.
   std::size_t size() const noexcept;
 
+  /// Whether every contiguous run is a multiple of `unit` bytes long.
+  bool has_whole(std::size_t unit) const noexcept;
+
   /// Smallest range that holds every byte; {0, 0} when size() is 0.
   Extent extent() const noexcept;
 };

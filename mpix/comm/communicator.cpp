@@ -17,6 +17,9 @@ std::mutex creation_lock;
 
 StatePool<Communicator> pool;
 
+// Names a communicator at the engine and in handles that outlive it; 0 is left for operations without one.
+std::uint32_t next_context = 1;
+
 }  // namespace
 
 HandleCache<MPI_Comm, Communicator> Communicator::cache_;
@@ -30,8 +33,7 @@ Communicator* Communicator::find_slowly(MPI_Comm comm) {
   MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);
   if (found == 0) {
     Communicator* const state = &pool.take();
-    // Names the communicator at the engine; 0 is left for operations without one.
-    state->open(comm, pool.number_of(*state));
+    state->open(comm, next_context++);
     PMPI_Comm_set_attr(comm, keys().communicator, state);
     attribute = state;
   }
@@ -44,7 +46,7 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
   int inter = 0;
   MPI_Comm_test_inter(comm, &inter);
   inter != 0 ? MPI_Comm_remote_size(comm, &size_) : MPI_Comm_size(comm, &size_);
-  context_ = context;
+  context_.store(context, std::memory_order_relaxed);
   attribute_word_.store(attributes_outdated, std::memory_order_relaxed);
   pages_ = std::make_unique<std::atomic<Page*>[]>(pages_count());
   comm_.store(comm, std::memory_order_release);
@@ -54,6 +56,7 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
 void Communicator::retire() {
   // No handle: even MPI_COMM_NULL might be looked up.
   comm_.store(reinterpret_cast<MPI_Comm>(this), std::memory_order_release);
+  context_.store(0, std::memory_order_relaxed);
   for_each_target([](Target& target) { delete &target; });
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   pages_.reset();
@@ -78,7 +81,7 @@ Target* Communicator::make_target(int rank) {
     auto made = std::make_unique<Target>();
     made->peer = peer;
     made->rank = rank;
-    made->context = context_;
+    made->context = context();
     entry.store(made.release(), std::memory_order_release);
   }
   return entry.load(std::memory_order_relaxed);

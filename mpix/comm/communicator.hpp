@@ -74,6 +74,8 @@ class MPIX_WAIST_API Communicator {
 
   /// Number of ranks that can be targets (the remote group's for an intercommunicator).
   int size() const noexcept { return size_; }
+  /// Of this communicator alone, never used for another; 0 once it is freed.
+  std::uint32_t context() const noexcept { return context_.load(std::memory_order_relaxed); }
   MPI_Comm handle() const noexcept { return comm_.load(std::memory_order_relaxed); }
 
   /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path; with
@@ -129,7 +131,7 @@ class MPIX_WAIST_API Communicator {
 
   std::atomic<MPI_Comm> comm_{nullptr};
   int size_ = 0;
-  std::uint32_t context_ = 0;
+  std::atomic<std::uint32_t> context_{0};
   std::atomic<std::uint64_t> attribute_word_{0};
   std::atomic<std::uint32_t> attribute_changes_{0};
   std::mutex attributes_lock_;

@@ -112,6 +112,10 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) {
       communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Free", communicator);
   MPI_Comm const comm = state->handle();
+  // Before anything changes: all can call again with the right base.
+  bool const right = base == nullptr || mpix::the_engine().is_allocated(base);
+  if (int const refused = mpix::agree(comm, right ? MPI_SUCCESS : MPI_ERR_ARG); refused != MPI_SUCCESS)
+    return mpix::raise(comm, refused);
   int code = mpix::code_of(mpix::complete_all(*state));
   PMPI_Barrier(comm);  // nobody's operations are on their way any more
   if (base != nullptr) {

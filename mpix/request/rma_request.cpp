@@ -70,7 +70,8 @@ RmaRequest* RmaRequest::find(MPIX_Rma_request handle) { return pool.find(handle)
 RmaRequest& RmaRequest::make() { return pool.take(); }
 
 void RmaRequest::start(Communicator& communicator) noexcept {
-  comm_ = communicator.handle();
+  communicator_ = &communicator;
+  context_ = communicator.context();
   code_ = MPI_SUCCESS;
   state_.store(State::active, std::memory_order_relaxed);
 }
@@ -84,7 +85,9 @@ void RmaRequest::finish(int code) noexcept {
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
   int const code = code_;
-  MPI_Comm const comm = comm_;
+  // States of communicators are never deallocated: one that is freed has another context.
+  bool const freed = communicator_->context() != context_;
+  MPI_Comm const comm = communicator_->handle();
   if (state() != State::complete) return MPI_SUCCESS;
   if (stays_) {
     abandoned_.store(false, std::memory_order_relaxed);
@@ -93,7 +96,8 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
     *handle = MPIX_RMA_REQUEST_NULL;
     pool.give_back(*this);
   }
-  return code == MPI_SUCCESS ? code : raise(comm, code);
+  // The error handler went with the communicator.
+  return code == MPI_SUCCESS || freed ? code : raise(comm, code);
 }
 
 void RmaRequest::free() {

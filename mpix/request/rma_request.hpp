@@ -49,7 +49,8 @@ class RmaRequest : public engine::Completion {
   std::atomic<bool> abandoned_{false};
   bool stays_ = false;
   int code_ = MPI_SUCCESS;
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  Communicator const* communicator_ = nullptr;  ///< of the latest operation
+  std::uint32_t context_ = 0;                   ///< what it was then
   AttributeSet attributes_;
 };
 

@@ -2,7 +2,6 @@
 /// the object, reused when it is freed, never deallocated (see HandleCache).
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -26,17 +25,6 @@ class StatePool {
     std::lock_guard const held(lock_);
     retire(state);
     unused_.push_back(&state);
-  }
-
-  /// Position of the state, from 1; the same for as long as the program runs.
-  std::uint32_t number_of(State const& state) {
-    std::lock_guard const held(lock_);
-    std::uint32_t number = 1;
-    for (auto const& other : states_) {
-      if (&other == &state) break;
-      ++number;
-    }
-    return number;
   }
 
   template <typename Visitor>

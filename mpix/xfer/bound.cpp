@@ -49,7 +49,7 @@ struct MPIX_RMA_Bound_s {
       : origin_type(given.origin_type),
         target_type(given.target_type),
         communicator(&state),
-        comm(state.handle()),
+        context(state.context()),
         target(&rank),
         call(given) {
     call.origin_type = origin_type.handle();
@@ -71,7 +71,7 @@ struct MPIX_RMA_Bound_s {
   mpix::KeptType origin_type;
   mpix::KeptType target_type;
   mpix::Communicator* communicator;
-  MPI_Comm comm;
+  std::uint32_t context;  ///< of the communicator when it was bound
   mpix::Target* target;
   mpix::XferCall call;
   MPIX_RMA_Attributes attributes{};
@@ -100,7 +100,8 @@ inline RecentBound& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
 inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, int count) {
   RecentBound const& recent = recent_of(bound);
   if (recent.number != bound.number || count <= 0 || origin == nullptr) return false;
-  if (bound.communicator->attribute_word() != 0 || bound.communicator->handle() != bound.comm) return false;
+  if (bound.communicator->attribute_word() != 0 || bound.communicator->context() != bound.context)
+    return false;
   std::size_t const bytes = bound.element_bytes * static_cast<std::size_t>(count);
   std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
   if (remote == nullptr || bound.target->peer->stores_are_held()) return false;
@@ -125,7 +126,7 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
                                              void* target_addr, int target_count, MPI_Request* request) {
   if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_xfer_bound", nullptr);
   if (bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  if (bound->communicator->handle() != bound->comm) return raise(MPI_COMM_NULL, MPI_ERR_COMM);
+  if (bound->communicator->context() != bound->context) return raise(MPI_COMM_NULL, MPI_ERR_COMM);
   XferCall call = bound->call;
   call.origin = origin_addr;
   call.origin_count = origin_count;

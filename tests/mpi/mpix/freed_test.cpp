@@ -1,0 +1,108 @@
+/// What outlives a communicator that is freed: bound handles, requests, late errors; and memory that is not
+/// freed.
+#include <type_traits>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+class Freed : public ::testing::Test {
+ protected:
+  Freed() {
+    int transport = 0;
+    MPIX_RMA_Error_classes(&address_class_, &transport);
+  }
+
+  /// A duplicate whose errors are returned.
+  static MPI_Comm duplicate() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return comm;
+  }
+  int next() const { return (memory_.rank() + 1) % memory_.size(); }
+  char* there() const { return memory_.at(next(), Memory::allocated); }
+
+  /// An operation on memory that nobody has. Its error comes from here or later.
+  template <typename Request>
+  int fail(MPIX_RMA_Op op, MPI_Comm* comm, Request* request) {
+    auto* const nowhere = reinterpret_cast<void*>(0x10);
+    if constexpr (std::is_same_v<Request, MPIX_Rma_request>) {
+      return MPIX_RMA_xfer_rma(op, &value_, 1, MPI_DOUBLE, next(), nowhere, 1, MPI_DOUBLE, request, comm);
+    } else {
+      return MPIX_RMA_xfer(op, &value_, 1, MPI_DOUBLE, next(), nowhere, 1, MPI_DOUBLE, request, comm,
+                           nullptr);
+    }
+  }
+
+  ErrorsReturn returned_{MPI_COMM_WORLD};
+  Memory memory_{256};
+  double value_ = 1;
+  int address_class_ = 0;
+};
+
+TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
+  MPI_Comm comm = duplicate();
+  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, &comm, nullptr, &bound), MPI_SUCCESS);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
+  EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr), MPI_ERR_COMM);
+  comm = duplicate();  // often with the same handle
+  EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
+}
+
+TEST_F(Freed, late_errors_do_not_reach_the_next_communicator) {
+  MPI_Comm comm = duplicate();
+  (void)fail<MPI_Request>(MPIX_RMA_PUT, &comm, nullptr);
+  MPI_Barrier(world);
+  MPI_Comm_free(&comm);
+  comm = duplicate();
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, nullptr,
+                          &comm, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
+}
+
+TEST_F(Freed, requests_report_their_error) {
+  MPI_Comm comm = duplicate();
+  MPI_Request native = MPI_REQUEST_NULL;
+  MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+  int const native_code = fail(MPIX_RMA_GET, &comm, &native);
+  int const own_code = fail(MPIX_RMA_GET, &comm, &own);
+  MPI_Comm_free(&comm);
+  EXPECT_EQ(native_code == MPI_SUCCESS ? MPI_Wait(&native, MPI_STATUS_IGNORE) : native_code, address_class_);
+  EXPECT_EQ(own_code == MPI_SUCCESS ? MPIX_Rma_wait(&own) : own_code, address_class_);
+}
+
+TEST_F(Freed, who_waits_for_a_counter_is_told) {
+  MPI_Comm comm = duplicate();
+  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 1), MPI_SUCCESS);
+  MPI_Request arrived = MPI_REQUEST_NULL;
+  ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 5, &arrived), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
+  EXPECT_EQ(MPI_Wait(&arrived, MPI_STATUS_IGNORE), address_class_);
+}
+
+TEST_F(Freed, memory_is_not_freed_when_one_rank_names_the_wrong_one) {
+  std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
+  ASSERT_EQ(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  auto* const mine = static_cast<char*>(bases[static_cast<std::size_t>(memory_.rank())]);
+  EXPECT_EQ(MPIX_RMA_Free(memory_.rank() == 0 ? mine + 8 : mine, &world), MPI_ERR_ARG);
+  std::memset(mine, 1, 64);
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), bases[static_cast<std::size_t>(next())]),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Free(mine, &world), MPI_SUCCESS);
+}
+
+}  // namespace
+}  // namespace mpix::test
