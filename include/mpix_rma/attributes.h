@@ -38,7 +38,13 @@ typedef struct MPIX_RMA_Attributes {
  *   MPIX_RMA_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither
  *   MPIX_RMA_ACCUMULATE_OP      MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op
  *   MPIX_RMA_ACCUMULATE_SCALE   address of one element; has to stay valid as long as the attribute
- *   MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index)
+ *   MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative
+ *
+ * For the four switches any pointer that is not null is as good as MPIX_RMA_ON. With any other value for
+ * MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP or MPIX_RMA_NOTIFY, or null for the operation or the scale,
+ * MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is counter 0 for
+ * MPIX_RMA_NOTIFY. MPI_Comm_delete_attr takes an attribute away from a communicator; from a request object
+ * the operation, the scale and the counter go only with the object.
  */
 #define MPIX_RMA_ATOMICITY MPIX_RMA_Keyval(MPIX_RMA_ATTR_ATOMICITY)
 #define MPIX_RMA_ORDERING MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORDERING)
@@ -50,7 +56,7 @@ typedef struct MPIX_RMA_Attributes {
 #define MPIX_RMA_ACCUMULATE_SCALE MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_SCALE)
 #define MPIX_RMA_NOTIFY MPIX_RMA_Keyval(MPIX_RMA_ATTR_NOTIFY)
 
-/* Attribute values. Any other pointer that is not null is as good as MPIX_RMA_ON. */
+/* Attribute values. */
 #define MPIX_RMA_ON MPIX_RMA_CAST_(void *, 1)
 #define MPIX_RMA_ORIGIN MPIX_RMA_CAST_(void *, 1)
 #define MPIX_RMA_TARGET MPIX_RMA_CAST_(void *, 2)

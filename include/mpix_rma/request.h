@@ -23,10 +23,13 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  *
  * Local. The object takes part in the operations that it is passed to, with its attributes joined to theirs.
  * Like a persistent request it is inactive, not null, after MPI_Wait and its like, and can be passed to the
- * next operation; MPI_Start does not start it. MPI_Request_free frees it.
+ * next operation; MPI_Start does not start it. MPI_Request_free frees it. When the operation has failed,
+ * the call that says so sets the handle to MPI_REQUEST_NULL, and the object with its attributes is gone:
+ * Open MPI frees requests that fail. Of the library's own type an object stays, see MPIX_Rma_req_set_attr.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST (null pointer, in use, or not a request object of this call);
- *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute); MPI_ERR_NO_MEM.
+ *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute: see the keys);
+ *         MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_Req_set_attr(MPI_Request *request, int comm_keyval, void *attribute_val);
 
@@ -51,7 +54,8 @@ MPIX_RMA_API int MPIX_Req_get_attr(MPI_Request *request, int comm_keyval, void *
  * @param comm_keyval    an attribute key
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
- * Local. The object stays after MPIX_Rma_wait and its like and is freed by MPIX_Rma_free.
+ * Local. The object stays after MPIX_Rma_wait and its like, also when the operation has failed, and is freed
+ * by MPIX_Rma_free.
  *
  * @return as MPIX_Req_set_attr.
  */
