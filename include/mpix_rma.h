@@ -12,6 +12,9 @@
  *
  * Errors: every function returns an MPI error code after invoking the error handler of the communicator
  * (MPI_COMM_WORLD's where there is no valid communicator argument). A refused call changes nothing.
+ * Besides what is said at each of them, all return MPI_ERR_OTHER, after a line on stderr, before MPI_Init
+ * and after MPI_Finalize (no handler is invoked then), and when Open MPI did not start the library's
+ * component (docs/debugging.md); MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID then.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

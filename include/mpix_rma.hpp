@@ -7,7 +7,8 @@
 #include "mpix_rma.h"
 
 // Overloads of functions with C linkage: these have C++ linkage and differ in their request and last
-// arguments. A literal nullptr as request fits neither type, so it has overloads of its own.
+// arguments. A literal nullptr as request fits neither type, so it has overloads of its own. For no request
+// write nullptr, not NULL: NULL fits several of them equally well, and such a call does not compile.
 
 inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                          int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,

@@ -16,8 +16,8 @@ extern "C" {
  * Local. On return the origin buffers are reusable, and the effects are in the target's memory, visible to
  * its loads and to every later operation of anybody. Drives progress while it waits.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the first error of an operation that no request has told:
- *         it had none, or failed after its request was complete.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the first error of an operation that
+ *         no request has told: it had none, or failed after its request was complete.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
@@ -30,7 +30,7 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
  *
  * Local; does not wait. A later operation that takes a faster way than an earlier one has to wait for it.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */
 MPIX_RMA_API int MPIX_RMA_Fence(MPI_Comm *communicator, int target_rank);
 

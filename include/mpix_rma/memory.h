@@ -26,12 +26,14 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm *commu
 /**
  * Frees memory from MPIX_RMA_Allocate (5.4).
  *
- * @param base          the caller's own base, NULL where its size was 0
+ * @param base          the caller's own base, NULL where its size was 0; memory from MPIX_RMA_Allocate_local
+ *                      of this process will do too
  * @param communicator  the same communicator; its operations are completed first
  *
  * Collective. On return no process reaches the memory any more.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (not such memory), on all ranks.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (not such memory); the address or transport class of an
+ *         operation that failed and had not told so yet: the memory is freed all the same. On all ranks.
  */
 MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm *communicator);
 
@@ -51,7 +53,8 @@ MPIX_RMA_API int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void **ba
 /**
  * Frees memory from MPIX_RMA_Allocate_local (5.4).
  *
- * @param base  its address. Operations on it must be complete
+ * @param base  its address; the caller's own base from MPIX_RMA_Allocate will do too. Operations on it must
+ *              be complete
  *
  * Local; on return no process reaches it any more.
  *
@@ -68,7 +71,8 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty or overlapping); the address class.
+ * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty or overlapping); the address class (not all of it is there);
+ *         MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_RMA_Register(void *base, MPI_Aint size);
 

@@ -25,12 +25,13 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that it may read and write
  * @param target_count     elements of target_datatype, not negative
- * @param target_datatype  committed datatype with as many data bytes as the origin's; for ACCUMULATE
+ * @param target_datatype  committed datatype; all its elements have as many data bytes as the origin's, where
+ *                         a pair type counts with its padding (MPI_DOUBLE_INT as 16 bytes); for ACCUMULATE
  *                         both are built of the same predefined datatype
  * @param request          NULL: the operation is completed by MPIX_RMA_Complete. Otherwise set to a request
  *                         that MPI_Wait and its like complete; a request object of MPIX_Req_set_attr that
- *                         stands there is used, with its attributes. Of its status only MPI_ERROR has a
- * meaning
+ *                         stands there is used, with its attributes. Of its status only MPI_ERROR has
+ *                         a meaning
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, or NULL for none; joined with what is set on
  *                         the request and on the communicator. Of an attribute with a value the call's
@@ -40,12 +41,13 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,
  * that the target's memory holds the result. The target takes no action.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, or not defined for the datatype);
- *         MPI_ERR_COUNT; MPI_ERR_TYPE (not committed, or the two sides do not fit); MPI_ERR_RANK;
- *         MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin);
- *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have); the address
- *         class (nothing stands at the target address) and the transport class of MPIX_RMA_Error_classes,
- *         which may also come from the request's completion or from MPIX_RMA_Complete.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
+ *         with another than MPI_SUM); MPI_ERR_COUNT; MPI_ERR_TYPE (not committed, or the two sides do not
+ *         fit); MPI_ERR_RANK; MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin);
+ *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have);
+ *         the address class (nothing stands at the target address) and the transport class of
+ *         MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from the request's completion
+ *         or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,
