@@ -63,6 +63,22 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
       {MPI_COMPLEX8, ElementType::complex_float},
       {MPI_COMPLEX16, ElementType::complex_double},
       {MPI_DOUBLE_COMPLEX, ElementType::complex_double},
+      {MPI_2INTEGER, ElementType::int_int},
+      {MPI_CXX_FLOAT_COMPLEX, ElementType::complex_float},
+      {MPI_CXX_DOUBLE_COMPLEX, ElementType::complex_double},
+      {MPI_CXX_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
+#ifdef MPI_LOGICAL1
+      {MPI_LOGICAL1, ElementType::int8},
+#endif
+#ifdef MPI_LOGICAL2
+      {MPI_LOGICAL2, ElementType::int16},
+#endif
+#ifdef MPI_LOGICAL4
+      {MPI_LOGICAL4, ElementType::int32},
+#endif
+#ifdef MPI_LOGICAL8
+      {MPI_LOGICAL8, ElementType::int64},
+#endif
   };
   for (Entry const& entry : table) {
     if (entry.type != predefined) continue;

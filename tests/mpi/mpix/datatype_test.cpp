@@ -165,5 +165,61 @@ TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
   MPI_Type_free(&columns);
 }
 
+/// Each operation on elements of `type`, which consist of `parts` Scalars, against MPI_Reduce_local.
+template <typename Scalar>
+void expect_accumulate_like_mpi(MPI_Datatype type, int parts, std::initializer_list<MPI_Op> operations) {
+  constexpr int elements = 12;
+  auto const scalars = static_cast<std::size_t>(elements * parts);
+  int size = 0;
+  MPI_Type_size(type, &size);
+  ASSERT_EQ(static_cast<std::size_t>(size), sizeof(Scalar) * static_cast<std::size_t>(parts));
+  Memory memory(scalars * sizeof(Scalar));
+  int const next = (memory.rank() + 1) % memory.size();
+  std::vector<Scalar> from(scalars);
+  std::vector<Scalar> before(scalars);
+  for (std::size_t i = 0; i < scalars; ++i) {
+    from[i] = static_cast<Scalar>(i % 3);
+    before[i] = static_cast<Scalar>((i + 1) / 2 % 3);
+  }
+  for (MPI_Op const operation : operations) {
+    for (int kind = 0; kind < Memory::kinds; ++kind) {
+      std::memcpy(memory.own(kind), before.data(), scalars * sizeof(Scalar));
+      MPI_Barrier(world);
+      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
+      chosen.accumulate_op = operation;
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, from.data(), elements, type, next, memory.at(next, kind),
+                              elements, type, nullptr, &world, &chosen),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+      MPI_Barrier(world);
+      std::vector<Scalar> expected = before;
+      ASSERT_EQ(MPI_Reduce_local(from.data(), expected.data(), elements, type, operation), MPI_SUCCESS);
+      EXPECT_EQ(std::memcmp(memory.own(kind), expected.data(), scalars * sizeof(Scalar)), 0);
+      MPI_Barrier(world);
+    }
+  }
+}
+
+TEST(Datatypes, accumulate_on_types_of_other_languages_as_mpi_reduces) {
+  std::initializer_list<MPI_Op> const logical = {MPI_LAND, MPI_LOR, MPI_LXOR};
+  std::initializer_list<MPI_Op> const arithmetic = {MPI_SUM, MPI_PROD};
+  expect_accumulate_like_mpi<std::int32_t>(MPI_LOGICAL, 1, logical);
+#ifdef MPI_LOGICAL1
+  expect_accumulate_like_mpi<std::int8_t>(MPI_LOGICAL1, 1, logical);
+#endif
+#ifdef MPI_LOGICAL2
+  expect_accumulate_like_mpi<std::int16_t>(MPI_LOGICAL2, 1, logical);
+#endif
+#ifdef MPI_LOGICAL4
+  expect_accumulate_like_mpi<std::int32_t>(MPI_LOGICAL4, 1, logical);
+#endif
+#ifdef MPI_LOGICAL8
+  expect_accumulate_like_mpi<std::int64_t>(MPI_LOGICAL8, 1, logical);
+#endif
+  expect_accumulate_like_mpi<float>(MPI_CXX_FLOAT_COMPLEX, 2, arithmetic);
+  expect_accumulate_like_mpi<double>(MPI_CXX_DOUBLE_COMPLEX, 2, arithmetic);
+  expect_accumulate_like_mpi<int>(MPI_2INTEGER, 2, {MPI_MAXLOC, MPI_MINLOC});
+}
+
 }  // namespace
 }  // namespace mpix::test
