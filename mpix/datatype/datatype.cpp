@@ -23,7 +23,7 @@ StatePool<Datatype> pool;
 HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
 
 Datatype const* Datatype::find_slowly(MPI_Datatype type) {
-  if (type == MPI_DATATYPE_NULL || prepare() != Readiness::ready) return nullptr;
+  if (type == nullptr || type == MPI_DATATYPE_NULL || prepare() != Readiness::ready) return nullptr;
   if (engine::Engine::running()->host().datatype_is_committed(type) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
