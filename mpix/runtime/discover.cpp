@@ -6,18 +6,21 @@
 #include <filesystem>
 #include <string>
 
+#include "engine/status.hpp"
+#include "mpix/runtime/runtime.hpp"
+
 namespace {
 
 constexpr char const* path_variable = "OMPI_MCA_mca_base_component_path";
 constexpr char const* osc_variable = "OMPI_MCA_osc";
 
-/// <libdir>/mpix-rma/openmpi of the library that this code is linked into, or the directory that was
-/// configured when it is linked statically.
+/// <libdir>/mpix-rma/openmpi beside the engine's library, which is a shared one also where this code is
+/// linked statically; else the directory that was configured.
 std::string component_directory() {
   namespace fs = std::filesystem;
   Dl_info info{};
   std::error_code ignored;
-  if (::dladdr(reinterpret_cast<void const*>(&component_directory), &info) != 0 &&
+  if (::dladdr(reinterpret_cast<void const*>(&mpix::engine::to_string), &info) != 0 &&
       info.dli_fname != nullptr) {
     fs::path const beside =
         fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" / "openmpi";
@@ -52,9 +55,13 @@ void extend_osc_list() {
   ::setenv(osc_variable, (present + ",mpix").c_str(), 1);
 }
 
+}  // namespace
+
+namespace mpix {
+
 __attribute__((constructor)) void make_component_known() {
   extend_component_path();
   extend_osc_list();
 }
 
-}  // namespace
+}  // namespace mpix

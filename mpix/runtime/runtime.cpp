@@ -17,6 +17,9 @@ std::mutex setup_lock;
 std::atomic<bool> set_up{false};
 RuntimeKeys runtime_keys;
 
+// A linker takes the constructor out of an archive only when something refers to it.
+[[gnu::used]] void (*const constructor)() = &make_component_known;
+
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
 /// the place to complete what is outstanding. Works from every language.
 int at_finalize(MPI_Comm, int, void*, void*) {

@@ -10,6 +10,9 @@ namespace mpix {
 /// Why a call cannot be served at all.
 enum class Readiness { ready, not_initialised, finalised, no_component };
 
+/// Runs by itself before main().
+void make_component_known();
+
 /// Sets up the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 

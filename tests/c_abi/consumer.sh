@@ -20,10 +20,13 @@ add_executable(program program.c)
 target_link_libraries(program MPIXRMA::mpix_rma)
 add_library(with_armci SHARED program.c)
 target_link_libraries(with_armci MPIXRMA::armci)
+add_executable(static_program program.c)
+target_link_libraries(static_program MPIXRMA::mpix_rma_static)
 END
 "$cmake" -S "$dir/project" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/moved" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 "$cmake" --build "$dir/cmake" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 "$mpirun" --oversubscribe --bind-to none -np 2 "$dir/cmake/program" < /dev/null
+"$mpirun" --oversubscribe --bind-to none -np 2 "$dir/cmake/static_program" < /dev/null
 
 PKG_CONFIG_PATH=$libdir/pkgconfig
 export PKG_CONFIG_PATH
