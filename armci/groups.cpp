@@ -8,8 +8,10 @@ namespace armci {
 
 namespace {
 
-ARMCI_Group world_group;
-ARMCI_Group default_group;
+constexpr ARMCI_Group nobody{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
+
+ARMCI_Group world_group = nobody;
+ARMCI_Group default_group = nobody;
 
 /// Fills in what the struct tells about a communicator.
 void describe(MPI_Comm comm, ARMCI_Group* group) {
@@ -32,15 +34,10 @@ void describe(MPI_Comm comm, ARMCI_Group* group) {
   MPI_Group_free(&all);
 }
 
-/// A process outside of the group gets an empty one.
-void describe_none(ARMCI_Group* group) {
-  *group = ARMCI_Group{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
-}
-
 void forget(ARMCI_Group* group) {
   delete[] group->grp_to_abs;
   delete[] group->abs_to_grp;
-  describe_none(group);
+  *group = nobody;
 }
 
 }  // namespace
@@ -50,12 +47,22 @@ void open_world_group() {
   default_group = world_group;
 }
 
-void close_world_group() { forget(&world_group); }
+void close_world_group() {
+  forget(&world_group);
+  default_group = nobody;
+}
 
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
+  (void)running_world(call);
   if (group == nullptr) fail(call, "the group is null");
   if (group->comm == MPI_COMM_NULL) fail(call, "the calling process is not in the group");
   return group->comm;
+}
+
+void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(comm_of(call, group), &comm);
+  describe(comm, copy);
 }
 
 }  // namespace armci
@@ -76,7 +83,8 @@ void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_ou
         fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
       member = member || pid_list[i] == group_parent->rank;
     }
-    describe_none(group_out);
+    // A process outside of the group gets an empty one.
+    *group_out = nobody;
     if (!member) return;
     MPI_Group all = MPI_GROUP_NULL;
     MPI_Group some = MPI_GROUP_NULL;
@@ -122,15 +130,14 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new
   return returning([&] {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_split(comm_of("ARMCIX_Group_split", parent), color, key, &comm);
-    comm == MPI_COMM_NULL ? describe_none(new_group) : describe(comm, new_group);
+    *new_group = nobody;
+    if (comm != MPI_COMM_NULL) describe(comm, new_group);
     return 0;
   });
 }
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* new_group) {
   return returning([&] {
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_dup(comm_of("ARMCIX_Group_dup", parent), &comm);
-    describe(comm, new_group);
+    duplicate("ARMCIX_Group_dup", parent, new_group);
     return 0;
   });
 }

@@ -8,7 +8,10 @@ namespace armci {
 void open_world_group();
 void close_world_group();
 
-/// The communicator of a group that the caller belongs to; ends the program otherwise.
+/// The communicator of a group that the caller belongs to, or a Failure.
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group);
+
+/// A group of the same processes with a communicator of its own. Collective over `group`.
+void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy);
 
 }  // namespace armci

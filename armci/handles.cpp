@@ -1,5 +1,6 @@
 #include "armci/handles.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -12,8 +13,8 @@ namespace {
 using mpix::engine::Engine;
 using mpix::engine::Status;
 
-// A handle without anything to wait for; others hold an index into `explicit_pending`.
-constexpr int no_pending = -1;
+// A handle without anything to wait for, also one that was zeroed; others count `explicit_pending` from 1.
+constexpr int no_pending = 0;
 
 std::mutex tables_lock;
 std::deque<Pending> explicit_pending;
@@ -33,17 +34,25 @@ void on_done(mpix::engine::Completion& completion, Status status, std::size_t) n
   pending.count.fetch_sub(1, std::memory_order_release);
 }
 
+/// What a handle names; nullptr of one that names nothing, whatever it holds.
+Pending* find(armci_hdl_t const& handle) {
+  auto const index = static_cast<std::size_t>(handle.target) - 1;  // wraps for no_pending
+  if (index >= explicit_pending.size() || !explicit_pending[index].in_use) return nullptr;
+  return &explicit_pending[index];
+}
+
 Pending& pending_of(armci_hdl_t* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
-  if (handle->target == no_pending) {
-    if (unused_pending.empty()) {
-      unused_pending.push_back(static_cast<int>(explicit_pending.size()));
-      explicit_pending.emplace_back();
-    }
-    handle->target = unused_pending.back();
-    unused_pending.pop_back();
+  if (Pending* const known = find(*handle)) return *known;
+  if (unused_pending.empty()) {
+    explicit_pending.emplace_back();
+    unused_pending.push_back(static_cast<int>(explicit_pending.size()));
   }
-  return explicit_pending[static_cast<std::size_t>(handle->target)];
+  handle->target = unused_pending.back();
+  unused_pending.pop_back();
+  Pending& pending = explicit_pending[static_cast<std::size_t>(handle->target) - 1];
+  pending.in_use = true;
+  return pending;
 }
 
 PendingOperation& new_operation(armci_hdl_t* handle, int process) {
@@ -59,22 +68,39 @@ PendingOperation& new_operation(armci_hdl_t* handle, int process) {
 
 bool is_complete(Pending const& pending) { return pending.count.load(std::memory_order_acquire) == 0; }
 
-void finish(char const* call, Pending& pending) {
-  Engine::running()->wait_until([&] { return is_complete(pending); });
-  check(call, pending.status.exchange(Status::ok, std::memory_order_relaxed));
-}
+using PendingList = std::vector<Pending*>;
 
-Pending* find(armci_hdl_t const* handle) {
-  if (handle == nullptr || handle->target == no_pending) return nullptr;
+/// Of `handle`, or the implicit ones.
+PendingList list(armci_hdl_t const* handle) {
   std::lock_guard const held(tables_lock);
-  auto const index = static_cast<std::size_t>(handle->target);
-  return index < explicit_pending.size() ? &explicit_pending[index] : nullptr;
+  PendingList all;
+  if (handle == nullptr) {
+    for (auto& [process, pending] : implicit_pending) all.push_back(&pending);
+  } else if (Pending* const pending = find(*handle)) {
+    all.push_back(pending);
+  }
+  return all;
 }
 
 void release(armci_hdl_t* handle) {
+  if (handle == nullptr) return;
   std::lock_guard const held(tables_lock);
-  unused_pending.push_back(handle->target);
+  if (Pending* const pending = find(*handle)) {
+    pending->in_use = false;
+    unused_pending.push_back(handle->target);
+  }
   handle->target = no_pending;
+}
+
+/// Waits for all of them; the first status that is a failure, if any.
+Status finish(PendingList const& all) {
+  Status first = Status::ok;
+  for (Pending* const pending : all) {
+    Engine::running()->wait_until([&] { return is_complete(*pending); });
+    Status const status = pending->status.exchange(Status::ok, std::memory_order_relaxed);
+    if (!mpix::engine::failed(first)) first = status;
+  }
+  return first;
 }
 
 }  // namespace
@@ -89,42 +115,42 @@ void issue_nonblocking(char const* call, mpix::Target& target, Operation& operat
 }
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
 
-void wait_for(char const* call, armci_hdl_t* handle) {
-  if (handle == nullptr) return wait_for_all();
-  Pending* const pending = find(handle);
-  if (pending == nullptr) return;
-  finish(call, *pending);
-  release(handle);
-}
-
-bool test(armci_hdl_t* handle) {
-  Pending* const pending = find(handle);
-  if (pending == nullptr) return true;
+bool test(char const* call, armci_hdl_t* handle) {
+  PendingList const all = list(handle);
+  if (all.empty()) return true;
   Engine::running()->progress();
-  if (!is_complete(*pending)) return false;
-  finish("ARMCI_Test", *pending);
+  if (!std::all_of(all.begin(), all.end(), [](Pending* pending) { return is_complete(*pending); }))
+    return false;
+  Status const status = finish(all);
   release(handle);
+  check(call, status);
   return true;
 }
 
-void wait_for_process(int process) {
-  Pending* pending = nullptr;
+void wait_for(char const* call, armci_hdl_t* handle) {
+  if (handle == nullptr) return wait_for_all(call);
+  Status const status = finish(list(handle));
+  release(handle);
+  check(call, status);
+}
+
+void wait_for_process(char const* call, int process) {
+  PendingList of_process;
   {
     std::lock_guard const held(tables_lock);
     auto const found = implicit_pending.find(process);
-    if (found != implicit_pending.end()) pending = &found->second;
+    if (found != implicit_pending.end()) of_process.push_back(&found->second);
   }
-  if (pending != nullptr) finish("ARMCI_WaitProc", *pending);
+  check(call, finish(of_process));
 }
 
-void wait_for_all() {
-  std::vector<Pending*> all;
+void wait_for_all(char const* call) {
+  PendingList all = list(nullptr);
   {
     std::lock_guard const held(tables_lock);
-    for (auto& [process, pending] : implicit_pending) all.push_back(&pending);
     for (auto& pending : explicit_pending) all.push_back(&pending);
   }
-  for (Pending* const pending : all) finish("ARMCI_WaitAll", *pending);
+  check(call, finish(all));
 }
 
 }  // namespace armci
@@ -146,17 +172,18 @@ int PARMCI_Wait(armci_hdl_t* hdl) {
   });
 }
 int PARMCI_Test(armci_hdl_t* hdl) {
-  return returning([&] { return test(hdl) ? 0 : 1; });
+  enum { complete, outstanding, failed };
+  return returning([&] { return test("ARMCI_Test", hdl) ? complete : outstanding; }, failed);
 }
 int PARMCI_WaitProc(int proc) {
   return returning([&] {
-    wait_for_process(proc);
+    wait_for_process("ARMCI_WaitProc", proc);
     return 0;
   });
 }
 int PARMCI_WaitAll(void) {
   return returning([&] {
-    wait_for_all();
+    wait_for_all("ARMCI_WaitAll");
     return 0;
   });
 }

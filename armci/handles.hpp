@@ -9,6 +9,7 @@ namespace armci {
 
 /// Operations that are waited for together: those of one handle, or the implicit ones to one process.
 struct Pending {
+  bool in_use = false;  ///< named by a handle
   std::atomic<int> count{0};
   std::atomic<mpix::engine::Status> status{mpix::engine::Status::ok};
 };
@@ -23,9 +24,11 @@ struct PendingOperation : mpix::engine::Completion {
 template <typename Operation>
 void issue_nonblocking(char const* call, mpix::Target& target, Operation& operation, armci_hdl_t* handle);
 
+/// Whether the operations of `handle` (null: the implicit ones) are complete.
+bool test(char const* call, armci_hdl_t* handle);
+/// These wait for everything first; then they throw the first Failure. Nothing of it is left afterwards.
 void wait_for(char const* call, armci_hdl_t* handle);
-bool test(armci_hdl_t* handle);
-void wait_for_process(int process);
-void wait_for_all();
+void wait_for_process(char const* call, int process);
+void wait_for_all(char const* call);
 
 }  // namespace armci

@@ -9,6 +9,7 @@
 #include "armci/mutex.hpp"
 #include "armci/settings.hpp"
 #include "armci/state.hpp"
+#include "mpix/comm/collective.hpp"
 
 namespace armci {
 
@@ -18,6 +19,38 @@ namespace {
 
 int initialisations = 0;
 bool owns_mpi = false;
+
+/// Collective over `comm`. Throws a Failure at every process where one is at fault.
+void open_world(MPI_Comm comm) {
+  char const* const call = "ARMCI_Init";
+  if (comm == MPI_COMM_NULL) fail(call, "the communicator is null");
+  MPI_Comm_dup(comm, &world.comm);
+  // What fails is told by ARMCI's own return values.
+  MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(world.comm, &world.rank);
+  MPI_Comm_size(world.comm, &world.size);
+  Steps local;
+  local.take([&] {
+    world.communicator = mpix::Communicator::find(world.comm);
+    if (world.communicator == nullptr)
+      fail(call,
+           "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
+    read_settings(world.rank);
+  });
+  bool const failed = mpix::agree(world.comm, local.failed() ? 1 : 0) != 0;
+  local.check();
+  if (failed) fail(call, "it failed at another process");
+  world.barrier.open(world.comm);
+  open_world_group();
+}
+
+/// Of a world that was opened, or failed to open.
+void close_world() {
+  close_world_group();
+  world.barrier.close();
+  if (world.comm != MPI_COMM_NULL) MPI_Comm_free(&world.comm);
+  world = World{};
+}
 
 }  // namespace
 
@@ -32,20 +65,18 @@ void fail(char const* call, char const* format, ...) {
   throw failure;
 }
 
-int report(Failure const& failure) noexcept {
-  constexpr int failed = 1;
-  std::fprintf(stderr, "%d: %s\n", world.rank, failure.text);
-  return failed;
-}
+void report(Failure const& failure) noexcept { std::fprintf(stderr, "%d: %s\n", world.rank, failure.text); }
 
 void end(Failure const& failure) noexcept {
   ARMCI_Error(failure.text, 1);
   std::abort();
 }
 
+void fail_not_running(char const* call) { fail(call, "called before ARMCI_Init or after ARMCI_Finalize"); }
+
 void fail_process(char const* call, int process) {
-  if (world.communicator == nullptr) fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
-  if (process < 0 || process >= world.size) fail(call, "process %d is not in 0..%d", process, world.size - 1);
+  int const size = running_world(call).size;
+  if (process < 0 || process >= size) fail(call, "process %d is not in 0..%d", process, size - 1);
   fail(call, "process %d cannot be reached", process);
 }
 
@@ -54,30 +85,23 @@ void fail_process(char const* call, int process) {
 using namespace armci;
 
 int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
-  return returning([&] {
-    if (initialisations++ > 0) return 0;
-    int running = 0;
-    MPI_Initialized(&running);
-    if (running == 0) {
-      int provided = 0;
-      MPI_Init_thread(nullptr, nullptr, armci_requested, &provided);
-      owns_mpi = true;
-    }
-    MPI_Comm_dup(comm, &world.comm);
-    // What fails is told by ARMCI's own return values.
-    MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(world.comm, &world.rank);
-    MPI_Comm_size(world.comm, &world.size);
-    world.communicator = mpix::Communicator::find(world.comm);
-    if (world.communicator == nullptr) {
-      fail("ARMCI_Init",
-           "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
-    }
-    world.barrier.open(world.comm);
-    open_world_group();
-    read_settings(world.rank);
+  if (initialisations > 0) {
+    ++initialisations;
+    return 0;
+  }
+  int running = 0;
+  MPI_Initialized(&running);
+  if (running == 0) {
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, armci_requested, &provided);
+    owns_mpi = true;
+  }
+  int const code = returning([&] {
+    open_world(comm);
     return 0;
   });
+  code == 0 ? void(++initialisations) : close_world();
+  return code;
 }
 
 int PARMCI_Init_thread(int armci_requested) {
@@ -92,20 +116,21 @@ int PARMCI_Init_args(int*, char***) {
 int PARMCI_Initialized(void) { return initialisations > 0 ? 1 : 0; }
 
 int PARMCI_Finalize(void) {
-  return returning([&] {
-    if (initialisations == 0 || --initialisations > 0) return 0;
-    wait_for_all();
-    check("ARMCI_Finalize", mpix::complete_all(*world.communicator));
-    world.barrier.wait();
-    destroy_all_mutexes();
-    free_all_memory();
-    close_world_group();
-    world.barrier.close();
-    MPI_Comm_free(&world.comm);
-    world = World{};
-    if (owns_mpi) MPI_Finalize();
+  if (initialisations == 0 || --initialisations > 0) return 0;
+  // The others do all of this, whatever fails here.
+  Steps steps;
+  steps.take([] { wait_for_all("ARMCI_Finalize"); });
+  steps.take([] { check("ARMCI_Finalize", mpix::complete_all(*world.communicator)); });
+  world.barrier.wait();
+  destroy_all_mutexes();
+  free_all_memory();
+  int const code = returning([&] {
+    steps.check();
     return 0;
   });
+  close_world();
+  if (owns_mpi) MPI_Finalize();
+  return code;
 }
 
 ARMCI_ALIAS(Init);

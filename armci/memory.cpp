@@ -15,6 +15,7 @@ std::set<void*> allocated;  ///< of this process
 bool is_allocated(void* base) { return allocated.contains(base); }
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
+  (void)running_world(call);
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   // Collective also when it fails: a wrong argument of one process is an error of all.
@@ -27,10 +28,11 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
+  mpix::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
   bool const known = base == nullptr || is_allocated(base);
   // Operations of this process through the world communicator too: a group has its own.
-  mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
+  mpix::engine::Status const completed = mpix::complete_all(all);
   // Collective also when it fails: a wrong base at one process is refused at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);

@@ -45,7 +45,7 @@ int size_of(MPI_Comm comm) {
 void AccessModes::set(int mode, void* base, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
   // The mode that ends covers all that was issued under it.
-  mpix::engine::Status const completed = mpix::complete_all(*world.communicator);
+  mpix::engine::Status const completed = mpix::complete_all(*running_world(call).communicator);
   Part const mine = part_of(mode, base);
   auto const parts = mpix::exchange(comm, mine, size_of(comm));
   if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);

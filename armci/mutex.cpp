@@ -1,8 +1,10 @@
 /// Ticket locks: who draws a number is served in its turn. Two words in the memory of the mutex's process.
 #include "armci/mutex.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,8 +24,15 @@ struct alignas(64) Ticket {
   long serving;
 };
 
-/// The library's view of an armcix_mutex_hdl_t: grp and bases of the public struct are what is used.
+/// The library's view of an armcix_mutex_hdl_t: grp, a duplicate, and bases are what it uses of the public
+/// struct.
 struct MutexSet : armcix_mutex_hdl_s {
+  MutexSet() { grp.comm = MPI_COMM_NULL; }
+  ~MutexSet() { ARMCI_Group_free(&grp); }
+  MutexSet(MutexSet const&) = delete;
+  MutexSet& operator=(MutexSet const&) = delete;
+
+  std::vector<uint8_t*> base_list;           ///< what `bases` points to
   std::vector<int> counts;                   ///< mutexes per process of the group
   std::map<std::pair<int, int>, long> held;  ///< (mutex, process) -> our number
 };
@@ -33,6 +42,39 @@ armcix_mutex_hdl_t global_set = nullptr;
 MutexSet& open(char const* call, armcix_mutex_hdl_t handle) {
   if (handle == nullptr) fail(call, "the mutexes are not created");
   return *static_cast<MutexSet*>(handle);
+}
+
+/// Collective over the group, which may be freed before the mutexes.
+armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group) {
+  auto set = std::make_unique<MutexSet>();
+  duplicate(call, group, &set->grp);
+  MPI_Comm const comm = set->grp.comm;
+  set->my_count = count;
+  set->windows = nullptr;
+  auto const size = static_cast<std::size_t>(set->grp.size);
+  set->counts.resize(size);
+  MPI_Allgather(&count, 1, MPI_INT, set->counts.data(), 1, MPI_INT, comm);
+  // Of all, once all know it.
+  if (count < 0) fail(call, "count %d is negative", count);
+  if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)
+    fail(call, "another process has called it with a negative count");
+  set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
+  set->base_list.resize(size);
+  set->bases = set->base_list.data();
+  allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
+           comm);
+  auto* const mine = reinterpret_cast<Ticket*>(set->bases[set->grp.rank]);
+  for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
+  MPI_Barrier(comm);
+  return set.release();
+}
+
+int destroy(char const* call, armcix_mutex_hdl_t handle) {
+  return returning([&] {
+    std::unique_ptr<MutexSet> const set(&open(call, handle));
+    release(call, set->bases[set->grp.rank], set->grp.comm);
+    return 0;
+  });
 }
 
 Ticket* find(char const* call, MutexSet& set, int mutex, int process) {
@@ -77,7 +119,7 @@ void unlock(char const* call, MutexSet& set, int mutex, int process) {
 }  // namespace
 
 void destroy_all_mutexes() {
-  if (global_set != nullptr) ARMCIX_Destroy_mutexes_hdl(std::exchange(global_set, nullptr));
+  if (global_set != nullptr) (void)destroy("ARMCI_Finalize", std::exchange(global_set, nullptr));
 }
 
 }  // namespace armci
@@ -85,38 +127,9 @@ void destroy_all_mutexes() {
 using namespace armci;
 
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* pgroup) {
-  return ending([&] {
-    char const* const call = "ARMCIX_Create_mutexes_hdl";
-    MPI_Comm const comm = comm_of(call, pgroup);
-    if (count < 0) fail(call, "count %d is negative", count);
-    auto* const set = new MutexSet;
-    set->my_count = count;
-    set->grp = *pgroup;
-    set->windows = nullptr;
-    auto const size = static_cast<std::size_t>(pgroup->size);
-    set->counts.resize(size);
-    MPI_Allgather(&count, 1, MPI_INT, set->counts.data(), 1, MPI_INT, comm);
-    set->max_count = 0;
-    for (int const each : set->counts) set->max_count = each > set->max_count ? each : set->max_count;
-    set->bases = new uint8_t*[size];
-    allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
-             comm);
-    auto* const mine = reinterpret_cast<Ticket*>(set->bases[pgroup->rank]);
-    for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
-    MPI_Barrier(comm);
-    return set;
-  });
+  return ending([&] { return create("ARMCIX_Create_mutexes_hdl", count, pgroup); });
 }
-
-int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) {
-  return returning([&] {
-    MutexSet& set = open("ARMCIX_Destroy_mutexes_hdl", hdl);
-    release("ARMCIX_Destroy_mutexes_hdl", set.bases[set.grp.rank], set.grp.comm);
-    delete[] set.bases;
-    delete &set;
-    return 0;
-  });
-}
+int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) { return destroy("ARMCIX_Destroy_mutexes_hdl", hdl); }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
   ending([&] { lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc); });
@@ -126,44 +139,52 @@ void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
 }
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  return returning([&] {
-    char const* const call = "ARMCIX_Trylock_hdl";
-    MutexSet& set = open(call, hdl);
-    Ticket* const ticket = find(call, set, mutex, proc);
-    int const target = set.grp.grp_to_abs[proc];
-    // The next number is drawn only if it is the one being served.
-    using namespace mpix::engine;
-    long expected = served(&ticket->serving, target);
-    long const wanted = expected + 1;
-    long seen = 0;
-    ReadModifyWrite rmw;
-    rmw.operation = RmwOperation::compare_swap_eq;
-    rmw.operand = reinterpret_cast<std::byte const*>(&expected);
-    rmw.operand2 = reinterpret_cast<std::byte const*>(&wanted);
-    rmw.result = reinterpret_cast<std::byte*>(&seen);
-    rmw.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
-    check(call, mpix::issue_and_wait(target_of(call, target), rmw));
-    if (seen != expected) return 1;
-    set.held[{mutex, proc}] = expected;
-    return 0;
-  });
+  enum { acquired, taken, failed };
+  return returning(
+      [&]() -> int {
+        char const* const call = "ARMCIX_Trylock_hdl";
+        MutexSet& set = open(call, hdl);
+        Ticket* const ticket = find(call, set, mutex, proc);
+        int const target = set.grp.grp_to_abs[proc];
+        // The next number is drawn only if it is the one being served.
+        using namespace mpix::engine;
+        long expected = served(&ticket->serving, target);
+        long const wanted = expected + 1;
+        long seen = 0;
+        ReadModifyWrite rmw;
+        rmw.operation = RmwOperation::compare_swap_eq;
+        rmw.operand = reinterpret_cast<std::byte const*>(&expected);
+        rmw.operand2 = reinterpret_cast<std::byte const*>(&wanted);
+        rmw.result = reinterpret_cast<std::byte*>(&seen);
+        rmw.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
+        check(call, mpix::issue_and_wait(target_of(call, target), rmw));
+        if (seen != expected) return taken;
+        set.held[{mutex, proc}] = expected;
+        return acquired;
+      },
+      failed);
 }
 
-void ARMCIX_Progress(void) { mpix::engine::Engine::running()->progress(); }
+void ARMCIX_Progress(void) {
+  ending([] {
+    (void)running_world("ARMCIX_Progress");
+    mpix::engine::Engine::running()->progress();
+  });
+}
 
 int PARMCI_Create_mutexes(int count) {
   return returning([&] {
     if (global_set != nullptr) fail("ARMCI_Create_mutexes", "the mutexes exist already");
     ARMCI_Group all;
     ARMCI_Group_get_world(&all);
-    global_set = ARMCIX_Create_mutexes_hdl(count, &all);
+    global_set = create("ARMCI_Create_mutexes", count, &all);
     return 0;
   });
 }
 int PARMCI_Destroy_mutexes(void) {
   return returning([&] {
     if (global_set == nullptr) fail("ARMCI_Destroy_mutexes", "the mutexes are not created");
-    return ARMCIX_Destroy_mutexes_hdl(std::exchange(global_set, nullptr));
+    return destroy("ARMCI_Destroy_mutexes", std::exchange(global_set, nullptr));
   });
 }
 void PARMCI_Lock(int mutex, int proc) {

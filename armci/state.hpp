@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "armci/barrier.hpp"
 #include "include/armci/armci.h"
@@ -37,15 +38,16 @@ struct Failure {
 /// Throws a Failure; printf-style.
 [[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/// The body of a function that returns an error code: 0, or what the interface has for a failure, after one
-/// line on stderr. The program goes on.
-int report(Failure const& failure) noexcept __attribute__((cold));
+/// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
+/// goes on.
+void report(Failure const& failure) noexcept __attribute__((cold));
 template <typename Body>
-int returning(Body body) noexcept {
+int returning(Body body, int failed = 1) noexcept {
   try {
     return body();
   } catch (Failure const& failure) {
-    return report(failure);
+    report(failure);
+    return failed;
   }
 }
 
@@ -58,6 +60,35 @@ auto ending(Body body) noexcept {
   } catch (Failure const& failure) {
     end(failure);
   }
+}
+
+/// Steps that are all taken, whichever of them fail.
+class Steps {
+ public:
+  template <typename Step>
+  void take(Step step) {
+    try {
+      step();
+    } catch (Failure const& failure) {
+      if (!first_) first_ = failure;
+    }
+  }
+  bool failed() const noexcept { return first_.has_value(); }
+  /// Throws the first failure, if there was one.
+  void check() const {
+    if (first_) throw *first_;
+  }
+
+ private:
+  std::optional<Failure> first_;
+};
+
+/// The world of a call that needs one, or a Failure.
+[[noreturn]] void fail_not_running(char const* call) __attribute__((cold));
+inline World& running_world(char const* call) {
+  if (world.communicator == nullptr) [[unlikely]]
+    fail_not_running(call);
+  return world;
 }
 
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));

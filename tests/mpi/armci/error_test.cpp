@@ -1,0 +1,139 @@
+/// ARMCI: what is left of operations that fail, by every way to wait for them.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "include/armci/armci.h"
+#include "include/armci/armcix.h"
+#include "tests/support/armci_memory.hpp"
+
+namespace {
+
+using mpix::test::me;
+using mpix::test::Remote;
+using mpix::test::size;
+
+constexpr int bytes = 1 << 20;
+void* const nowhere = reinterpret_cast<void*>(0xdead0000);
+
+/// Memory of the next process, and where its contents go.
+struct Errors : testing::Test {
+  Errors() {
+    std::fill_n(remote.mine(), bytes, static_cast<char>(me() + 1));
+    ARMCI_Barrier();
+  }
+  int get(armci_hdl_t* handle) { return ARMCI_NbGet(remote.at(next), in.data(), bytes, next, handle); }
+  /// Fails at once or late, depending on the path.
+  void get_from_nowhere(int process, armci_hdl_t* handle) {
+    (void)ARMCI_NbGet(nowhere, &value, sizeof value, process, handle);
+  }
+  void expect_data() const { EXPECT_EQ(in, std::vector<char>(bytes, static_cast<char>(next + 1))); }
+
+  int next = (me() + 1) % size();
+  Remote remote{bytes};
+  std::vector<char> in = std::vector<char>(bytes);
+  long value = 0;
+};
+
+TEST_F(Errors, handles_need_no_initialisation_but_zeros) {
+  for (int round = 0; round < 20; ++round) {
+    in.assign(bytes, 0);
+    armci_hdl_t handle{};
+    ASSERT_EQ(get(&handle), 0);
+    EXPECT_EQ(ARMCI_Wait(&handle), 0);
+    expect_data();
+  }
+}
+
+TEST_F(Errors, handles_of_anything_name_nothing) {
+  for (int const wrong : {-1, -1000000, 1000000, 1 << 30, -2147483647 - 1}) {
+    in.assign(bytes, 0);
+    armci_hdl_t handle{wrong, wrong};
+    EXPECT_EQ(ARMCI_Wait(&handle), 0);
+    handle.target = wrong;
+    EXPECT_EQ(ARMCI_Test(&handle), 0);
+    handle.target = wrong;
+    ASSERT_EQ(get(&handle), 0);
+    EXPECT_EQ(ARMCI_Wait(&handle), 0);
+    expect_data();
+  }
+}
+
+TEST_F(Errors, waiting_for_all_does_not_stop_at_a_failure) {
+  for (int round = 0; round < 20; ++round) {
+    in.assign(bytes, 0);
+    armci_hdl_t handle{};
+    get_from_nowhere(me(), nullptr);
+    get_from_nowhere(next, nullptr);
+    ASSERT_EQ(get(&handle), 0);
+    EXPECT_NE(ARMCI_WaitAll(), 0);
+    expect_data();
+    EXPECT_EQ(ARMCI_WaitAll(), 0);
+    EXPECT_EQ(ARMCI_Wait(&handle), 0);
+  }
+}
+
+TEST_F(Errors, an_aggregate_is_waited_for_beyond_a_failure) {
+  armci_hdl_t handle;
+  ARMCI_INIT_HANDLE(&handle);
+  ARMCI_SET_AGGREGATE_HANDLE(&handle);
+  get_from_nowhere(next, &handle);
+  ASSERT_EQ(get(&handle), 0);
+  EXPECT_NE(ARMCI_Wait(&handle), 0);
+  expect_data();
+  EXPECT_EQ(ARMCI_Wait(&handle), 0);
+}
+
+int tested(armci_hdl_t* handle) {
+  int code = ARMCI_Test(handle);
+  while (code == 1) code = ARMCI_Test(handle);
+  return code;
+}
+
+TEST_F(Errors, test_tells_failure_from_incompleteness) {
+  armci_hdl_t handle{};
+  get_from_nowhere(next, &handle);
+  EXPECT_EQ(tested(&handle), 2);
+  EXPECT_EQ(tested(&handle), 0);
+}
+
+TEST_F(Errors, test_of_no_handle_is_of_the_implicit_operations) {
+  EXPECT_EQ(ARMCI_Test(nullptr), 0);
+  for (int round = 0; round < 20; ++round) {
+    in.assign(bytes, 0);
+    ASSERT_EQ(get(nullptr), 0);
+    EXPECT_EQ(tested(nullptr), 0);
+    expect_data();
+  }
+  get_from_nowhere(next, nullptr);
+  EXPECT_EQ(tested(nullptr), 2);
+  EXPECT_EQ(tested(nullptr), 0);
+}
+
+TEST(Mutexes, outlive_the_group_that_they_were_made_on) {
+  ARMCI_Group world;
+  ARMCI_Group group;
+  ARMCI_Group_get_world(&world);
+  ASSERT_EQ(ARMCIX_Group_dup(&world, &group), 0);
+  armcix_mutex_hdl_t const mutexes = ARMCIX_Create_mutexes_hdl(1, &group);
+  ARMCI_Group_free(&group);
+  int const last = size() - 1;
+  Remote remote(64);
+  for (int round = 0; round < 100; ++round) {
+    ARMCIX_Lock_hdl(mutexes, 0, last);
+    long const before = ARMCI_GetValueLong(remote.at(0), 0);
+    ARMCI_PutValueLong(before + 1, remote.at(0), 0);
+    ARMCI_Fence(0);
+    ARMCIX_Unlock_hdl(mutexes, 0, last);
+  }
+  ARMCI_Barrier();
+  EXPECT_EQ(ARMCI_GetValueLong(remote.at(0), 0), 100L * size());
+  ARMCI_Barrier();
+  EXPECT_EQ(ARMCIX_Trylock_hdl(mutexes, 1, last), 2);  // there is one only
+  EXPECT_EQ(ARMCIX_Destroy_mutexes_hdl(mutexes), 0);
+}
+
+}  // namespace

@@ -1,0 +1,91 @@
+/// ARMCI: before the beginning, beginnings that fail, and ends after failures. One test, because the order
+/// counts.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "include/armci/armci.h"
+#include "include/armci/armcix.h"
+#include "tests/support/armci_memory.hpp"
+
+namespace {
+
+using mpix::test::me;
+using mpix::test::size;
+
+void* const nowhere = reinterpret_cast<void*>(0xdead0000);
+
+/// Every call that has an error code says that there is no world.
+void expect_not_running() {
+  std::vector<void*> bases(static_cast<std::size_t>(size()));
+  ARMCI_Group world;
+  ARMCI_Group copy;
+  ARMCI_Group_get_world(&world);
+  long value = 0;
+  EXPECT_EQ(ARMCI_Initialized(), 0);
+  EXPECT_NE(ARMCI_Malloc(bases.data(), 64), 0);
+  EXPECT_NE(ARMCI_Malloc_group(bases.data(), 64, &world), 0);
+  EXPECT_NE(ARMCI_Free(nullptr), 0);
+  EXPECT_NE(ARMCI_Free_group(nullptr, &world), 0);
+  EXPECT_NE(ARMCI_Create_mutexes(1), 0);
+  EXPECT_NE(ARMCIX_Group_dup(&world, &copy), 0);
+  EXPECT_NE(ARMCIX_Group_split(&world, 0, 0, &copy), 0);
+  EXPECT_NE(ARMCIX_Mode_set(ARMCIX_MODE_ALL, nullptr, &world), 0);
+  EXPECT_NE(ARMCI_Put(&value, nowhere, sizeof value, 0), 0);
+  EXPECT_NE(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &value, nowhere, 1, 0), 0);
+  EXPECT_EQ(ARMCI_Finalize(), 0);
+}
+
+/// Transfers work.
+void expect_running() {
+  EXPECT_EQ(ARMCI_Initialized(), 1);
+  mpix::test::Remote remote(64);
+  int const next = (me() + 1) % size();
+  EXPECT_EQ(ARMCI_PutValueLong(7 + me(), remote.at(next), next), 0);
+  ARMCI_Barrier();
+  EXPECT_EQ(*reinterpret_cast<long*>(remote.mine()), 7 + (me() + size() - 1) % size());
+}
+
+void expect_init_to_fail(char const* variable) {
+  bool const wrong_here = me() == size() - 1;
+  if (wrong_here) ::setenv(variable, "nonsense", 1);
+  EXPECT_NE(ARMCI_Init(), 0);
+  ::unsetenv(variable);
+}
+
+TEST(Lifetime, begins_and_ends_whatever_fails) {
+  ::alarm(60);  // a hang ends the process, and mpirun the job
+  expect_not_running();
+  expect_init_to_fail("ARMCI_STRIDED_METHOD");
+  expect_not_running();
+  expect_init_to_fail("ARMCI_IOV_BATCHED_LIMIT");
+  EXPECT_NE(ARMCI_Init_thread_comm(MPI_THREAD_SINGLE, MPI_COMM_NULL), 0);
+
+  EXPECT_EQ(ARMCI_Init(), 0);
+  EXPECT_EQ(ARMCI_Init(), 0);
+  expect_running();
+  EXPECT_EQ(ARMCI_Finalize(), 0);  // of the second ARMCI_Init
+  expect_running();
+
+  // An implicit get that is refused, with luck after it has been issued.
+  long value = 0;
+  if (me() == 0) (void)ARMCI_NbGet(nowhere, &value, sizeof value, size() - 1, nullptr);
+  if (me() == 0) {
+    EXPECT_NE(ARMCI_Finalize(), 0);
+  } else {
+    EXPECT_EQ(ARMCI_Finalize(), 0);
+  }
+  expect_not_running();
+
+  EXPECT_EQ(ARMCI_Init(), 0);
+  expect_running();
+  int refused = 0;
+  if (me() == 0) refused = ARMCI_Put(&value, nowhere, sizeof value, size() - 1);
+  int const code = ARMCI_Finalize();
+  EXPECT_EQ(refused != 0 || code != 0, me() == 0);
+}
+
+}  // namespace
