@@ -46,6 +46,12 @@ mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 
+int put_flag(char const* call, int* flag, int value, int process) {
+  // Not a fence: a process whose memory is not mapped here refuses late.
+  check(call, mpix::complete(target_of(call, process)));
+  return contiguous<Direction::put>(call, &value, flag, sizeof value, process, {}, Blocking{});
+}
+
 }  // namespace armci
 
 using namespace armci;
@@ -80,9 +86,8 @@ int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
   return returning([&] {
-    PARMCI_Put(src, dst, size, proc);
-    mpix::fence(target_of("ARMCI_Put_flag", proc));
-    return PARMCI_Put(&value, flag, sizeof value, proc);
+    contiguous<Direction::put>("ARMCI_Put_flag", src, dst, size, proc, {}, Blocking{});
+    return put_flag("ARMCI_Put_flag", flag, value, proc);
   });
 }
 
@@ -90,10 +95,7 @@ void PARMCI_Fence(int proc) {
   ending([&] { check("ARMCI_Fence", mpix::complete(target_of("ARMCI_Fence", proc))); });
 }
 void PARMCI_AllFence(void) {
-  ending([&] {
-    if (world.communicator == nullptr) fail_process("ARMCI_AllFence", 0);
-    check("ARMCI_AllFence", mpix::complete_all(*world.communicator));
-  });
+  ending([&] { check("ARMCI_AllFence", mpix::complete_all(*running_world("ARMCI_AllFence").communicator)); });
 }
 void PARMCI_Barrier(void) {
   ending([&] {

@@ -28,7 +28,8 @@ struct Scaled {
 /// Whether the program promised that nobody else accesses that memory meanwhile.
 bool is_conflict_free(int process, mpix::RemoteAddress target);
 
-/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Ends the program for an unknown type.
+/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Throws a Failure for an
+/// unknown type.
 mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled);
 
 inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, Blocking) {
@@ -37,6 +38,9 @@ inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& 
 inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, NonBlocking mode) {
   issue_nonblocking(call, target, transfer, mode.handle);
 }
+
+/// The second half of a put with a flag: the flag is not written where what was put before was refused.
+int put_flag(char const* call, int* flag, int value, int process);
 
 /// Moves between `local` here and `remote` at `process`; both layouts have the same size.
 template <Direction direction, typename Mode>
@@ -67,7 +71,10 @@ template <Direction direction, typename Mode>
 int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
                Mode mode) {
   if (bytes <= 0 || local == nullptr || remote == nullptr) [[unlikely]] {
-    if (bytes == 0) return 0;
+    if (bytes == 0) {
+      (void)target_of(call, process);
+      return 0;
+    }
     if (bytes < 0) fail(call, "size %d is negative", bytes);
     fail(call, "%s address is null", local == nullptr ? "local" : "remote");
   }

@@ -41,12 +41,17 @@ struct Side {
   int* strides;
 };
 
-void check_shape(char const* call, Side const& a, Side const& b, int const* count, int levels) {
+void check_side(char const* call, Side const& side, int const* count, int levels) {
   if (levels < 0 || levels > max_levels) fail(call, "stride_levels %d is not in 0..%d", levels, max_levels);
   if (count == nullptr) fail(call, "count is null");
   if (count[0] < 0) fail(call, "count[0] is %d", count[0]);
-  if (levels > 0 && (a.strides == nullptr || b.strides == nullptr)) fail(call, "a stride array is null");
-  if (a.address == nullptr || b.address == nullptr) fail(call, "an address is null");
+  if (levels > 0 && side.strides == nullptr) fail(call, "a stride array is null");
+  if (side.address == nullptr) fail(call, "an address is null");
+}
+
+void check_shape(char const* call, Side const& a, Side const& b, int const* count, int levels) {
+  check_side(call, a, count, levels);
+  check_side(call, b, count, levels);
   if (levels == 0 || count[1] <= 1) return;
   for (Side const* const side : {&a, &b}) {
     if (std::abs(side->strides[0]) < count[0])
@@ -77,6 +82,17 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
   transfer<direction>(call, local.address, here.layout(), remote.address, there.layout(), process, scaled,
                       mode);
   return 0;
+}
+
+/// Copies between a strided block here and a buffer; `copy` gets the block's layout and the buffer.
+template <typename Copy>
+void copy_block(char const* call, Side const& block, int const* count, int levels, char* buffer, Copy copy) {
+  ending([&] {
+    check_side(call, block, count, levels);
+    if (buffer == nullptr) fail(call, "the buffer is null");
+    Strides const strides(call, block.strides, count, levels);
+    copy(strides.layout(), reinterpret_cast<std::byte*>(buffer));
+  });
 }
 
 }  // namespace
@@ -129,9 +145,9 @@ int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[],
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                      int stride_levels, int* flag, int value, int proc) {
   return returning([&] {
-    PARMCI_PutS(src_ptr, src_stride_ar, dst_ptr, dst_stride_ar, count, stride_levels, proc);
-    mpix::fence(target_of("ARMCI_PutS_flag", proc));
-    return PARMCI_Put(&value, flag, sizeof value, proc);
+    strided<Direction::put>("ARMCI_PutS_flag", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
+                            stride_levels, proc, {}, Blocking{});
+    return put_flag("ARMCI_PutS_flag", flag, value, proc);
   });
 }
 
@@ -144,12 +160,14 @@ ARMCI_ALIAS(NbAccS);
 ARMCI_ALIAS(PutS_flag);
 
 void armci_write_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
-  Strides const strides("armci_write_strided", stride_arr, count, stride_levels);
-  mpix::engine::pack(reinterpret_cast<std::byte*>(buf), static_cast<std::byte*>(ptr), strides.layout(), 0,
-                     strides.layout().size());
+  copy_block("armci_write_strided", {ptr, stride_arr}, count, stride_levels, buf,
+             [&](Layout const& layout, std::byte* buffer) {
+               mpix::engine::pack(buffer, static_cast<std::byte*>(ptr), layout, 0, layout.size());
+             });
 }
 void armci_read_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
-  Strides const strides("armci_read_strided", stride_arr, count, stride_levels);
-  mpix::engine::unpack(static_cast<std::byte*>(ptr), strides.layout(), 0, reinterpret_cast<std::byte*>(buf),
-                       strides.layout().size());
+  copy_block("armci_read_strided", {ptr, stride_arr}, count, stride_levels, buf,
+             [&](Layout const& layout, std::byte* buffer) {
+               mpix::engine::unpack(static_cast<std::byte*>(ptr), layout, 0, buffer, layout.size());
+             });
 }

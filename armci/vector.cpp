@@ -15,10 +15,11 @@ namespace {
 using mpix::engine::Segment;
 
 /// Segments relative to the first pointer.
-void list(void* const* pointers, armci_giov_t const& set, std::vector<Segment>& segments) {
+void list(char const* call, void* const* pointers, armci_giov_t const& set, std::vector<Segment>& segments) {
   auto const* const base = static_cast<char const*>(pointers[0]);
   segments.clear();
   for (int i = 0; i < set.ptr_array_len; ++i) {
+    if (pointers[i] == nullptr) fail(call, "the address of segment %d is null", i);
     segments.push_back({static_cast<char const*>(pointers[i]) - base, static_cast<std::size_t>(set.bytes)});
   }
 }
@@ -82,8 +83,8 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
     lists.local_base = local[0];
     lists.remote_base = remote[0];
     lists.segment_bytes = static_cast<std::size_t>(set.bytes);
-    list(local, set, lists.local);
-    list(remote, set, lists.remote);
+    list(call, local, set, lists.local);
+    list(call, remote, set, lists.remote);
     transfer_lists<direction>(call, lists, process, scaled, mode);
   }
   return 0;

@@ -32,6 +32,8 @@ Case const cases[] = {
      [] { return ARMCI_Put(&value, bases[1], 8, 2); }},
     {"process negative", "ARMCI_Get: process -1 is not in 0..1", false,
      [] { return ARMCI_Get(bases[1], &value, 8, -1); }},
+    {"no bytes to nobody", "ARMCI_Put: process 2 is not in 0..1", false,
+     [] { return ARMCI_Put(&value, bases[1], 0, 2); }},
     {"size negative", "ARMCI_Put: size -8 is negative", false,
      [] { return ARMCI_Put(&value, bases[1], -8, 1); }},
     {"null local", "ARMCI_Put: local address is null", false,
@@ -65,6 +67,33 @@ Case const cases[] = {
        armci_giov_t set{nullptr, nullptr, -4, 1};
        return ARMCI_GetV(&set, 1, 1);
      }},
+    {"null segment here", "ARMCI_PutV: the address of segment 1 is null", false,
+     [] {
+       void* here[] = {&value, nullptr};
+       void* there[] = {bases[1], bases[1]};
+       armci_giov_t set{here, there, 8, 2};
+       return ARMCI_PutV(&set, 1, 1);
+     }},
+    {"null segment there", "ARMCI_GetV: the address of segment 0 is null", false,
+     [] {
+       void* here[] = {&value};
+       void* there[] = {nullptr};
+       armci_giov_t set{there, here, 8, 1};
+       return ARMCI_GetV(&set, 1, 1);
+     }},
+    {"packing of too many levels", "armci_write_strided: stride_levels 99", true,
+     [] {
+       return none([] { armci_write_strided(&value, 99, &stride, count, reinterpret_cast<char*>(&value)); });
+     }},
+    {"unpacking of a negative count", "armci_read_strided: count[1] is -2", true,
+     [] {
+       return none([] {
+         int wrong[] = {8, -2};
+         armci_read_strided(&value, 1, &stride, wrong, reinterpret_cast<char*>(&value));
+       });
+     }},
+    {"mutexes", "ARMCI_Create_mutexes: ", false,
+     [] { return ARMCI_Create_mutexes(armci_msg_me() == 0 ? -1 : 1); }},
     {"rmw operation", "ARMCI_Rmw: unknown operation 17", false,
      [] { return ARMCI_Rmw(17, &value, bases[1], 1, 1); }},
     {"rmw address", "ARMCI_Rmw: remote address is null", false,

@@ -113,6 +113,22 @@ TEST_F(Errors, test_of_no_handle_is_of_the_implicit_operations) {
   EXPECT_EQ(tested(nullptr), 0);
 }
 
+TEST_F(Errors, no_flag_without_the_data) {
+  auto* const flag = reinterpret_cast<int*>(remote.at(next));
+  int count[2] = {8, 1};
+  int stride = 8;
+  ARMCI_PutValueInt(0, flag, next);
+  EXPECT_NE(ARMCI_Put_flag(nullptr, remote.at(next, 64), 8, flag, 5, next), 0);
+  EXPECT_NE(ARMCI_Put_flag(&value, nowhere, 8, flag, 5, next), 0);
+  EXPECT_NE(ARMCI_PutS_flag(&value, &stride, remote.at(next, 64), nullptr, count, 1, flag, 5, next), 0);
+  EXPECT_NE(ARMCI_PutS_flag(&value, &stride, nowhere, &stride, count, 1, flag, 5, next), 0);
+  ARMCI_Fence(next);
+  EXPECT_EQ(ARMCI_GetValueInt(flag, next), 0);
+  EXPECT_EQ(ARMCI_PutS_flag(&value, &stride, remote.at(next, 64), &stride, count, 1, flag, 5, next), 0);
+  ARMCI_Fence(next);
+  EXPECT_EQ(ARMCI_GetValueInt(flag, next), 5);
+}
+
 TEST(Mutexes, outlive_the_group_that_they_were_made_on) {
   ARMCI_Group world;
   ARMCI_Group group;
