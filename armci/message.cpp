@@ -25,20 +25,21 @@ struct Type {
   MPI_Datatype datatype;
   std::size_t bytes;
   void (*take_magnitudes)(void* x, int n);
-  double (*key)(void const*);
+  bool (*less)(void const* a, void const* b);  ///< of two values, wherever they are
   bool integer;
 };
 
 template <typename T>
-double key(void const* address) {
-  T value;
-  std::memcpy(&value, address, sizeof value);
-  return static_cast<double>(value);
+bool less(void const* a, void const* b) {
+  T values[2];
+  std::memcpy(&values[0], a, sizeof(T));
+  std::memcpy(&values[1], b, sizeof(T));
+  return values[0] < values[1];
 }
 
 template <typename T>
 Type describe(MPI_Datatype datatype) {
-  return {datatype, sizeof(T), &take_magnitudes<T>, &key<T>, std::is_integral_v<T>};
+  return {datatype, sizeof(T), &take_magnitudes<T>, &less<T>, std::is_integral_v<T>};
 }
 
 Type type_of(char const* call, int type) {
@@ -112,11 +113,6 @@ bool alone(char const* call, int scope) {
   return scope == SCOPE_NODE;
 }
 
-MPI_Comm world_comm(char const* call) {
-  if (world.comm == MPI_COMM_NULL) fail_process(call, 0);
-  return world.comm;
-}
-
 }  // namespace
 }  // namespace armci
 
@@ -140,14 +136,15 @@ double armci_timer(void) { return MPI_Wtime(); }
 void armci_msg_snd(int tag, void* buffer, int len, int to) {
   ending([&] {
     char const* const call = "armci_msg_snd";
-    check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, world_comm(call)));
+    check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, running_world(call).comm));
   });
 }
 int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
   return ending([&] {
     char const* const call = "armci_msg_rcvany";
     MPI_Status status;
-    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, world_comm(call), &status));
+    check_mpi(call,
+              MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, running_world(call).comm, &status));
     if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
     return status.MPI_SOURCE;
   });
@@ -156,14 +153,14 @@ void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
   ending([&] {
     char const* const call = "armci_msg_rcv";
     MPI_Status status;
-    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, world_comm(call), &status));
+    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, running_world(call).comm, &status));
     if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
   });
 }
 
 void parmci_msg_barrier(void) {
   ending([&] {
-    (void)world_comm("armci_msg_barrier");
+    (void)running_world("armci_msg_barrier").comm;
     world.barrier.wait();
   });
 }
@@ -201,7 +198,7 @@ void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
   ending([&] {
     if (alone("armci_msg_bcast_scope", scope)) return;
     char const* const call = "armci_msg_bcast_scope";
-    check_mpi(call, MPI_Bcast(buffer, len, MPI_BYTE, root, world_comm(call)));
+    check_mpi(call, MPI_Bcast(buffer, len, MPI_BYTE, root, running_world(call).comm));
   });
 }
 void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
@@ -233,14 +230,14 @@ void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int cont
     std::vector<char> all(record * static_cast<std::size_t>(world.size));
     mine[0] = contribute != 0 ? 1 : 0;
     std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
-    check_mpi(call,
-              MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE, world_comm(call)));
+    check_mpi(call, MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE,
+                                  running_world(call).comm));
     char const* best = nullptr;
     for (int i = 0; i < world.size; ++i) {
       char const* const each = all.data() + record * static_cast<std::size_t>(i);
       if (each[0] == 0) continue;
-      bool const better = best == nullptr || (smallest ? described.key(each + 1) < described.key(best + 1)
-                                                       : described.key(best + 1) < described.key(each + 1));
+      bool const better = best == nullptr || (smallest ? described.less(each + 1, best + 1)
+                                                       : described.less(best + 1, each + 1));
       if (better) best = each;
     }
     if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
@@ -253,7 +250,7 @@ void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
   ending([&] {
     if (!alone("armci_msg_gop_scope", scope))
-      combine("armci_msg_gop_scope", x, n, op, type, world_comm("armci_msg_gop_scope"));
+      combine("armci_msg_gop_scope", x, n, op, type, running_world("armci_msg_gop_scope").comm);
   });
 }
 void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {

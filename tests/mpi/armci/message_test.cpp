@@ -134,6 +134,14 @@ TEST(Messages, reductions_broadcasts_and_selection) {
   armci_msg_sel(&chosen, sizeof chosen, min, ARMCI_DOUBLE, 1);
   EXPECT_EQ(chosen.value, best);
   EXPECT_EQ((chosen.who * 7 + 3) % 11, static_cast<long>(best));
+  long const limit = 1L << 53;  // the next number is not a double
+  long selected = me() == size() - 1 ? limit + 1 : limit;
+  char max[] = "max";
+  armci_msg_sel(&selected, sizeof selected, max, ARMCI_LONG, 1);
+  EXPECT_EQ(selected, limit + 1);
+  selected = me() == 0 && size() > 1 ? limit + 1 : limit;
+  armci_msg_sel(&selected, sizeof selected, min, ARMCI_LONG, 1);
+  EXPECT_EQ(selected, limit);
   if (size() > 1) {
     if (me() == 0) armci_msg_snd(5, &broadcast, sizeof broadcast, 1);
     if (me() == 1) {
