@@ -22,6 +22,8 @@ add_library(with_armci SHARED program.c)
 target_link_libraries(with_armci MPIXRMA::armci)
 add_executable(static_program program.c)
 target_link_libraries(static_program MPIXRMA::mpix_rma_static)
+add_executable(with_armci_static program.c)
+target_link_libraries(with_armci_static MPIXRMA::armci_static)
 END
 "$cmake" -S "$dir/project" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/moved" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 "$cmake" --build "$dir/cmake" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
