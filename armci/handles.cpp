@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace armci {
@@ -70,37 +71,55 @@ bool is_complete(Pending const& pending) { return pending.count.load(std::memory
 
 using PendingList = std::vector<Pending*>;
 
-/// Of `handle`, or the implicit ones.
-PendingList list(armci_hdl_t const* handle) {
+PendingList implicit_operations() {
   std::lock_guard const held(tables_lock);
   PendingList all;
-  if (handle == nullptr) {
-    for (auto& [process, pending] : implicit_pending) all.push_back(&pending);
-  } else if (Pending* const pending = find(*handle)) {
-    all.push_back(pending);
-  }
+  for (auto& [process, pending] : implicit_pending) all.push_back(&pending);
   return all;
 }
 
-void release(armci_hdl_t* handle) {
-  if (handle == nullptr) return;
+/// Of a handle; nullptr where there is nothing to wait for, which takes no lock.
+Pending* operations_of(armci_hdl_t const& handle) {
+  if (handle.target == no_pending) return nullptr;
   std::lock_guard const held(tables_lock);
-  if (Pending* const pending = find(*handle)) {
-    pending->in_use = false;
-    unused_pending.push_back(handle->target);
-  }
-  handle->target = no_pending;
+  return find(handle);
+}
+
+void release(armci_hdl_t& handle) {
+  std::lock_guard const held(tables_lock);
+  find(handle)->in_use = false;
+  unused_pending.push_back(std::exchange(handle.target, no_pending));
+}
+
+Status finish(Pending& pending) {
+  Engine::running()->wait_until([&] { return is_complete(pending); });
+  return pending.status.exchange(Status::ok, std::memory_order_relaxed);
 }
 
 /// Waits for all of them; the first status that is a failure, if any.
 Status finish(PendingList const& all) {
   Status first = Status::ok;
   for (Pending* const pending : all) {
-    Engine::running()->wait_until([&] { return is_complete(*pending); });
-    Status const status = pending->status.exchange(Status::ok, std::memory_order_relaxed);
+    Status const status = finish(*pending);
     if (!mpix::engine::failed(first)) first = status;
   }
   return first;
+}
+
+/// Of a handle, which then names nothing.
+Status finish(armci_hdl_t& handle, Pending& pending) {
+  Status const status = finish(pending);
+  release(handle);
+  return status;
+}
+
+bool test_implicit(char const* call) {
+  PendingList const all = implicit_operations();
+  if (all.empty()) return true;
+  Engine::running()->progress();
+  bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
+  if (complete) check(call, finish(all));
+  return complete;
 }
 
 }  // namespace
@@ -116,36 +135,33 @@ void issue_nonblocking(char const* call, mpix::Target& target, Operation& operat
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
 
 bool test(char const* call, armci_hdl_t* handle) {
-  PendingList const all = list(handle);
-  if (all.empty()) return true;
+  if (handle == nullptr) return test_implicit(call);
+  Pending* const pending = operations_of(*handle);
+  if (pending == nullptr) return true;
   Engine::running()->progress();
-  if (!std::all_of(all.begin(), all.end(), [](Pending* pending) { return is_complete(*pending); }))
-    return false;
-  Status const status = finish(all);
-  release(handle);
-  check(call, status);
-  return true;
+  bool const complete = is_complete(*pending);
+  if (complete) check(call, finish(*handle, *pending));
+  return complete;
 }
 
 void wait_for(char const* call, armci_hdl_t* handle) {
   if (handle == nullptr) return wait_for_all(call);
-  Status const status = finish(list(handle));
-  release(handle);
-  check(call, status);
+  Pending* const pending = operations_of(*handle);
+  if (pending != nullptr) check(call, finish(*handle, *pending));
 }
 
 void wait_for_process(char const* call, int process) {
-  PendingList of_process;
+  Pending* pending = nullptr;
   {
     std::lock_guard const held(tables_lock);
     auto const found = implicit_pending.find(process);
-    if (found != implicit_pending.end()) of_process.push_back(&found->second);
+    if (found != implicit_pending.end()) pending = &found->second;
   }
-  check(call, finish(of_process));
+  if (pending != nullptr) check(call, finish(*pending));
 }
 
 void wait_for_all(char const* call) {
-  PendingList all = list(nullptr);
+  PendingList all = implicit_operations();
   {
     std::lock_guard const held(tables_lock);
     for (auto& pending : explicit_pending) all.push_back(&pending);
