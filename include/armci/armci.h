@@ -9,8 +9,15 @@
  * when the data is there. Operations of one process to the same process take effect in the order of issue.
  * ARMCI_Fence and ARMCI_AllFence wait until they are complete at the target.
  *
- * Errors. Functions that return int return 0. A wrong argument or a failed transfer ends the program
- * through ARMCI_Error with a message that names the call, the argument and its value.
+ * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call outside of
+ * ARMCI_Init and ARMCI_Finalize makes them return nonzero after one line on stderr that names the call, the
+ * argument and its value; the program goes on. Functions without an error code (void, and those that
+ * return a value) end the program through ARMCI_Error with that line. A transfer that the target refuses
+ * after a blocking put or accumulate has returned is reported by the next ARMCI_Fence, ARMCI_AllFence,
+ * ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize.
+ *
+ * Threads. One thread calls ARMCI at a time; it need not be always the same one if MPI's thread level
+ * permits that.
  *
  * Counts, strides and sizes are in bytes unless it says elements.
  */
@@ -79,7 +86,16 @@ enum armci_domain_e {
 };
 typedef int armci_domain_t;
 
-/** Initialisation. Collective. MPI is initialised if it is not yet. */
+/** Initialisation. Collective over the communicator. MPI is initialised if it is not yet, with the thread
+ *  level armci_requested, which is MPI_THREAD_SINGLE unless the call names one, and which is not used
+ *  otherwise. Calls are counted: only the first one initialises. One that fails, at any process, fails at
+ *  all; it is not counted, leaves MPI initialised, and may be repeated. ARMCI_Initialized returns 1
+ *  between ARMCI_Init and ARMCI_Finalize, else 0; it may be called at any time.
+ *
+ *  ARMCI_Finalize is collective. The one that matches the first initialisation ends ARMCI, others only
+ *  count: it completes all operations, frees mutexes and memory, and finalizes MPI if ARMCI has
+ *  initialised it. When operations of the caller have failed it does all of that and returns nonzero.
+ *  Without ARMCI_Init it does nothing and returns 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_thread(int armci_requested);
@@ -90,11 +106,12 @@ int ARMCI_Finalize(void);
 /** Remote memory. Collective; base_ptrs receives every process's base address, NULL where size is 0. */
 int ARMCI_Malloc(void **base_ptrs, armci_size_t size);
 int ARMCI_Free(void *ptr);
+/** The same functions: memory of special devices is not distinguished, `device` is ignored. */
 int ARMCI_Malloc_memdev(void **ptr_arr, armci_size_t bytes, const char *device);
 int ARMCI_Malloc_group_memdev(void **ptr_arr, armci_size_t bytes, ARMCI_Group *group, const char *device);
 int ARMCI_Free_memdev(void *ptr);
 
-/** Local memory that makes fast buffers. Local. */
+/** Local memory that makes fast buffers. Local. NULL when size is 0 or there is no memory. */
 void *ARMCI_Malloc_local(armci_size_t size);
 int ARMCI_Free_local(void *ptr);
 
@@ -107,7 +124,7 @@ void ARMCI_Barrier(void);
 void ARMCI_Access_begin(void *ptr);
 void ARMCI_Access_end(void *ptr);
 
-/** Contiguous transfers. */
+/** Contiguous transfers. Of 0 bytes: nothing but the process is looked at. */
 int ARMCI_Get(void *src, void *dst, int size, int target);
 int ARMCI_Put(void *src, void *dst, int size, int target);
 int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int proc);
@@ -121,12 +138,13 @@ int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride
 int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
                int dst_stride_ar[], int count[], int stride_levels, int proc);
 
-/** A put, then the int `value` to the int `flag` at the same process, visible after the data. */
+/** A put, then the int `value` to the int `flag` at the same process, visible after the data. When the
+ *  data is refused, the flag is not written and the call returns nonzero. */
 int ARMCI_Put_flag(void *src, void *dst, int size, int *flag, int value, int proc);
 int ARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                     int stride_levels, int *flag, int value, int proc);
 
-/** Vector transfers. */
+/** Vector transfers. Segments of 0 bytes are left out; of others no address may be null. */
 int ARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_GetV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc);
@@ -145,13 +163,20 @@ int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 
-/** Local completion. ARMCI_Test returns 0 when the operation is complete, else 1. */
+/** Local completion: of the operations of a handle, of the implicit ones to a process, of all. They wait
+ *  for every one of the operations, and then return nonzero when one of them has failed, also if the
+ *  non-blocking call has said so. No later wait reports it again. ARMCI_Wait(NULL) is ARMCI_WaitAll, which
+ *  covers the handles too. ARMCI_Test, which does not wait, returns 0 when the operations are complete, 1
+ *  when they are not yet, and 2 when they are complete and one has failed; of NULL, it tests all implicit
+ *  operations. A handle without operations is complete. */
 int ARMCI_Wait(armci_hdl_t *hdl);
 int ARMCI_Test(armci_hdl_t *hdl);
 int ARMCI_WaitProc(int proc);
 int ARMCI_WaitAll(void);
 
-/** Transfers of one value. */
+/** Transfers of one value. The putting functions return nonzero on failure; the value may be gone when a
+ *  non-blocking one returns, which needs no waiting for. The getting functions return the value, and have
+ *  no way to report a failure: it ends the program through ARMCI_Error. */
 int ARMCI_PutValueInt(int src, void *dst, int proc);
 int ARMCI_PutValueLong(long src, void *dst, int proc);
 int ARMCI_PutValueFloat(float src, void *dst, int proc);
@@ -181,6 +206,9 @@ void ARMCI_Cleanup(void);
 /** Local copy. */
 void ARMCI_Copy(void *src, void *dst, int size);
 
+/** Makes a handle that names no operation; one that is all zeros does so too. Not on a handle with
+ *  operations that have not been waited for: nothing but ARMCI_WaitAll waits for them then. Waiting, or a
+ *  test that does not return 1, leaves the handle as this does, ready for further operations. */
 void ARMCI_INIT_HANDLE(armci_hdl_t *hdl);
 /** Operations with an aggregate handle are waited for together. */
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle);
@@ -206,6 +234,10 @@ int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank);
 int ARMCI_Malloc_group(void **ptr_arr, armci_size_t bytes, ARMCI_Group *group);
 int ARMCI_Free_group(void *ptr, ARMCI_Group *group);
 
+/** Domains. Every process is a domain of its own, whose id is its rank: so armci_domain_nprocs is 1,
+ *  armci_domain_count the number of processes, armci_domain_my_id the caller's rank, armci_domain_id of a
+ *  process and armci_domain_glob_proc_id of a domain that same number. armci_domain_same_id and
+ *  ARMCI_Same_node return 1 for the caller itself and 0 for others. No argument is checked. */
 int armci_domain_nprocs(armci_domain_t domain, int id);
 int armci_domain_id(armci_domain_t domain, int glob_proc_id);
 int armci_domain_glob_proc_id(armci_domain_t domain, int id, int loc_proc_id);

@@ -25,12 +25,14 @@ struct armcix_mutex_hdl_s {
 };
 typedef struct armcix_mutex_hdl_s *armcix_mutex_hdl_t;
 
-/** Collective over the group; `count` mutexes live with the caller. */
+/** Collective over the group; `count` mutexes live with the caller. The group may be freed before the
+ *  mutexes. */
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *pgroup);
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl);
 /** proc is a rank in the group. */
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
-/** Returns 0 when the mutex was acquired, 1 when somebody else holds it. */
+/** Returns 0 when the mutex was acquired, 1 when it is held, also by the caller, or waited for, 2 on a
+ *  wrong argument or a failure. */
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 
@@ -49,7 +51,7 @@ int ARMCIX_Mode_set(int mode, void *ptr, ARMCI_Group *group);
 /** Mode of the caller's memory at `ptr`. Local. */
 int ARMCIX_Mode_get(void *ptr);
 
-/** Gives communication a chance to progress. Never needed. */
+/** Gives communication a chance to progress. Never needed. Between ARMCI_Init and ARMCI_Finalize. */
 void ARMCIX_Progress(void);
 
 #pragma GCC visibility pop

@@ -1,9 +1,12 @@
 /**
  * ARMCI's message-passing helpers: what Global Arrays needs besides one-sided operations.
  *
- * n is in elements, len in bytes. op is one of "+", "*", "max", "min", "absmax", "absmin", "or"; the
- * result replaces x at every process. A scope is all processes, the processes of the caller's domain, or
- * the first process of each domain; a domain is one process (see armci_domain_e).
+ * n is in elements, len in bytes. op is one of "+", "*", "max", "min", "absmax", "absmin", and for
+ * integers "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or "or" (of bits);
+ * what follows the name, as the blanks of a Fortran string, does not count. "absmax" and "absmin" give
+ * magnitudes. The result replaces x at every process. Wrong arguments end the program through ARMCI_Error.
+ * A scope is all processes, the processes of the caller's domain, or the first process of each domain; a
+ * domain is one process (see armci_domain_e).
  */
 #ifndef HAVE_ARMCI_MSG_H
 #define HAVE_ARMCI_MSG_H
