@@ -54,7 +54,8 @@ void close_world_group() {
 
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
   (void)running_world(call);
-  if (group == nullptr) fail(call, "the group is null");
+  // A zeroed struct is no group either.
+  if (group == nullptr || group->comm == MPI_Comm{}) fail(call, "the group is null");
   if (group->comm == MPI_COMM_NULL) fail(call, "the calling process is not in the group");
   return group->comm;
 }
@@ -104,7 +105,9 @@ void ARMCI_Group_create(int grp_size, int* pid_list, ARMCI_Group* group_out) {
 }
 
 void ARMCI_Group_free(ARMCI_Group* group) {
-  if (group == nullptr || group->comm == MPI_COMM_NULL) return;
+  // The world is there until ARMCI_Finalize.
+  bool const none = group == nullptr || group->comm == MPI_COMM_NULL || group->comm == world.comm;
+  if (none) return;
   MPI_Comm_free(&group->comm);
   forget(group);
 }

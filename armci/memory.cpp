@@ -10,6 +10,9 @@ namespace armci {
 
 namespace {
 std::set<void*> allocated;  ///< of this process
+
+// What is not collective bypasses MPI's error handlers: the calls have return values of their own.
+mpix::engine::Engine& engine() { return *mpix::engine::Engine::running(); }
 }  // namespace
 
 bool is_allocated(void* base) { return allocated.contains(base); }
@@ -44,7 +47,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (void* const base : allocated) (void)MPIX_RMA_Free_local(base);
+  for (void* const base : allocated) (void)engine().free(base);
   allocated.clear();
   modes = AccessModes{};
 }
@@ -90,15 +93,17 @@ int PARMCI_Free_memdev(void* ptr) {
 
 void* PARMCI_Malloc_local(armci_size_t size) {
   return ending([&] {
+    (void)running_world("ARMCI_Malloc_local");
     if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
     void* base = nullptr;
-    if (size == 0 || MPIX_RMA_Allocate_local(size, MPI_INFO_NULL, &base) != MPI_SUCCESS) base = nullptr;
+    if (size > 0) (void)engine().allocate(static_cast<std::size_t>(size), &base);  // null when there is none
     return base;
   });
 }
 int PARMCI_Free_local(void* ptr) {
   return returning([&] {
-    if (ptr != nullptr && MPIX_RMA_Free_local(ptr) != MPI_SUCCESS)
+    (void)running_world("ARMCI_Free_local");
+    if (ptr != nullptr && mpix::engine::failed(engine().free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated", ptr);
     return 0;
   });

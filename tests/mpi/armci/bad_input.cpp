@@ -121,6 +121,12 @@ Case const cases[] = {
        ARMCI_Free(mine[armci_msg_me()]);
        return ARMCI_Get(remote, &value, 8, 1);
      }},
+    {"local freed twice", "ARMCI_Free_local: ", false,
+     [] {
+       void* const base = ARMCI_Malloc_local(64);
+       ARMCI_Free_local(base);
+       return ARMCI_Free_local(base);
+     }},
     {"destroy nothing", "ARMCI_Destroy_mutexes: the mutexes are not created", false,
      [] { return ARMCI_Destroy_mutexes(); }},
     {"no mutexes", "ARMCI_Lock: the mutexes are not created", true,
