@@ -9,12 +9,6 @@ namespace armci {
 
 namespace {
 
-int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return size;
-}
-
 int rank_in(MPI_Comm comm) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
@@ -42,13 +36,13 @@ void Barrier::open(MPI_Comm comm) {
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;
   MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);
-  int const met_by_mpi = leads ? size_of(leaders_) : 0;
+  int const met_by_mpi = leads ? mpix::size_of(leaders_) : 0;
   several_hosts_ = mpix::agree(comm, met_by_mpi) > 1;
 }
 
 /// Whether all flags that this process writes are within reach.
 bool Barrier::map_flags() {
-  int const size = size_of(host_);
+  int const size = mpix::size_of(host_);
   int const rank = rank_in(host_);
   int rounds = 0;
   while (1 << rounds < size) ++rounds;
@@ -76,7 +70,7 @@ bool Barrier::map_flags() {
 
 void Barrier::close() {
   if (host_ == MPI_COMM_NULL) return;
-  if (size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, &host_);
+  if (mpix::size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, &host_);
   if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
   MPI_Comm_free(&host_);
   *this = Barrier{};

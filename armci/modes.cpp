@@ -34,12 +34,6 @@ Part part_of(int mode, void* base) {
   return part;
 }
 
-int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return size;
-}
-
 }  // namespace
 
 void AccessModes::set(int mode, void* base, MPI_Comm comm) {
@@ -47,7 +41,7 @@ void AccessModes::set(int mode, void* base, MPI_Comm comm) {
   // The mode that ends covers all that was issued under it.
   mpix::engine::Status const completed = mpix::complete_all(*running_world(call).communicator);
   Part const mine = part_of(mode, base);
-  auto const parts = mpix::exchange(comm, mine, size_of(comm));
+  auto const parts = mpix::exchange(comm, mine, mpix::size_of(comm));
   if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d has called it with other or wrong arguments", part.process);
@@ -75,7 +69,7 @@ int AccessModes::get(int process, mpix::RemoteAddress address) const {
 void AccessModes::forget(void* base, MPI_Comm comm) {
   if (!comms_.contains(comm)) return;
   Start const mine{world.rank, reinterpret_cast<mpix::RemoteAddress>(base)};
-  for (Start const& start : mpix::exchange(comm, mine, size_of(comm))) ranges_.erase(start);
+  for (Start const& start : mpix::exchange(comm, mine, mpix::size_of(comm))) ranges_.erase(start);
 }
 
 }  // namespace armci

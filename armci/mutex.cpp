@@ -13,6 +13,7 @@
 #include "armci/rmw.hpp"
 #include "engine/atomic/backoff.hpp"
 #include "include/armci/armcix.h"
+#include "mpix/comm/collective.hpp"
 
 namespace armci {
 
@@ -52,8 +53,7 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
   set->my_count = count;
   set->windows = nullptr;
   auto const size = static_cast<std::size_t>(set->grp.size);
-  set->counts.resize(size);
-  MPI_Allgather(&count, 1, MPI_INT, set->counts.data(), 1, MPI_INT, comm);
+  set->counts = mpix::exchange(comm, count, set->grp.size);
   // Of all, once all know it.
   if (count < 0) fail(call, "count %d is negative", count);
   if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)

@@ -5,7 +5,17 @@
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
 #   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
 #   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json.
+# mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
+#   A program that sees this library's ARMCI headers, not the system's. mpix_mpi_test() without SOURCES runs it.
 find_package(GTest REQUIRED)
+
+function(mpix_armci_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/include/armci)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE armci ${arg_LIBRARIES})
+endfunction()
 
 # Debian's Open MPI may not be the default MPI of the machine.
 find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)

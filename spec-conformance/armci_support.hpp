@@ -5,10 +5,10 @@
 #include <mpi.h>
 
 #include <cstring>
-#include <vector>
 
 #include "include/armci/armci.h"
 #include "include/armci/armcix.h"
+#include "tests/support/armci_memory.hpp"
 
 namespace conformance {
 
@@ -20,20 +20,10 @@ class Armci : public ::testing::Test {
   Armci() {
     MPI_Comm_rank(MPI_COMM_WORLD, &me_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    bases_.resize(static_cast<std::size_t>(size_));
-    EXPECT_EQ(ARMCI_Malloc(bases_.data(), bytes), 0);
-    std::memset(mine(), 0, bytes);
     next_ = (me_ + 1) % size_;
     before_ = (me_ + size_ - 1) % size_;
-    ARMCI_Barrier();
   }
-  ~Armci() override {
-    ARMCI_Barrier();
-    EXPECT_EQ(ARMCI_Free(mine()), 0);
-  }
-  char* at(int process, std::ptrdiff_t offset = 0) const {
-    return static_cast<char*>(bases_[static_cast<std::size_t>(process)]) + offset;
-  }
+  char* at(int process, std::ptrdiff_t offset = 0) const { return memory_.at(process, offset); }
   char* mine(std::ptrdiff_t offset = 0) const { return at(me_, offset); }
   template <typename T>
   T own(std::ptrdiff_t offset = 0) const {
@@ -60,7 +50,7 @@ class Armci : public ::testing::Test {
   int size_ = 0;
   int next_ = 0;
   int before_ = 0;
-  std::vector<void*> bases_;
+  mpix::test::Remote memory_{bytes};
 };
 
 }  // namespace conformance

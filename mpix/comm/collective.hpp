@@ -8,6 +8,12 @@
 
 namespace mpix {
 
+inline int size_of(MPI_Comm comm) {
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  return size;
+}
+
 /// The largest code of all processes of the communicator (of both groups), so that all of them see a failure.
 inline int agree(MPI_Comm comm, int code) {
   int inter = 0;
