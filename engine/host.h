@@ -54,6 +54,10 @@ struct mpix_host_ops {
    *  transferred; the MPI library sees the completion at its next progress. */
   void (*request_complete)(void* request, int mpi_error, size_t bytes);
 
+  /** The same on an application thread, for an operation that is complete when its call returns: the MPI
+   *  library sees it at once. */
+  void (*request_finish)(void* request, int mpi_error, size_t bytes);
+
   /** A request handle that is complete from the start and needs no resources. */
   void* (*request_completed)(void);
 

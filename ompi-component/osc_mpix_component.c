@@ -26,6 +26,7 @@ static const struct mpix_host_ops host_ops = {
     .datatype_is_committed = ompi_osc_mpix_datatype_is_committed,
     .request_create = ompi_osc_mpix_request_create,
     .request_complete = ompi_osc_mpix_request_complete,
+    .request_finish = ompi_osc_mpix_request_finish,
     .request_completed = ompi_osc_mpix_request_completed,
     .request_create_persistent = ompi_osc_mpix_request_create_persistent,
     .request_start = ompi_osc_mpix_request_start,

@@ -3,7 +3,9 @@
  *
  * The engine completes an operation on any thread, its agent included, also when MPI was initialised
  * without threads. Open MPI's completion is not safe then, so completed requests wait in a lock-free
- * list until an application thread comes through opal_progress, as every MPI_Wait and MPI_Test does.
+ * list until an application thread comes through opal_progress, as every MPI_Wait and MPI_Test does, or
+ * makes the next request. Nobody need ever come who has freed his requests: without the latter the list
+ * would grow by every operation.
  */
 #include "osc_mpix.h"
 
@@ -95,6 +97,7 @@ void ompi_osc_mpix_requests_stop(void)
 
 static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
 {
+    ompi_osc_mpix_requests_drain();
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
     if (NULL != request) {
         OMPI_REQUEST_INIT(&request->super, persistent);
@@ -155,6 +158,22 @@ void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)
     }
 }
 
+static void show(osc_mpix_request_t *request)
+{
+    request->super.req_status.MPI_ERROR = request->mpi_error;
+    request->super.req_status._ucount = request->bytes;
+    ompi_request_complete(&request->super, true);
+    release(request);
+}
+
+void ompi_osc_mpix_request_finish(void *handle, int mpi_error, size_t bytes)
+{
+    osc_mpix_request_t *request = handle;
+    request->mpi_error = mpi_error;
+    request->bytes = bytes;
+    show(request);
+}
+
 void *ompi_osc_mpix_request_completed(void)
 {
     return &ompi_request_empty;
@@ -169,10 +188,7 @@ int ompi_osc_mpix_requests_drain(void)
     osc_mpix_request_t *request = atomic_exchange_explicit(&completed, NULL, memory_order_acquire);
     while (NULL != request) {
         osc_mpix_request_t *next = request->next_completed; /* the request may be reused once completed */
-        request->super.req_status.MPI_ERROR = request->mpi_error;
-        request->super.req_status._ucount = request->bytes;
-        ompi_request_complete(&request->super, true);
-        release(request);
+        show(request);
         request = next;
         ++count;
     }

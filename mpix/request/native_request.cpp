@@ -57,7 +57,7 @@ void drop_native(NativeCompletion* completion) {
 }
 
 void finish_native(NativeCompletion* completion, int code) {
-  host().request_complete(completion->request, code, 0);
+  host().request_finish(completion->request, code, 0);
   give_back(completion);
 }
 

@@ -42,6 +42,15 @@ void RequestSlot::keep() {
   }
 }
 
+void RequestSlot::finish() {
+  if (own_ != nullptr) {
+    object_->finish(MPI_SUCCESS);
+  } else {
+    finish_native(completion_, MPI_SUCCESS);
+  }
+  keep();
+}
+
 void RequestSlot::drop() {
   if (own_ == nullptr) {
     if (reused_) {
@@ -63,13 +72,7 @@ void RequestSlot::complete(Communicator& communicator) {
     *native_ = completed_request();
     return;
   }
-  if (open(communicator) == nullptr) return;
-  if (own_ != nullptr) {
-    object_->finish(MPI_SUCCESS);
-  } else {
-    finish_native(completion_, MPI_SUCCESS);
-  }
-  keep();
+  if (open(communicator) != nullptr) finish();
 }
 
 }  // namespace mpix

@@ -24,8 +24,10 @@ class RequestSlot {
   /// Joins the object's attributes to `attributes`.
   int look(MPIX_RMA_Attributes& attributes);
 
-  /// What completes the request; nullptr without memory. Then one of the two below.
+  /// What completes the request; nullptr without memory. Then one of the three below.
   engine::Completion* open(Communicator& communicator);
+  /// The operation is complete already: the caller's variable becomes a request that is.
+  void finish();
   /// The operation is on its way: the caller's variable becomes the request.
   void keep();
   /// The operation was refused: the variable stays as it is.

@@ -49,8 +49,7 @@ int submit(Communicator& communicator, Target& target, Operation& operation, std
     request.drop();
     return raise(comm, code_of(issued.status));
   }
-  if (issued.complete) operation.completion->done(*operation.completion, engine::Status::ok, 0);
-  request.keep();
+  issued.complete ? request.finish() : request.keep();
   return MPI_SUCCESS;
 }
 
