@@ -71,9 +71,25 @@ static int request_cancel(ompi_request_t *request, int complete)
     return MPI_ERR_REQUEST;
 }
 
+/* MPI_Start: such a request is started by the operation that it is passed to. */
+static int request_start_alone(size_t count, ompi_request_t **handles)
+{
+    return MPI_ERR_REQUEST;
+}
+
+/* The type decides whose error handler Open MPI calls for a failed request: the communicator's for these two
+ * only, and until version 5 for the first alone. From version 5 on the first would be looked into as a
+ * message of Open MPI's own. */
+#if OMPI_MAJOR_VERSION < 5
+#define REQUEST_OF_COMMUNICATOR OMPI_REQUEST_PML
+#else
+#define REQUEST_OF_COMMUNICATOR OMPI_REQUEST_COLL
+#endif
+
 static void construct(osc_mpix_request_t *request)
 {
-    request->super.req_type = OMPI_REQUEST_WIN;
+    request->super.req_type = REQUEST_OF_COMMUNICATOR;
+    request->super.req_start = request_start_alone;
     request->super.req_status._cancelled = 0;
     request->super.req_free = request_free;
     request->super.req_cancel = request_cancel;

@@ -23,7 +23,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  *
  * Local. The object takes part in the operations that it is passed to, with its attributes joined to theirs.
  * Like a persistent request it is inactive, not null, after MPI_Wait and its like, and can be passed to the
- * next operation; MPI_Start does not start it. MPI_Request_free frees it. When the operation has failed,
+ * next operation; MPI_Start does not start it (MPI_ERR_REQUEST). MPI_Request_free frees it. When the operation has failed,
  * the call that says so sets the handle to MPI_REQUEST_NULL, and the object with its attributes is gone:
  * Open MPI frees requests that fail. Of the library's own type an object stays, see MPIX_Rma_req_set_attr.
  *

@@ -1,10 +1,19 @@
-/// Native requests: their memory.
+/// Native requests: their memory, and whose error handler is called.
 #include <cstdio>
 
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpix::test {
 namespace {
+
+MPI_Comm handled_comm = MPI_COMM_NULL;
+int handled_code = MPI_SUCCESS;
+int handler_calls = 0;
+void note_error(MPI_Comm* comm, int* code, ...) {
+  handled_comm = *comm;
+  handled_code = *code;
+  ++handler_calls;
+}
 
 /// Resident memory of this process in KiB.
 long resident() {
@@ -37,6 +46,39 @@ TEST_F(Requests, freed_before_completion_are_used_again) {
   long const before = resident();
   for (int kind = 0; kind < Memory::kinds; ++kind) put_and_free(kind);
   EXPECT_LT(resident() - before, 1024);  // 250 bytes each would be seven times as much
+}
+
+TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(&note_error, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  for (bool const persistent : {false, true}) {
+    handler_calls = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (persistent) {
+      ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+    }
+    int code = MPIX_RMA_xfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), reinterpret_cast<void*>(0x10), 1,
+                             MPI_DOUBLE, &request, &comm, nullptr);
+    if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_NE(code, MPI_SUCCESS);
+    EXPECT_EQ(handler_calls, 1);
+    EXPECT_EQ(handled_comm, comm);
+    EXPECT_EQ(handled_code, code);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+
+TEST_F(Requests, cannot_be_started_alone) {
+  ErrorsReturn const returned(world);
+  MPI_Request request = MPI_REQUEST_NULL;
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Start(&request), MPI_ERR_REQUEST);
+  EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
 }
 
 }  // namespace
