@@ -34,6 +34,51 @@ void describe(MPI_Comm comm, ARMCI_Group* group) {
   MPI_Group_free(&all);
 }
 
+// A zeroed struct is no group either.
+void check_group(char const* call, ARMCI_Group const* group) {
+  if (group == nullptr || group->comm == MPI_Comm{}) fail(call, "the group is null");
+}
+
+void check_output(char const* call, void const* output) {
+  if (output == nullptr) fail(call, "the address of the result is null");
+}
+
+/// Whether the caller is one of the `count` processes of `list`. Throws a Failure for a list that names none.
+bool check_members(char const* call, int count, int const* list, ARMCI_Group const& parent) {
+  if (count < 0 || count > parent.size) fail(call, "size %d is not in 0..%d", count, parent.size);
+  if (list == nullptr && count > 0) fail(call, "the list of processes is null");
+  std::vector<bool> named(static_cast<std::size_t>(parent.size));
+  for (int i = 0; i < count; ++i) {
+    int const process = list[i];
+    if (process < 0 || process >= parent.size)
+      fail(call, "process %d is not in 0..%d", process, parent.size - 1);
+    if (named[static_cast<std::size_t>(process)]) fail(call, "process %d is in the list twice", process);
+    named[static_cast<std::size_t>(process)] = true;
+  }
+  return named[static_cast<std::size_t>(parent.rank)];
+}
+
+/// Collective over the members only.
+void create(char const* call, int count, int const* list, ARMCI_Group* group, ARMCI_Group const& parent) {
+  MPI_Comm const comm = comm_of(call, &parent);
+  check_output(call, group);
+  bool const member = check_members(call, count, list, parent);
+  // A process outside of the group gets an empty one.
+  *group = nobody;
+  if (!member) return;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group some = MPI_GROUP_NULL;
+  MPI_Comm created = MPI_COMM_NULL;
+  MPI_Comm_group(comm, &all);
+  MPI_Group_incl(all, count, list, &some);
+  // Groups that are created at once do not overlap in a member, so one tag serves all.
+  int const code = MPI_Comm_create_group(comm, some, 0, &created);
+  MPI_Group_free(&some);
+  MPI_Group_free(&all);
+  check_mpi(call, code);
+  describe(created, group);
+}
+
 void forget(ARMCI_Group* group) {
   delete[] group->grp_to_abs;
   delete[] group->abs_to_grp;
@@ -54,8 +99,7 @@ void close_world_group() {
 
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
   (void)running_world(call);
-  // A zeroed struct is no group either.
-  if (group == nullptr || group->comm == MPI_Comm{}) fail(call, "the group is null");
+  check_group(call, group);
   if (group->comm == MPI_COMM_NULL) fail(call, "the calling process is not in the group");
   return group->comm;
 }
@@ -73,56 +117,63 @@ using namespace armci;
 void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_out,
                               ARMCI_Group* group_parent) {
   ending([&] {
-    char const* const call = "ARMCI_Group_create_child";
-    MPI_Comm const parent = comm_of(call, group_parent);
-    if (group_out == nullptr || (pid_list == nullptr && grp_size > 0)) fail(call, "an argument is null");
-    if (grp_size < 0 || grp_size > group_parent->size)
-      fail(call, "size %d is not in 0..%d", grp_size, group_parent->size);
-    bool member = false;
-    for (int i = 0; i < grp_size; ++i) {
-      if (pid_list[i] < 0 || pid_list[i] >= group_parent->size)
-        fail(call, "process %d is not in 0..%d", pid_list[i], group_parent->size - 1);
-      member = member || pid_list[i] == group_parent->rank;
-    }
-    // A process outside of the group gets an empty one.
-    *group_out = nobody;
-    if (!member) return;
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_group(parent, &all);
-    MPI_Group_incl(all, grp_size, pid_list, &some);
-    // Groups that are created at once do not overlap in a member, so one tag serves all.
-    MPI_Comm_create_group(parent, some, 0, &comm);
-    MPI_Group_free(&some);
-    MPI_Group_free(&all);
-    describe(comm, group_out);
+    check_group("ARMCI_Group_create_child", group_parent);
+    create("ARMCI_Group_create_child", grp_size, pid_list, group_out, *group_parent);
   });
 }
 
 void ARMCI_Group_create(int grp_size, int* pid_list, ARMCI_Group* group_out) {
-  ending([&] { ARMCI_Group_create_child(grp_size, pid_list, group_out, &default_group); });
+  ending([&] { create("ARMCI_Group_create", grp_size, pid_list, group_out, default_group); });
 }
 
 void ARMCI_Group_free(ARMCI_Group* group) {
-  // The world is there until ARMCI_Finalize.
-  bool const none = group == nullptr || group->comm == MPI_COMM_NULL || group->comm == world.comm;
-  if (none) return;
-  MPI_Comm_free(&group->comm);
-  forget(group);
+  ending([&] {
+    check_group("ARMCI_Group_free", group);
+    // The world is there until ARMCI_Finalize.
+    if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
+    if (group->comm == default_group.comm) default_group = world_group;
+    MPI_Comm_free(&group->comm);
+    forget(group);
+  });
 }
 
 int ARMCI_Group_rank(ARMCI_Group* group, int* rank) {
-  *rank = group->rank;
-  return group->rank < 0 ? 1 : 0;
+  return returning([&] {
+    check_group("ARMCI_Group_rank", group);
+    check_output("ARMCI_Group_rank", rank);
+    *rank = group->rank;
+    return group->rank < 0 ? 1 : 0;
+  });
 }
-void ARMCI_Group_size(ARMCI_Group* group, int* size) { *size = group->size; }
-void ARMCI_Group_set_default(ARMCI_Group* group) { default_group = *group; }
-void ARMCI_Group_get_default(ARMCI_Group* group_out) { *group_out = default_group; }
-void ARMCI_Group_get_world(ARMCI_Group* group_out) { *group_out = world_group; }
+void ARMCI_Group_size(ARMCI_Group* group, int* size) {
+  ending([&] {
+    check_group("ARMCI_Group_size", group);
+    check_output("ARMCI_Group_size", size);
+    *size = group->size;
+  });
+}
+void ARMCI_Group_set_default(ARMCI_Group* group) {
+  ending([&] {
+    (void)comm_of("ARMCI_Group_set_default", group);
+    default_group = *group;
+  });
+}
+void ARMCI_Group_get_default(ARMCI_Group* group_out) {
+  ending([&] {
+    check_output("ARMCI_Group_get_default", group_out);
+    *group_out = default_group;
+  });
+}
+void ARMCI_Group_get_world(ARMCI_Group* group_out) {
+  ending([&] {
+    check_output("ARMCI_Group_get_world", group_out);
+    *group_out = world_group;
+  });
+}
 
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
   return ending([&] {
+    check_group("ARMCI_Absolute_id", group);
     if (group_rank < 0 || group_rank >= group->size)
       fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
     return group->grp_to_abs[group_rank];
@@ -131,8 +182,16 @@ int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
 
 int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new_group) {
   return returning([&] {
+    char const* const call = "ARMCIX_Group_split";
+    MPI_Comm const all = comm_of(call, parent);
+    Steps arguments;
+    arguments.take([&] {
+      check_output(call, new_group);
+      if (color < 0 && color != MPI_UNDEFINED) fail(call, "color %d is negative", color);
+    });
+    check_together(call, all, arguments);
     MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_split(comm_of("ARMCIX_Group_split", parent), color, key, &comm);
+    check_mpi(call, MPI_Comm_split(all, color, key, &comm));
     *new_group = nobody;
     if (comm != MPI_COMM_NULL) describe(comm, new_group);
     return 0;
@@ -140,7 +199,11 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new
 }
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* new_group) {
   return returning([&] {
-    duplicate("ARMCIX_Group_dup", parent, new_group);
+    char const* const call = "ARMCIX_Group_dup";
+    Steps arguments;
+    arguments.take([&] { check_output(call, new_group); });
+    check_together(call, comm_of(call, parent), arguments);
+    duplicate(call, parent, new_group);
     return 0;
   });
 }

@@ -27,9 +27,12 @@ std::vector<PendingOperation*> unused_operations;
 void on_done(mpix::engine::Completion& completion, Status status, std::size_t) noexcept {
   auto& operation = static_cast<PendingOperation&>(completion);
   Pending& pending = *operation.pending;
-  if (mpix::engine::failed(status)) pending.status.store(status, std::memory_order_relaxed);
   {
     std::lock_guard const held(tables_lock);
+    if (mpix::engine::failed(status) && !mpix::engine::failed(pending.failed.status)) {
+      pending.failed = operation.named;
+      pending.failed.status = status;
+    }
     unused_operations.push_back(&operation);
   }
   pending.count.fetch_sub(1, std::memory_order_release);
@@ -91,26 +94,32 @@ void release(armci_hdl_t& handle) {
   unused_pending.push_back(std::exchange(handle.target, no_pending));
 }
 
-Status finish(Pending& pending) {
+/// Waits; the first operation that failed, if any.
+FailedOperation finish(Pending& pending) {
   Engine::running()->wait_until([&] { return is_complete(pending); });
-  return pending.status.exchange(Status::ok, std::memory_order_relaxed);
+  return std::exchange(pending.failed, {});
 }
 
-/// Waits for all of them; the first status that is a failure, if any.
-Status finish(PendingList const& all) {
-  Status first = Status::ok;
+/// Of all of them.
+FailedOperation finish(PendingList const& all) {
+  FailedOperation first;
   for (Pending* const pending : all) {
-    Status const status = finish(*pending);
-    if (!mpix::engine::failed(first)) first = status;
+    FailedOperation const failed = finish(*pending);
+    if (!mpix::engine::failed(first.status)) first = failed;
   }
   return first;
 }
 
 /// Of a handle, which then names nothing.
-Status finish(armci_hdl_t& handle, Pending& pending) {
-  Status const status = finish(pending);
+FailedOperation finish(armci_hdl_t& handle, Pending& pending) {
+  FailedOperation const failed = finish(pending);
   release(handle);
-  return status;
+  return failed;
+}
+
+armci_hdl_t& checked(char const* call, armci_hdl_t* handle) {
+  if (handle == nullptr) fail(call, "the handle is null");
+  return *handle;
 }
 
 bool test_implicit(char const* call) {
@@ -118,7 +127,7 @@ bool test_implicit(char const* call) {
   if (all.empty()) return true;
   Engine::running()->progress();
   bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
-  if (complete) check(call, finish(all));
+  if (complete) check_waited(call, finish(all));
   return complete;
 }
 
@@ -127,46 +136,52 @@ bool test_implicit(char const* call) {
 template <typename Operation>
 void issue_nonblocking(char const* call, mpix::Target& target, Operation& operation, armci_hdl_t* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
+  auto const* const remote = reinterpret_cast<void const*>(operation.target);
+  kept.named = {call, target.rank, remote, Status::ok};
   operation.completion = &kept;
   mpix::engine::Issued const issued = mpix::issue(target, operation);
   if (mpix::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
-  check(call, issued.status);
+  check(call, target.rank, remote, issued.status);
 }
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
 
 bool test(char const* call, armci_hdl_t* handle) {
+  (void)running_world(call);
   if (handle == nullptr) return test_implicit(call);
   Pending* const pending = operations_of(*handle);
   if (pending == nullptr) return true;
   Engine::running()->progress();
   bool const complete = is_complete(*pending);
-  if (complete) check(call, finish(*handle, *pending));
+  if (complete) check_waited(call, finish(*handle, *pending));
   return complete;
 }
 
 void wait_for(char const* call, armci_hdl_t* handle) {
+  (void)running_world(call);
   if (handle == nullptr) return wait_for_all(call);
   Pending* const pending = operations_of(*handle);
-  if (pending != nullptr) check(call, finish(*handle, *pending));
+  if (pending != nullptr) check_waited(call, finish(*handle, *pending));
 }
 
 void wait_for_process(char const* call, int process) {
+  check_process(call, process);
   Pending* pending = nullptr;
   {
     std::lock_guard const held(tables_lock);
     auto const found = implicit_pending.find(process);
     if (found != implicit_pending.end()) pending = &found->second;
   }
-  if (pending != nullptr) check(call, finish(*pending));
+  if (pending != nullptr) check_waited(call, finish(*pending));
 }
 
 void wait_for_all(char const* call) {
+  (void)running_world(call);
   PendingList all = implicit_operations();
   {
     std::lock_guard const held(tables_lock);
     for (auto& pending : explicit_pending) all.push_back(&pending);
   }
-  check(call, finish(all));
+  check_waited(call, finish(all));
 }
 
 }  // namespace armci
@@ -174,12 +189,15 @@ void wait_for_all(char const* call) {
 using namespace armci;
 
 void ARMCI_INIT_HANDLE(armci_hdl_t* hdl) {
-  hdl->target = no_pending;
-  hdl->aggregate = 0;
+  ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = {no_pending, 0}; });
 }
 // Every handle can hold several operations: an aggregate needs no mark.
-void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* handle) { handle->aggregate = 1; }
-void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* handle) { handle->aggregate = 0; }
+void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* handle) {
+  ending([&] { checked("ARMCI_SET_AGGREGATE_HANDLE", handle).aggregate = 1; });
+}
+void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* handle) {
+  ending([&] { checked("ARMCI_UNSET_AGGREGATE_HANDLE", handle).aggregate = 0; });
+}
 
 int PARMCI_Wait(armci_hdl_t* hdl) {
   return returning([&] {

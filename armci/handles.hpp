@@ -11,12 +11,13 @@ namespace armci {
 struct Pending {
   bool in_use = false;  ///< named by a handle
   std::atomic<int> count{0};
-  std::atomic<mpix::engine::Status> status{mpix::engine::Status::ok};
+  FailedOperation failed;  ///< the first one, if any; belongs to the application once `count` is 0
 };
 
 /// One operation that was not complete when it was issued. Gives itself back.
 struct PendingOperation : mpix::engine::Completion {
   Pending* pending = nullptr;
+  FailedOperation named;  ///< what to tell when it fails
 };
 
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). Nothing is kept of an

@@ -1,5 +1,4 @@
 /// Beginning and end.
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,6 +19,22 @@ namespace {
 int initialisations = 0;
 bool owns_mpi = false;
 
+/// Initialises MPI unless it runs already.
+void start_mpi(int thread_level) {
+  char const* const call = "ARMCI_Init";
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0) fail(call, "called after MPI_Finalize");
+  int running = 0;
+  MPI_Initialized(&running);
+  if (running != 0) return;
+  if (thread_level < MPI_THREAD_SINGLE || thread_level > MPI_THREAD_MULTIPLE)
+    fail(call, "thread level %d is not one of MPI's", thread_level);
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, thread_level, &provided);
+  owns_mpi = true;
+}
+
 /// Collective over `comm`. Throws a Failure at every process where one is at fault.
 void open_world(MPI_Comm comm) {
   char const* const call = "ARMCI_Init";
@@ -37,9 +52,7 @@ void open_world(MPI_Comm comm) {
            "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
     read_settings(world.rank);
   });
-  bool const failed = mpix::agree(world.comm, local.failed() ? 1 : 0) != 0;
-  local.check();
-  if (failed) fail(call, "it failed at another process");
+  check_together(call, world.comm, local);
   world.barrier.open(world.comm);
   open_world_group();
 }
@@ -54,30 +67,10 @@ void close_world() {
 
 }  // namespace
 
-void fail(char const* call, char const* format, ...) {
-  Failure failure{};
-  int const used = std::snprintf(failure.text, sizeof failure.text, "%s: ", call);
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(failure.text + used, sizeof failure.text - static_cast<std::size_t>(used), format,
-                 arguments);
-  va_end(arguments);
-  throw failure;
-}
-
-void report(Failure const& failure) noexcept { std::fprintf(stderr, "%d: %s\n", world.rank, failure.text); }
-
-void end(Failure const& failure) noexcept {
-  ARMCI_Error(failure.text, 1);
-  std::abort();
-}
-
-void fail_not_running(char const* call) { fail(call, "called before ARMCI_Init or after ARMCI_Finalize"); }
-
-void fail_process(char const* call, int process) {
-  int const size = running_world(call).size;
-  if (process < 0 || process >= size) fail(call, "process %d is not in 0..%d", process, size - 1);
-  fail(call, "process %d cannot be reached", process);
+void complete_everywhere(char const* call) {
+  int process = -1;
+  mpix::engine::Status const status = mpix::complete_all(*running_world(call).communicator, &process);
+  check_complete(call, process, status);
 }
 
 }  // namespace armci
@@ -89,14 +82,8 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
     ++initialisations;
     return 0;
   }
-  int running = 0;
-  MPI_Initialized(&running);
-  if (running == 0) {
-    int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, armci_requested, &provided);
-    owns_mpi = true;
-  }
   int const code = returning([&] {
+    start_mpi(armci_requested);
     open_world(comm);
     return 0;
   });
@@ -120,7 +107,7 @@ int PARMCI_Finalize(void) {
   // The others do all of this, whatever fails here.
   Steps steps;
   steps.take([] { wait_for_all("ARMCI_Finalize"); });
-  steps.take([] { check("ARMCI_Finalize", mpix::complete_all(*world.communicator)); });
+  steps.take([] { complete_everywhere("ARMCI_Finalize"); });
   world.barrier.wait();
   destroy_all_mutexes();
   free_all_memory();
@@ -147,9 +134,10 @@ void ARMCI_Cleanup(void) {
 void ARMCI_Error(const char* msg, int code) {
   ending([&] {
     int const rank = world.rank;
-    std::printf("%d: %s %d\n", rank, msg, code);
+    char const* const text = msg != nullptr ? msg : "(no message)";
+    std::printf("%d: %s %d\n", rank, text, code);
     std::fflush(stdout);
-    std::fprintf(stderr, "%d: %s %d\n", rank, msg, code);
+    std::fprintf(stderr, "%d: %s %d\n", rank, text, code);
     ARMCI_Cleanup();
     MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
   });

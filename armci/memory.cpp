@@ -35,14 +35,15 @@ void release(char const* call, void* base, MPI_Comm comm) {
   static char never_allocated;
   bool const known = base == nullptr || is_allocated(base);
   // Operations of this process through the world communicator too: a group has its own.
-  mpix::engine::Status const completed = mpix::complete_all(all);
+  int process = -1;
+  mpix::engine::Status const completed = mpix::complete_all(all, &process);
   // Collective also when it fails: a wrong base at one process is refused at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
   if (code == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
   allocated.erase(base);
   modes.forget(base, comm);
-  check(call, completed);
+  check_complete(call, process, completed);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 
@@ -103,8 +104,9 @@ void* PARMCI_Malloc_local(armci_size_t size) {
 int PARMCI_Free_local(void* ptr) {
   return returning([&] {
     (void)running_world("ARMCI_Free_local");
+    if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p is of ARMCI_Malloc", ptr);
     if (ptr != nullptr && mpix::engine::failed(engine().free(ptr)))
-      fail("ARMCI_Free_local", "%p was not allocated", ptr);
+      fail("ARMCI_Free_local", "%p was not allocated, or is free already", ptr);
     return 0;
   });
 }

@@ -56,15 +56,6 @@ Type type_of(char const* call, int type) {
 /// GA passes blank-padded Fortran strings too: only the beginning counts.
 bool begins(char const* op, char const* name) { return std::strncmp(op, name, std::strlen(name)) == 0; }
 
-/// The communicators return errors.
-void check_mpi(char const* call, int code) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  fail(call, "%s", text);
-}
-
 /// An operation by the name that callers give it.
 struct Reduction {
   char const* name;
@@ -100,17 +91,73 @@ Reduction reduction_of(char const* call, char const* op, Type const& type) {
 
 void combine(char const* call, void* x, int n, char const* op, int type, MPI_Comm comm) {
   if (n == 0) return;
-  if (n < 0 || x == nullptr || op == nullptr) fail(call, "n is %d, or an argument is null", n);
+  if (n < 0) fail(call, "n is %d", n);
+  if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
   Type const described = type_of(call, type);
   Reduction const reduction = reduction_of(call, op, described);
   if (reduction.of_magnitudes) described.take_magnitudes(x, n);
   check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
+/// The memory of a message.
+void check_buffer(char const* call, void const* buffer, int bytes) {
+  if (bytes < 0) fail(call, "length %d is negative", bytes);
+  if (buffer == nullptr && bytes > 0) fail(call, "the buffer is null");
+}
+
+/// Returns the sender.
+int receive(char const* call, int tag, void* buffer, int bytes, int* received, int from) {
+  check_buffer(call, buffer, bytes);
+  MPI_Status status;
+  check_mpi(call, MPI_Recv(buffer, bytes, MPI_BYTE, from, tag, running_world(call).comm, &status));
+  if (received != nullptr) MPI_Get_count(&status, MPI_BYTE, received);
+  return status.MPI_SOURCE;
+}
+
 /// A domain is one process: within it there is nobody else, and everybody is a master.
 bool alone(char const* call, int scope) {
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
   return scope == SCOPE_NODE;
+}
+
+void broadcast(char const* call, int scope, void* buffer, int bytes, int root) {
+  if (alone(call, scope)) return;
+  check_process(call, root);
+  check_buffer(call, buffer, bytes);
+  check_mpi(call, MPI_Bcast(buffer, bytes, MPI_BYTE, root, world.comm));
+}
+
+void select(char const* call, int scope, void* x, int n, char const* op, int type, int contribute) {
+  if (alone(call, scope)) return;
+  if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
+  Type const described = type_of(call, type);
+  if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
+  bool const smallest = begins(op, "min");
+  if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
+  // One record per process: whether it takes part, then its bytes.
+  std::size_t const record = static_cast<std::size_t>(n) + 1;
+  std::vector<char> mine(record);
+  std::vector<char> all(record * static_cast<std::size_t>(world.size));
+  mine[0] = contribute != 0 ? 1 : 0;
+  std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
+  check_mpi(call, MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE,
+                                running_world(call).comm));
+  char const* best = nullptr;
+  for (int i = 0; i < world.size; ++i) {
+    char const* const each = all.data() + record * static_cast<std::size_t>(i);
+    if (each[0] == 0) continue;
+    bool const better = best == nullptr ||
+                        (smallest ? described.less(each + 1, best + 1) : described.less(best + 1, each + 1));
+    if (better) best = each;
+  }
+  if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
+}
+
+void reduce(char const* call, int scope, void* x, int n, char const* op, int type) {
+  if (!alone(call, scope)) combine(call, x, n, op, type, running_world(call).comm);
+}
+void reduce(char const* call, int scope, void* x, int n, char const* op, int type, ARMCI_Group const* group) {
+  if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
 }
 
 }  // namespace
@@ -136,25 +183,18 @@ double armci_timer(void) { return MPI_Wtime(); }
 void armci_msg_snd(int tag, void* buffer, int len, int to) {
   ending([&] {
     char const* const call = "armci_msg_snd";
-    check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, running_world(call).comm));
+    check_process(call, to);
+    check_buffer(call, buffer, len);
+    check_mpi(call, MPI_Send(buffer, len, MPI_BYTE, to, tag, world.comm));
   });
 }
 int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
-  return ending([&] {
-    char const* const call = "armci_msg_rcvany";
-    MPI_Status status;
-    check_mpi(call,
-              MPI_Recv(buffer, buflen, MPI_BYTE, MPI_ANY_SOURCE, tag, running_world(call).comm, &status));
-    if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
-    return status.MPI_SOURCE;
-  });
+  return ending([&] { return receive("armci_msg_rcvany", tag, buffer, buflen, msglen, MPI_ANY_SOURCE); });
 }
 void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
   ending([&] {
-    char const* const call = "armci_msg_rcv";
-    MPI_Status status;
-    check_mpi(call, MPI_Recv(buffer, buflen, MPI_BYTE, from, tag, running_world(call).comm, &status));
-    if (msglen != nullptr) MPI_Get_count(&status, MPI_BYTE, msglen);
+    check_process("armci_msg_rcv", from);
+    receive("armci_msg_rcv", tag, buffer, buflen, msglen, from);
   });
 }
 
@@ -180,6 +220,8 @@ extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier
 
 void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
   ending([&] {
+    if (Root == nullptr || Up == nullptr || Left == nullptr || Right == nullptr)
+      fail("armci_msg_bintree", "the address of a result is null");
     int const me = armci_msg_me();
     *Up = *Left = *Right = -1;
     if (alone("armci_msg_bintree", scope)) {
@@ -195,81 +237,52 @@ void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
 }
 
 void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
-  ending([&] {
-    if (alone("armci_msg_bcast_scope", scope)) return;
-    char const* const call = "armci_msg_bcast_scope";
-    check_mpi(call, MPI_Bcast(buffer, len, MPI_BYTE, root, running_world(call).comm));
-  });
+  ending([&] { broadcast("armci_msg_bcast_scope", scope, buffer, len, root); });
 }
-void armci_msg_bcast(void* buffer, int len, int root) { armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root); }
+void armci_msg_bcast(void* buffer, int len, int root) {
+  ending([&] { broadcast("armci_msg_bcast", SCOPE_ALL, buffer, len, root); });
+}
 void armci_msg_brdcst(void* buffer, int len, int root) {
-  armci_msg_bcast_scope(SCOPE_ALL, buffer, len, root);
+  ending([&] { broadcast("armci_msg_brdcst", SCOPE_ALL, buffer, len, root); });
 }
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
   ending([&] {
-    if (alone("armci_msg_group_bcast_scope", scope)) return;
     char const* const call = "armci_msg_group_bcast_scope";
+    if (alone(call, scope)) return;
     MPI_Comm const comm = comm_of(call, group);
     if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
       fail(call, "process %d is not in the group", root);
+    check_buffer(call, buf, len);
     check_mpi(call, MPI_Bcast(buf, len, MPI_BYTE, group->abs_to_grp[root], comm));
   });
 }
 
 void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
-  ending([&] {
-    char const* const call = "armci_msg_sel";
-    if (alone(call, scope)) return;
-    Type const described = type_of(call, type);
-    if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
-    bool const smallest = begins(op, "min");
-    if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
-    // One record per process: whether it takes part, then its bytes.
-    std::size_t const record = static_cast<std::size_t>(n) + 1;
-    std::vector<char> mine(record);
-    std::vector<char> all(record * static_cast<std::size_t>(world.size));
-    mine[0] = contribute != 0 ? 1 : 0;
-    std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
-    check_mpi(call, MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE,
-                                  running_world(call).comm));
-    char const* best = nullptr;
-    for (int i = 0; i < world.size; ++i) {
-      char const* const each = all.data() + record * static_cast<std::size_t>(i);
-      if (each[0] == 0) continue;
-      bool const better = best == nullptr || (smallest ? described.less(each + 1, best + 1)
-                                                       : described.less(best + 1, each + 1));
-      if (better) best = each;
-    }
-    if (best != nullptr) std::memcpy(x, best + 1, static_cast<std::size_t>(n));
-  });
+  ending([&] { select("armci_msg_sel_scope", scope, x, n, op, type, contribute); });
 }
 void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
-  armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute);
+  ending([&] { select("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute); });
 }
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
-  ending([&] {
-    if (!alone("armci_msg_gop_scope", scope))
-      combine("armci_msg_gop_scope", x, n, op, type, running_world("armci_msg_gop_scope").comm);
-  });
+  ending([&] { reduce("armci_msg_gop_scope", scope, x, n, op, type); });
 }
 void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {
-  armci_msg_gop_scope(scope, x, n, op, type);
+  ending([&] { reduce("armci_msg_reduce_scope", scope, x, n, op, type); });
 }
 void armci_msg_reduce(void* x, int n, char* op, int type) {
-  armci_msg_reduce_scope(SCOPE_ALL, x, n, op, type);
+  ending([&] { reduce("armci_msg_reduce", SCOPE_ALL, x, n, op, type); });
 }
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
-  ending([&] {
-    char const* const call = "armci_msg_group_gop_scope";
-    if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
-  });
+  ending([&] { reduce("armci_msg_group_gop_scope", scope, x, n, op, type, group); });
 }
 
-#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                              \
-  void armci_msg_##letter##gop(ctype* x, int n, char* op) { armci_msg_gop_scope(SCOPE_ALL, x, n, op, tag); } \
-  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {                        \
-    armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, tag, group);                                              \
+#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                 \
+  void armci_msg_##letter##gop(ctype* x, int n, char* op) {                                     \
+    ending([&] { reduce("armci_msg_" #letter "gop", SCOPE_ALL, x, n, op, tag); });              \
+  }                                                                                             \
+  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {           \
+    ending([&] { reduce("armci_msg_group_" #letter "gop", SCOPE_ALL, x, n, op, tag, group); }); \
   }
 ARMCI_GOP_FUNCTIONS(i, int, ARMCI_INT)
 ARMCI_GOP_FUNCTIONS(l, long, ARMCI_LONG)

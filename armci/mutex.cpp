@@ -10,6 +10,7 @@
 
 #include "armci/groups.hpp"
 #include "armci/memory.hpp"
+#include "armci/onesided.hpp"
 #include "armci/rmw.hpp"
 #include "engine/atomic/backoff.hpp"
 #include "include/armci/armcix.h"
@@ -86,9 +87,9 @@ Ticket* find(char const* call, MutexSet& set, int mutex, int process) {
   return reinterpret_cast<Ticket*>(set.bases[process]) + mutex;
 }
 
-long served(long* serving, int process) {
+long served(char const* call, long* serving, int process) {
   long value = 0;
-  PARMCI_Get(serving, &value, sizeof value, process);
+  contiguous<Direction::get>(call, &value, serving, sizeof value, process, {}, Blocking{});
   std::atomic_thread_fence(std::memory_order_acquire);
   return value;
 }
@@ -100,7 +101,7 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
   int const target = set.grp.grp_to_abs[process];
   long const number = fetch<long>(call, mpix::engine::RmwOperation::sum, 1, &ticket->next, target);
   mpix::engine::Backoff backoff;
-  while (served(&ticket->serving, target) != number) backoff.pause();
+  while (served(call, &ticket->serving, target) != number) backoff.pause();
   set.held[{mutex, process}] = number;
 }
 
@@ -113,7 +114,7 @@ void unlock(char const* call, MutexSet& set, int mutex, int process) {
   mpix::fence(target_of(call, target));
   long next = held->second + 1;
   set.held.erase(held);
-  PARMCI_Put(&next, &ticket->serving, sizeof next, target);
+  contiguous<Direction::put>(call, &next, &ticket->serving, sizeof next, target, {}, Blocking{});
 }
 
 }  // namespace
@@ -148,7 +149,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
         int const target = set.grp.grp_to_abs[proc];
         // The next number is drawn only if it is the one being served.
         using namespace mpix::engine;
-        long expected = served(&ticket->serving, target);
+        long expected = served(call, &ticket->serving, target);
         long const wanted = expected + 1;
         long seen = 0;
         ReadModifyWrite rmw;
@@ -157,7 +158,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
         rmw.operand2 = reinterpret_cast<std::byte const*>(&wanted);
         rmw.result = reinterpret_cast<std::byte*>(&seen);
         rmw.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
-        check(call, mpix::issue_and_wait(target_of(call, target), rmw));
+        check(call, target, &ticket->next, mpix::issue_and_wait(target_of(call, target), rmw));
         if (seen != expected) return taken;
         set.held[{mutex, proc}] = expected;
         return acquired;

@@ -23,7 +23,8 @@ bool is_conflict_free(int process, mpix::RemoteAddress target) {
   return (modes.get(process, target) & ARMCIX_MODE_CONFLICT_FREE) != 0;
 }
 
-mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
+mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote,
+                                     Scaled const& scaled) {
   using mpix::engine::ElementType;
   struct Entry {
     ElementType type;
@@ -39,16 +40,20 @@ mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled) {
       {ElementType::complex_double, &is_one<std::complex<double>>},
   };
   if (scaled.datatype < ARMCI_ACC_INT || scaled.datatype > ARMCI_ACC_DCP)
-    fail(call, "unknown accumulate type %d", scaled.datatype);
-  if (scaled.scale == nullptr) fail(call, "scale is null");
+    fail_at(call, process, remote, "unknown accumulate type %d", scaled.datatype);
+  if (scaled.scale == nullptr) fail_at(call, process, remote, "scale is null");
   Entry const& entry = table[scaled.datatype];
   return {entry.type, mpix::engine::Operation::sum, false,
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 
+void check_flag(char const* call, int const* flag, int process) {
+  if (flag == nullptr) fail_at(call, process, flag, "the address of the flag is null");
+}
+
 int put_flag(char const* call, int* flag, int value, int process) {
   // Not a fence: a process whose memory is not mapped here refuses late.
-  check(call, mpix::complete(target_of(call, process)));
+  check_complete(call, process, mpix::complete(target_of(call, process)));
   return contiguous<Direction::put>(call, &value, flag, sizeof value, process, {}, Blocking{});
 }
 
@@ -86,20 +91,21 @@ int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
   return returning([&] {
+    check_flag("ARMCI_Put_flag", flag, proc);
     contiguous<Direction::put>("ARMCI_Put_flag", src, dst, size, proc, {}, Blocking{});
     return put_flag("ARMCI_Put_flag", flag, value, proc);
   });
 }
 
 void PARMCI_Fence(int proc) {
-  ending([&] { check("ARMCI_Fence", mpix::complete(target_of("ARMCI_Fence", proc))); });
+  ending([&] { check_complete("ARMCI_Fence", proc, mpix::complete(target_of("ARMCI_Fence", proc))); });
 }
 void PARMCI_AllFence(void) {
-  ending([&] { check("ARMCI_AllFence", mpix::complete_all(*running_world("ARMCI_AllFence").communicator)); });
+  ending([] { complete_everywhere("ARMCI_AllFence"); });
 }
 void PARMCI_Barrier(void) {
   ending([&] {
-    PARMCI_AllFence();
+    complete_everywhere("ARMCI_Barrier");
     world.barrier.wait();
   });
 }
@@ -119,4 +125,11 @@ ARMCI_ALIAS(Barrier);
 ARMCI_ALIAS(Access_begin);
 ARMCI_ALIAS(Access_end);
 
-void ARMCI_Copy(void* src, void* dst, int size) { std::memmove(dst, src, static_cast<std::size_t>(size)); }
+void ARMCI_Copy(void* src, void* dst, int size) {
+  ending([&] {
+    if (size < 0) fail("ARMCI_Copy", "size %d is negative", size);
+    if (size == 0) return;
+    if (src == nullptr || dst == nullptr) fail("ARMCI_Copy", "%s is null", src == nullptr ? "src" : "dst");
+    std::memmove(dst, src, static_cast<std::size_t>(size));
+  });
+}

@@ -28,17 +28,20 @@ struct Scaled {
 /// Whether the program promised that nobody else accesses that memory meanwhile.
 bool is_conflict_free(int process, mpix::RemoteAddress target);
 
-/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Throws a Failure for an
-/// unknown type.
-mpix::engine::Reduction reduction_of(char const* call, Scaled const& scaled);
+/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Throws a Failure for an unknown type; the
+/// process and the address are for its text.
+mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
 
 inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, Blocking) {
-  check(call, mpix::issue_and_wait(target, transfer));
+  check(call, target.rank, reinterpret_cast<void const*>(transfer.target),
+        mpix::issue_and_wait(target, transfer));
 }
 inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, NonBlocking mode) {
   issue_nonblocking(call, target, transfer, mode.handle);
 }
 
+/// Before a put with a flag: throws a Failure for a flag that cannot be written.
+void check_flag(char const* call, int const* flag, int process);
 /// The second half of a put with a flag: the flag is not written where what was put before was refused.
 int put_flag(char const* call, int* flag, int value, int process);
 
@@ -58,10 +61,10 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   if constexpr (direction == Direction::accumulate) {
     bool const conflict_free = !modes.all_default() && is_conflict_free(process, operation.target);
     if (!conflict_free) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
-    operation.reduction = reduction_of(call, scaled);
+    operation.reduction = reduction_of(call, process, remote, scaled);
     std::size_t const element = mpix::engine::element_size(operation.reduction.type);
     if (!local_layout.has_whole(element) || !remote_layout.has_whole(element)) [[unlikely]]
-      fail(call, "a segment is not a multiple of the element's %zu bytes", element);
+      fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
   }
   if (mpix::try_direct(target, operation)) return;
   run(call, target, operation, mode);
@@ -75,8 +78,8 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
       (void)target_of(call, process);
       return 0;
     }
-    if (bytes < 0) fail(call, "size %d is negative", bytes);
-    fail(call, "%s address is null", local == nullptr ? "local" : "remote");
+    if (bytes < 0) fail_at(call, process, remote, "size %d is negative", bytes);
+    fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
   }
   if constexpr (direction != Direction::accumulate) {
     mpix::Target& target = target_of(call, process);

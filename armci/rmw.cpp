@@ -14,6 +14,8 @@ T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void*
   Word word{};
   if (mpix::try_direct_rmw(target, operation, address, static_cast<Word>(operand), Word{}, &word))
     return static_cast<T>(word);
+  if (address % sizeof(T) != 0)
+    fail_at(call, process, remote, "the remote address is not a multiple of %zu", sizeof(T));
   T result{};
   ReadModifyWrite rmw;
   rmw.operation = operation;
@@ -22,7 +24,7 @@ T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void*
   rmw.operand = reinterpret_cast<std::byte const*>(&operand);
   rmw.result = reinterpret_cast<std::byte*>(&result);
   rmw.target = address;
-  check(call, mpix::issue_and_wait(target, rmw));
+  check(call, process, remote, mpix::issue_and_wait(target, rmw));
   return result;
 }
 
@@ -37,7 +39,7 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
   return returning([&] {
     using mpix::engine::RmwOperation;
     if (ploc == nullptr || prem == nullptr)
-      fail("ARMCI_Rmw", "%s address is null", ploc == nullptr ? "local" : "remote");
+      fail_at("ARMCI_Rmw", proc, prem, "the %s address is null", ploc == nullptr ? "local" : "remote");
     auto* const as_int = static_cast<int*>(ploc);
     auto* const as_long = static_cast<long*>(ploc);
     switch (op) {
@@ -51,7 +53,7 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
       case ARMCI_SWAP_LONG:
         *as_long = fetch<long>("ARMCI_Rmw", RmwOperation::swap, *as_long, prem, proc);
         break;
-      default: fail("ARMCI_Rmw", "unknown operation %d", op);
+      default: fail_at("ARMCI_Rmw", proc, prem, "unknown operation %d", op);
     }
     return 0;
   });

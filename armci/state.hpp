@@ -3,11 +3,8 @@
 
 #include <mpi.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-
 #include "armci/barrier.hpp"
+#include "armci/failure.hpp"
 #include "include/armci/armci.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -29,60 +26,6 @@ struct World {
 };
 extern World world;
 
-/// A call that cannot be served. The text names the call, the argument and its value. Never leaves the
-/// library.
-struct Failure {
-  char text[400];
-};
-
-/// Throws a Failure; printf-style.
-[[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
-
-/// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
-/// goes on.
-void report(Failure const& failure) noexcept __attribute__((cold));
-template <typename Body>
-int returning(Body body, int failed = 1) noexcept {
-  try {
-    return body();
-  } catch (Failure const& failure) {
-    report(failure);
-    return failed;
-  }
-}
-
-/// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
-[[noreturn]] void end(Failure const& failure) noexcept __attribute__((cold));
-template <typename Body>
-auto ending(Body body) noexcept {
-  try {
-    return body();
-  } catch (Failure const& failure) {
-    end(failure);
-  }
-}
-
-/// Steps that are all taken, whichever of them fail.
-class Steps {
- public:
-  template <typename Step>
-  void take(Step step) {
-    try {
-      step();
-    } catch (Failure const& failure) {
-      if (!first_) first_ = failure;
-    }
-  }
-  bool failed() const noexcept { return first_.has_value(); }
-  /// Throws the first failure, if there was one.
-  void check() const {
-    if (first_) throw *first_;
-  }
-
- private:
-  std::optional<Failure> first_;
-};
-
 /// The world of a call that needs one, or a Failure.
 [[noreturn]] void fail_not_running(char const* call) __attribute__((cold));
 inline World& running_world(char const* call) {
@@ -101,10 +44,14 @@ inline mpix::Target& target_of(char const* call, int process) {
   return *target;
 }
 
-/// Throws a Failure when an operation failed.
-inline void check(char const* call, mpix::engine::Status status) {
-  if (mpix::engine::failed(status)) [[unlikely]]
-    fail(call, "%s", to_string(status));
+/// A range check alone, for calls that send nothing to `process`.
+inline void check_process(char const* call, int process) {
+  if (static_cast<unsigned>(process) >= static_cast<unsigned>(running_world(call).size)) [[unlikely]]
+    fail_process(call, process);
 }
+
+/// Completes the operations of this process at every target. Throws a Failure that names a process where one
+/// failed.
+void complete_everywhere(char const* call);
 
 }  // namespace armci

@@ -15,12 +15,19 @@ using mpix::engine::Dimension;
 
 constexpr int max_levels = 8;  // of the ARMCI interface
 
+/// What the errors of a call name.
+struct Subject {
+  char const* call;
+  int process = -1;
+  void const* remote = nullptr;
+};
+
 /// One side of a strided transfer; refers to itself, so it stays where it is.
 class Strides {
  public:
-  Strides(char const* call, int const* strides, int const* count, int levels) {
+  Strides(Subject const& at, int const* strides, int const* count, int levels) {
     for (int i = 0; i < levels; ++i) {
-      if (count[i + 1] < 0) fail(call, "count[%d] is %d", i + 1, count[i + 1]);
+      if (count[i + 1] < 0) fail_at(at.call, at.process, at.remote, "count[%d] is %d", i + 1, count[i + 1]);
       dims_[i] = {static_cast<std::size_t>(count[i + 1]), strides[i]};
     }
     layout_ = {static_cast<std::size_t>(count[0]), {dims_, static_cast<std::size_t>(levels)}, {}};
@@ -41,21 +48,17 @@ struct Side {
   int* strides;
 };
 
-void check_side(char const* call, Side const& side, int const* count, int levels) {
-  if (levels < 0 || levels > max_levels) fail(call, "stride_levels %d is not in 0..%d", levels, max_levels);
-  if (count == nullptr) fail(call, "count is null");
-  if (count[0] < 0) fail(call, "count[0] is %d", count[0]);
-  if (levels > 0 && side.strides == nullptr) fail(call, "a stride array is null");
-  if (side.address == nullptr) fail(call, "an address is null");
-}
-
-void check_shape(char const* call, Side const& a, Side const& b, int const* count, int levels) {
-  check_side(call, a, count, levels);
-  check_side(call, b, count, levels);
-  if (levels == 0 || count[1] <= 1) return;
-  for (Side const* const side : {&a, &b}) {
-    if (std::abs(side->strides[0]) < count[0])
-      fail(call, "stride %d is smaller than the block of %d bytes", side->strides[0], count[0]);
+void check_side(Subject const& at, char const* name, Side const& side, int const* count, int levels) {
+  if (levels < 0 || levels > max_levels)
+    fail_at(at.call, at.process, at.remote, "stride_levels %d is not in 0..%d", levels, max_levels);
+  if (count == nullptr) fail_at(at.call, at.process, at.remote, "count is null");
+  if (count[0] < 0) fail_at(at.call, at.process, at.remote, "count[0] is %d", count[0]);
+  if (levels > 0 && side.strides == nullptr)
+    fail_at(at.call, at.process, at.remote, "the %s stride array is null", name);
+  if (side.address == nullptr) fail_at(at.call, at.process, at.remote, "the %s address is null", name);
+  if (levels > 0 && count[1] > 1 && std::abs(side.strides[0]) < count[0]) {
+    fail_at(at.call, at.process, at.remote, "the %s stride %d is smaller than the block of %d bytes", name,
+            side.strides[0], count[0]);
   }
 }
 
@@ -67,12 +70,15 @@ void list(Layout const& layout, std::vector<mpix::engine::Segment>& segments) {
 template <Direction direction, typename Mode>
 int strided(char const* call, Side const& local, Side const& remote, int* count, int levels, int process,
             Scaled const& scaled, Mode mode) {
-  check_shape(call, local, remote, count, levels);
+  Subject const subject{call, process, remote.address};
+  check_side(subject, "local", local, count, levels);
+  check_side(subject, "remote", remote, count, levels);
   if (levels == 0)
     return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
-  Strides const here(call, local.strides, count, levels);
-  Strides const there(call, remote.strides, count, levels);
+  Strides const here(subject, local.strides, count, levels);
+  Strides const there(subject, remote.strides, count, levels);
   if (settings.strided_as_iov && count[0] != 0) {
+    check_process(call, process);
     Lists lists{local.address, remote.address, static_cast<std::size_t>(count[0]), {}, {}};
     list(here.layout(), lists.local);
     list(there.layout(), lists.remote);
@@ -88,9 +94,9 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
 template <typename Copy>
 void copy_block(char const* call, Side const& block, int const* count, int levels, char* buffer, Copy copy) {
   ending([&] {
-    check_side(call, block, count, levels);
+    check_side({call}, "block's", block, count, levels);
     if (buffer == nullptr) fail(call, "the buffer is null");
-    Strides const strides(call, block.strides, count, levels);
+    Strides const strides({call}, block.strides, count, levels);
     copy(strides.layout(), reinterpret_cast<std::byte*>(buffer));
   });
 }
@@ -145,6 +151,7 @@ int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[],
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                      int stride_levels, int* flag, int value, int proc) {
   return returning([&] {
+    check_flag("ARMCI_PutS_flag", flag, proc);
     strided<Direction::put>("ARMCI_PutS_flag", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
                             stride_levels, proc, {}, Blocking{});
     return put_flag("ARMCI_PutS_flag", flag, value, proc);

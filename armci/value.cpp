@@ -1,13 +1,26 @@
 /// Transfers of one value.
 #include "armci/onesided.hpp"
 
+namespace armci {
+namespace {
+
+template <typename T>
+int put_value(char const* call, T value, void* remote, int process) {
+  return returning([&] {
+    return contiguous<Direction::put>(call, &value, remote, sizeof value, process, {}, Blocking{});
+  });
+}
+
+}  // namespace
+}  // namespace armci
+
 #define ARMCI_VALUE_FUNCTIONS(name, type)                                                                   \
   int PARMCI_PutValue##name(type src, void* dst, int proc) {                                                \
-    return PARMCI_Put(&src, dst, sizeof src, proc);                                                         \
+    return armci::put_value("ARMCI_PutValue" #name, src, dst, proc);                                        \
   }                                                                                                         \
   /* The value is gone when the call returns: complete locally before. */                                   \
   int PARMCI_NbPutValue##name(type src, void* dst, int proc, armci_hdl_t*) {                                \
-    return PARMCI_Put(&src, dst, sizeof src, proc);                                                         \
+    return armci::put_value("ARMCI_NbPutValue" #name, src, dst, proc);                                      \
   }                                                                                                         \
   type PARMCI_GetValue##name(void* src, int proc) {                                                         \
     type value = 0;                                                                                         \

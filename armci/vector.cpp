@@ -15,11 +15,12 @@ namespace {
 using mpix::engine::Segment;
 
 /// Segments relative to the first pointer.
-void list(char const* call, void* const* pointers, armci_giov_t const& set, std::vector<Segment>& segments) {
+void list(char const* call, int process, void* const* pointers, armci_giov_t const& set,
+          std::vector<Segment>& segments) {
   auto const* const base = static_cast<char const*>(pointers[0]);
   segments.clear();
   for (int i = 0; i < set.ptr_array_len; ++i) {
-    if (pointers[i] == nullptr) fail(call, "the address of segment %d is null", i);
+    if (pointers[i] == nullptr) fail_at(call, process, nullptr, "the address of segment %d is null", i);
     segments.push_back({static_cast<char const*>(pointers[i]) - base, static_cast<std::size_t>(set.bytes)});
   }
 }
@@ -42,7 +43,8 @@ void transfer_lists(char const* call, Lists const& lists, int process, Scaled co
   auto const& destination = direction == Direction::get ? lists.local : lists.remote;
   bool const looks = settings.iov_method == IovMethod::automatic || settings.iov_checks;
   bool const overlapping = looks && overlap(destination);
-  if (overlapping && settings.iov_checks) fail(call, "segments of the destination overlap");
+  if (overlapping && settings.iov_checks)
+    fail_at(call, process, lists.remote_base, "segments of the destination overlap");
   std::size_t batch = lists.local.size();
   if (overlapping || settings.iov_method == IovMethod::conservative) {
     batch = 1;
@@ -68,23 +70,26 @@ namespace {
 
 template <Direction direction, typename Mode>
 int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled const& scaled, Mode mode) {
-  if (length < 0) fail(call, "number of descriptors is %d", length);
-  if (sets == nullptr && length > 0) fail(call, "the descriptor array is null");
+  check_process(call, process);
+  if (length < 0) fail_at(call, process, nullptr, "number of descriptors is %d", length);
+  if (sets == nullptr && length > 0) fail_at(call, process, nullptr, "the descriptor array is null");
   Lists lists;
   for (int i = 0; i < length; ++i) {
     armci_giov_t const& set = sets[i];
-    if (set.bytes < 0) fail(call, "descriptor %d has segments of %d bytes", i, set.bytes);
-    if (set.ptr_array_len < 0) fail(call, "descriptor %d has %d segments", i, set.ptr_array_len);
+    if (set.bytes < 0)
+      fail_at(call, process, nullptr, "descriptor %d has segments of %d bytes", i, set.bytes);
+    if (set.ptr_array_len < 0)
+      fail_at(call, process, nullptr, "descriptor %d has %d segments", i, set.ptr_array_len);
     if (set.bytes == 0 || set.ptr_array_len == 0) continue;
     if (set.src_ptr_array == nullptr || set.dst_ptr_array == nullptr)
-      fail(call, "descriptor %d has a null array", i);
+      fail_at(call, process, nullptr, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
     lists.local_base = local[0];
     lists.remote_base = remote[0];
     lists.segment_bytes = static_cast<std::size_t>(set.bytes);
-    list(call, local, set, lists.local);
-    list(call, remote, set, lists.remote);
+    list(call, process, local, set, lists.local);
+    list(call, process, remote, set, lists.remote);
     transfer_lists<direction>(call, lists, process, scaled, mode);
   }
   return 0;

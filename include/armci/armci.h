@@ -10,11 +10,11 @@
  * ARMCI_Fence and ARMCI_AllFence wait until they are complete at the target.
  *
  * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call outside of
- * ARMCI_Init and ARMCI_Finalize makes them return nonzero after one line on stderr that names the call, the
- * argument and its value; the program goes on. Functions without an error code (void, and those that
+ * ARMCI_Init and ARMCI_Finalize makes them return nonzero after one line on stderr that names the caller's
+ * rank, the call, the process and the address there, the argument and its value; the program goes on. Functions without an error code (void, and those that
  * return a value) end the program through ARMCI_Error with that line. A transfer that the target refuses
  * after a blocking put or accumulate has returned is reported by the next ARMCI_Fence, ARMCI_AllFence,
- * ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize.
+ * ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation that failed.
  *
  * Threads. One thread calls ARMCI at a time; it need not be always the same one if MPI's thread level
  * permits that.
@@ -111,7 +111,8 @@ int ARMCI_Malloc_memdev(void **ptr_arr, armci_size_t bytes, const char *device);
 int ARMCI_Malloc_group_memdev(void **ptr_arr, armci_size_t bytes, ARMCI_Group *group, const char *device);
 int ARMCI_Free_memdev(void *ptr);
 
-/** Local memory that makes fast buffers. Local. NULL when size is 0 or there is no memory. */
+/** Local memory that makes fast buffers. Local. NULL when size is 0 or there is no memory. ARMCI_Free_local
+ *  refuses memory of ARMCI_Malloc, which all its processes free together. */
 void *ARMCI_Malloc_local(armci_size_t size);
 int ARMCI_Free_local(void *ptr);
 
@@ -196,7 +197,7 @@ int ARMCI_Destroy_mutexes(void);
 void ARMCI_Lock(int mutex, int proc);
 void ARMCI_Unlock(int mutex, int proc);
 
-/** Atomic update of one int or long; see ARMCI_Rmw_e. */
+/** Atomic update of one int or long; see ARMCI_Rmw_e. prem is a multiple of its size. */
 int ARMCI_Rmw(int op, void *ploc, void *prem, int value, int proc);
 
 /** Ends the program: "rank: msg code" on stdout and stderr, then MPI_Abort. */
@@ -219,7 +220,7 @@ void armci_write_strided(void *ptr, int stride_levels, int stride_arr[], int cou
 void armci_read_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf);
 
 /** Groups. Creation is collective over the members only. pid_list: ascending ids in the default group, or
- *  in group_parent. */
+ *  in group_parent. When the default group is freed, the world is the default group again. */
 void ARMCI_Group_create(int grp_size, int *pid_list, ARMCI_Group *group_out);
 void ARMCI_Group_create_child(int grp_size, int *pid_list, ARMCI_Group *group_out, ARMCI_Group *group_parent);
 void ARMCI_Group_free(ARMCI_Group *group);

@@ -90,13 +90,15 @@ engine::Status complete_messages(Target& target) {
   return engine_of_process().take_error(*target.peer, target.context);
 }
 
-engine::Status complete_all(Communicator& communicator) {
+engine::Status complete_all(Communicator& communicator, int* failed) {
   engine::Status first = engine::Status::ok;
   bool stored = false;
   communicator.for_each_target([&](Target& target) {
     if (target.sequence.load(std::memory_order_relaxed) != 0) {
       engine::Status const status = complete(target);
-      if (!engine::failed(first)) first = status;
+      if (!engine::failed(status) || engine::failed(first)) return;
+      first = status;
+      if (failed != nullptr) *failed = target.rank;
     } else if (target.stored.exchange(false, std::memory_order_relaxed)) {
       stored = true;
     }

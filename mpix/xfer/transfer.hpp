@@ -118,8 +118,9 @@ inline engine::Status complete(Target& target) {
   return complete_stores(target) ? engine::Status::ok : complete_messages(target);
 }
 
-/// complete() for every target of `communicator` that has something outstanding.
-MPIX_WAIST_API engine::Status complete_all(Communicator& communicator);
+/// complete() for every target of `communicator` that has something outstanding. `*failed`: rank of the target
+/// whose failure is returned, untouched where there is none.
+MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, int* failed = nullptr);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits.
 MPIX_WAIST_API void fence(Target& target) noexcept;

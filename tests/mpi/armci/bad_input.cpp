@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "include/armci/armci.h"
@@ -16,8 +17,9 @@ int count[2] = {8, 2};
 struct Case {
   char const* name;
   char const* message;
-  bool ends;      ///< the call has no return value: the job ends
-  int (*call)();  ///< its return value
+  bool ends;                   ///< the call has no return value: the job ends
+  int (*call)();               ///< its return value
+  char const* path = nullptr;  ///< the only one that the library may take
 };
 
 /// For calls without a return value, which are not expected to come back.
@@ -34,47 +36,47 @@ Case const cases[] = {
      [] { return ARMCI_Get(bases[1], &value, 8, -1); }},
     {"no bytes to nobody", "ARMCI_Put: process 2 is not in 0..1", false,
      [] { return ARMCI_Put(&value, bases[1], 0, 2); }},
-    {"size negative", "ARMCI_Put: size -8 is negative", false,
+    {"size negative", "of process 1: size -8 is negative", false,
      [] { return ARMCI_Put(&value, bases[1], -8, 1); }},
-    {"null local", "ARMCI_Put: local address is null", false,
+    {"null local", "of process 1: the local address is null", false,
      [] { return ARMCI_Put(nullptr, bases[1], 8, 1); }},
-    {"null remote", "ARMCI_Get: remote address is null", false,
+    {"null remote", "ARMCI_Get with process 1: the remote address is null", false,
      [] { return ARMCI_Get(nullptr, &value, 8, 1); }},
-    {"accumulate type", "ARMCI_Acc: unknown accumulate type 99", false,
+    {"accumulate type", "of process 1: unknown accumulate type 99", false,
      [] { return ARMCI_Acc(99, &value, &value, bases[1], 8, 1); }},
-    {"null scale", "ARMCI_Acc: scale is null", false,
+    {"null scale", "of process 1: scale is null", false,
      [] { return ARMCI_Acc(ARMCI_ACC_DBL, nullptr, &value, bases[1], 8, 1); }},
-    {"levels negative", "ARMCI_PutS: stride_levels -1", false,
+    {"levels negative", "of process 1: stride_levels -1 is not in 0..8", false,
      [] { return ARMCI_PutS(&value, &stride, bases[1], &stride, count, -1, 1); }},
-    {"levels too many", "ARMCI_PutS: stride_levels 9", false,
+    {"levels too many", "of process 1: stride_levels 9 is not in 0..8", false,
      [] { return ARMCI_PutS(&value, &stride, bases[1], &stride, count, 9, 1); }},
-    {"null strides", "ARMCI_PutS: a stride array is null", false,
+    {"null strides", "of process 1: the local stride array is null", false,
      [] { return ARMCI_PutS(&value, nullptr, bases[1], &stride, count, 1, 1); }},
-    {"negative count", "ARMCI_GetS: count[1] is -2", false,
+    {"negative count", "of process 1: count[1] is -2", false,
      [] {
        int wrong[] = {8, -2};
        return ARMCI_GetS(bases[1], &stride, &value, &stride, wrong, 1, 1);
      }},
-    {"stride below block", "ARMCI_PutS: stride 8 is smaller than the block of 16 bytes", false,
+    {"stride below block", "of process 1: the local stride 8 is smaller than the block of 16 bytes", false,
      [] {
        int wrong[] = {16, 2};
        return ARMCI_PutS(&value, &stride, bases[1], &stride, wrong, 1, 1);
      }},
-    {"vector length", "ARMCI_PutV: number of descriptors is -1", false,
+    {"vector length", "ARMCI_PutV with process 1: number of descriptors is -1", false,
      [] { return ARMCI_PutV(nullptr, -1, 1); }},
-    {"vector segments", "ARMCI_GetV: descriptor 0 has segments of -4 bytes", false,
+    {"vector segments", "ARMCI_GetV with process 1: descriptor 0 has segments of -4 bytes", false,
      [] {
        armci_giov_t set{nullptr, nullptr, -4, 1};
        return ARMCI_GetV(&set, 1, 1);
      }},
-    {"null segment here", "ARMCI_PutV: the address of segment 1 is null", false,
+    {"null segment here", "ARMCI_PutV with process 1: the address of segment 1 is null", false,
      [] {
        void* here[] = {&value, nullptr};
        void* there[] = {bases[1], bases[1]};
        armci_giov_t set{here, there, 8, 2};
        return ARMCI_PutV(&set, 1, 1);
      }},
-    {"null segment there", "ARMCI_GetV: the address of segment 0 is null", false,
+    {"null segment there", "ARMCI_GetV with process 1: the address of segment 0 is null", false,
      [] {
        void* here[] = {&value};
        void* there[] = {nullptr};
@@ -94,17 +96,17 @@ Case const cases[] = {
      }},
     {"mutexes", "ARMCI_Create_mutexes: ", false,
      [] { return ARMCI_Create_mutexes(armci_msg_me() == 0 ? -1 : 1); }},
-    {"rmw operation", "ARMCI_Rmw: unknown operation 17", false,
+    {"rmw operation", "of process 1: unknown operation 17", false,
      [] { return ARMCI_Rmw(17, &value, bases[1], 1, 1); }},
-    {"rmw address", "ARMCI_Rmw: remote address is null", false,
+    {"rmw address", "ARMCI_Rmw with process 1: the remote address is null", false,
      [] { return ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &value, nullptr, 1, 1); }},
     {"allocation", "ARMCI_Malloc: ", false,
      [] {
        void* mine[64];
        return ARMCI_Malloc(mine, armci_msg_me() == 0 ? -8 : 8);
      }},
-    {"address without memory", "no memory stands at the target address", false,
-     [] { return ARMCI_Get(reinterpret_cast<void*>(0xdead0000), &value, 8, 1); }},
+    {"address without memory", "ARMCI_Get at 0xdead0000 of process 1: no memory stands at the target address",
+     false, [] { return ARMCI_Get(reinterpret_cast<void*>(0xdead0000), &value, 8, 1); }},
     {"freed twice", "is free already", false,
      [] {
        void* mine[64];
@@ -113,7 +115,7 @@ Case const cases[] = {
        ARMCI_Free(base);
        return ARMCI_Free(base);
      }},
-    {"freed memory", "no memory stands at the target address", false,
+    {"freed memory", "of process 1: no memory stands at the target address", false,
      [] {
        void* mine[64];
        ARMCI_Malloc(mine, 1 << 20);
@@ -142,14 +144,59 @@ Case const cases[] = {
        return none([] { ARMCI_Unlock(0, 1); });
      }},
     {"fence", "ARMCI_Fence: process 7 is not in 0..1", true, [] { return none([] { ARMCI_Fence(7); }); }},
-    {"reduction", "armci_msg_gop_scope: unknown operation \"mean\"", true,
+    {"fence of a refused put",
+     "ARMCI_Fence: an earlier operation to process 1 failed: no memory stands at the target address", true,
+     [] {
+       return none([] {
+         ARMCI_Put(&value, reinterpret_cast<void*>(0xdead0000), 8, 1);
+         ARMCI_Fence(1);
+       });
+     },
+     "agent"},
+    {"barrier after a refused accumulate",
+     "ARMCI_Barrier: an earlier operation to process 1 failed: no memory stands at the target address", true,
+     [] {
+       return none([] {
+         ARMCI_Acc(ARMCI_ACC_DBL, &value, &value, reinterpret_cast<void*>(0xdead0000), 8, 1);
+         ARMCI_Barrier();
+       });
+     },
+     "agent"},
+    {"local copy", "ARMCI_Copy: size -1 is negative", true,
+     [] { return none([] { ARMCI_Copy(&value, &stride, -1); }); }},
+    {"null handle", "ARMCI_INIT_HANDLE: the handle is null", true,
+     [] { return none([] { ARMCI_INIT_HANDLE(nullptr); }); }},
+    {"free no group", "ARMCI_Group_free: the group is null", true,
+     [] { return none([] { ARMCI_Group_free(nullptr); }); }},
+    {"default group", "ARMCI_Group_set_default: the group is null", true,
+     [] {
+       return none([] {
+         ARMCI_Group zeroed{};
+         ARMCI_Group_set_default(&zeroed);
+       });
+     }},
+    {"member twice", "ARMCI_Group_create: process 1 is in the list twice", true,
+     [] {
+       return none([] {
+         ARMCI_Group group;
+         int twice[] = {1, 1};
+         ARMCI_Group_create(2, twice, &group);
+       });
+     }},
+    {"id without a group", "ARMCI_Absolute_id: the group is null", true,
+     [] { return ARMCI_Absolute_id(nullptr, 0) * 0; }},
+    {"tree", "armci_msg_bintree: the address of a result is null", true,
+     [] { return none([] { armci_msg_bintree(SCOPE_ALL, count, count, count, nullptr); }); }},
+    {"broadcast of nothing", "armci_msg_brdcst: the buffer is null", true,
+     [] { return none([] { armci_msg_brdcst(nullptr, 8, 0); }); }},
+    {"reduction", "armci_msg_dgop: unknown operation \"mean\"", true,
      [] {
        return none([] {
          char mean[] = "mean";
          armci_msg_dgop(&value, 1, mean);
        });
      }},
-    {"logical reduction of floats", "armci_msg_gop_scope: unknown operation \"&&\" for this type", true,
+    {"logical reduction of floats", "armci_msg_dgop: unknown operation \"&&\" for this type", true,
      [] {
        return none([] {
          char both[] = "&&";
@@ -171,7 +218,7 @@ Case const cases[] = {
          armci_msg_group_bcast_scope(SCOPE_ALL, &value, sizeof value, 9, &all);
        });
      }},
-    {"send to nobody", "armci_msg_snd: MPI_ERR_RANK", true,
+    {"send to nobody", "armci_msg_snd: process 9 is not in 0..1", true,
      [] { return none([] { armci_msg_snd(1, &value, sizeof value, 9); }); }},
     {"value of nobody", "ARMCI_GetValueInt: process 9 is not in 0..1", true,
      [] { return ARMCI_GetValueInt(bases[1], 9) * 0; }},
@@ -198,6 +245,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--ends") == 0) return find(argv[2])->ends ? 0 : 1;
   Case const* const chosen = argc == 2 ? find(argv[1]) : nullptr;
   if (chosen == nullptr) return 2;
+  if (chosen->path != nullptr) ::setenv("OMPI_MCA_osc_mpix_path", chosen->path, 1);
   MPI_Init(&argc, &argv);
   ARMCI_Init();
   ARMCI_Malloc(bases, 64);

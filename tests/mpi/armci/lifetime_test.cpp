@@ -36,6 +36,11 @@ void expect_not_running() {
   EXPECT_NE(ARMCIX_Mode_set(ARMCIX_MODE_ALL, nullptr, &world), 0);
   EXPECT_NE(ARMCI_Put(&value, nowhere, sizeof value, 0), 0);
   EXPECT_NE(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &value, nowhere, 1, 0), 0);
+  armci_hdl_t handle{};
+  EXPECT_NE(ARMCI_Wait(&handle), 0);
+  EXPECT_EQ(ARMCI_Test(&handle), 2);
+  EXPECT_NE(ARMCI_WaitProc(0), 0);
+  EXPECT_NE(ARMCI_WaitAll(), 0);
   EXPECT_EQ(ARMCI_Finalize(), 0);
 }
 

@@ -1,0 +1,108 @@
+#include "armci/failure.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include "armci/state.hpp"
+#include "mpix/comm/collective.hpp"
+
+namespace armci {
+
+namespace {
+
+using mpix::engine::Status;
+
+Failure failure_of(char const* head, char const* format, std::va_list arguments) {
+  Failure failure{};
+  int const used = std::snprintf(failure.text, sizeof failure.text, "%.200s: ", head);
+  std::vsnprintf(failure.text + used, sizeof failure.text - static_cast<std::size_t>(used), format,
+                 arguments);
+  return failure;
+}
+
+/// Which call it was, about which memory.
+struct Head {
+  Head(char const* call, int process, void const* remote) noexcept {
+    int const used = std::snprintf(text, sizeof text, "%.60s", call);
+    char* const rest = text + used;
+    std::size_t const left = sizeof text - static_cast<std::size_t>(used);
+    if (process >= 0 && remote != nullptr) {
+      std::snprintf(rest, left, " at %p of process %d", remote, process);
+    } else if (process >= 0) {
+      std::snprintf(rest, left, " with process %d", process);
+    }
+  }
+  char text[128];
+};
+
+}  // namespace
+
+void fail(char const* call, char const* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  Failure const failure = failure_of(call, format, arguments);
+  va_end(arguments);
+  throw failure;
+}
+
+void fail_at(char const* call, int process, void const* remote, char const* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  Failure const failure = failure_of(Head(call, process, remote).text, format, arguments);
+  va_end(arguments);
+  throw failure;
+}
+
+void fail_operation(FailedOperation const& operation) {
+  fail_at(operation.call, operation.process, operation.remote, "%s", to_string(operation.status));
+}
+
+void check_waited(char const* call, FailedOperation const& operation) {
+  if (!mpix::engine::failed(operation.status)) return;
+  Head const head(operation.call, operation.process, operation.remote);
+  fail(call, "%s: %s", head.text, to_string(operation.status));
+}
+
+void check_complete(char const* call, int process, Status status) {
+  if (mpix::engine::failed(status))
+    fail(call, "an earlier operation to process %d failed: %s", process, to_string(status));
+}
+
+void check_mpi(char const* call, int code) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail(call, "%s", text);
+}
+
+void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
+  bool const failed = mpix::agree(comm, mine.failed() ? 1 : 0) != 0;
+  mine.check();
+  if (failed) fail(call, "it failed at another process");
+}
+
+void report(Failure const& failure) noexcept {
+  // Before ARMCI_Init there is no rank.
+  if (world.rank >= 0) {
+    std::fprintf(stderr, "%d: %s\n", world.rank, failure.text);
+  } else {
+    std::fprintf(stderr, "%s\n", failure.text);
+  }
+}
+
+void end(Failure const& failure) noexcept {
+  ARMCI_Error(failure.text, 1);
+  std::abort();
+}
+
+void fail_not_running(char const* call) { fail(call, "called before ARMCI_Init or after ARMCI_Finalize"); }
+
+void fail_process(char const* call, int process) {
+  int const size = running_world(call).size;
+  if (process < 0 || process >= size) fail(call, "process %d is not in 0..%d", process, size - 1);
+  fail(call, "process %d cannot be reached", process);
+}
+
+}  // namespace armci

@@ -1,0 +1,98 @@
+/// Calls that cannot be served. What their one line on stderr says is put together here and nowhere else.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "engine/status.hpp"
+
+namespace armci {
+
+/// A call that cannot be served. The text names the call, the argument and its value, and the process and the
+/// address where the call has them. Never leaves the library.
+struct Failure {
+  char text[400];
+};
+
+/// Throws a Failure "CALL: ...", printf-style.
+[[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/// Of a call about memory of a process: "CALL at REMOTE of process PROCESS: ...". With `remote` null it is
+/// "CALL with process PROCESS: ...", with `process` negative as fail().
+[[noreturn]] void fail_at(char const* call, int process, void const* remote, char const* format, ...)
+    __attribute__((format(printf, 4, 5), cold));
+
+/// An operation that failed, as its own call or one that waits for it tells.
+struct FailedOperation {
+  char const* call = nullptr;
+  int process = -1;
+  void const* remote = nullptr;
+  mpix::engine::Status status = mpix::engine::Status::ok;
+};
+
+/// Throws a Failure when `status` is one: of the call's own operation, ...
+[[noreturn]] void fail_operation(FailedOperation const& operation) __attribute__((cold));
+inline void check(char const* call, int process, void const* remote, mpix::engine::Status status) {
+  if (mpix::engine::failed(status)) [[unlikely]]
+    fail_operation({call, process, remote, status});
+}
+/// ... of one that `call` has waited for, ...
+void check_waited(char const* call, FailedOperation const& operation);
+/// ... or of one to `process` that had returned before it was refused there.
+void check_complete(char const* call, int process, mpix::engine::Status status);
+
+/// The communicators return errors.
+void check_mpi(char const* call, int code);
+
+/// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
+/// goes on.
+void report(Failure const& failure) noexcept __attribute__((cold));
+template <typename Body>
+int returning(Body body, int failed = 1) noexcept {
+  try {
+    return body();
+  } catch (Failure const& failure) {
+    report(failure);
+    return failed;
+  }
+}
+
+/// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
+[[noreturn]] void end(Failure const& failure) noexcept __attribute__((cold));
+template <typename Body>
+auto ending(Body body) noexcept {
+  try {
+    return body();
+  } catch (Failure const& failure) {
+    end(failure);
+  }
+}
+
+/// Steps that are all taken, whichever of them fail.
+class Steps {
+ public:
+  template <typename Step>
+  void take(Step step) {
+    try {
+      step();
+    } catch (Failure const& failure) {
+      if (!first_) first_ = failure;
+    }
+  }
+  bool failed() const noexcept { return first_.has_value(); }
+  /// Throws the first failure, if there was one.
+  void check() const {
+    if (first_) throw *first_;
+  }
+
+ private:
+  std::optional<Failure> first_;
+};
+
+/// Collective over `comm`: throws a Failure at every process when a step failed at one.
+void check_together(char const* call, MPI_Comm comm, Steps const& mine);
+
+}  // namespace armci
