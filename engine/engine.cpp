@@ -36,8 +36,7 @@ Status Engine::start() {
   if (state.rdma_usable) {
     state.progress.executor.set_key_provider(
         [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
-    state.progress.agent_path.set_revoke_handler(
-        [](Peer& peer, RemoteAddress base) { RdmaPath::forget(peer, base); });
+    state.progress.agent_path.set_revoke_handler(&RdmaPath::revoke);
   }
   ProcessAddress address{state.config.process, state.identity, ::getpid(),
                          state.progress.segments.control_fd(), state.progress.transport.worker_address()};
@@ -96,7 +95,9 @@ Peer* Engine::peer(std::uint64_t process) {
 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   std::lock_guard const held(state_->progress.lock);
-  return state_->progress.segments.allocate(bytes, hints, base);
+  Status const status = state_->progress.segments.allocate(bytes, hints, base);
+  if (!failed(status)) state_->progress.executor.segments_changed(reinterpret_cast<RemoteAddress>(*base));
+  return status;
 }
 
 bool Engine::is_allocated(void const* base) const {
@@ -107,7 +108,9 @@ bool Engine::is_allocated(void const* base) const {
 
 Status Engine::attach(void* base, std::size_t bytes) {
   std::lock_guard const held(state_->progress.lock);
-  return state_->progress.segments.attach(base, bytes);
+  Status const status = state_->progress.segments.attach(base, bytes);
+  if (!failed(status)) state_->progress.executor.segments_changed(reinterpret_cast<RemoteAddress>(base));
+  return status;
 }
 
 /// What free() and detach() have in common: peers forget their keys first.
@@ -126,6 +129,7 @@ Status Engine::withdraw(void* base, bool user_memory) {
   });
   std::lock_guard const held(state.progress.lock);
   state.registrations.remove(address);
+  state.progress.executor.segments_changed(address);
   return user_memory ? state.progress.segments.detach(base) : state.progress.segments.free(base);
 }
 

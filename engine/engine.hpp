@@ -153,7 +153,9 @@ class MPIX_ENGINE_API Engine {
   template <typename Operation>
   Issued notify(Peer& peer, Operation const& done);
   std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
-  void flush_rdma(Peer& peer, std::unique_lock<std::mutex>& held);
+  void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
+  template <typename Predicate>
+  void drive_until(std::unique_lock<std::mutex>& held, Predicate done);
   Status query(Peer& peer, RemoteAddress address, SegmentInfo* info, std::unique_lock<std::mutex>& held);
   Status withdraw(void* base, bool user_memory);
 

@@ -142,47 +142,40 @@ Issued Engine::notify(Peer& peer, Operation const& done) {
   return issue(peer, increment);
 }
 
-/// Under the lock, released while it waits. Everything that `sequence` covers is executed afterwards.
-void Engine::flush_rdma(Peer& peer, std::unique_lock<std::mutex>& held) {
-  bool done = false;
-  if (failed(state_->rdma.flush(peer, &done))) {
-    peer.state().messages.errors.push_back({0, Status::transport});
-    return;
-  }
-  while (!done || peer.state().rdma.pending != 0) {
+/// Waits with the engine's lock in hand, which others get in between.
+template <typename Predicate>
+void Engine::drive_until(std::unique_lock<std::mutex>& held, Predicate done) {
+  while (!done()) {
     state_->progress.drive();
     held.unlock();
     held.lock();
   }
 }
 
+/// Until every operation by UCX put and get up to `number` has ended.
+void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
+  drive_until(held, [&] { return RdmaPath::reached(peer, number); });
+}
+
 /// nullopt: the memory is not registered, or the path does not suit.
 std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
                                          std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
-  RemoteKey const* key = RdmaPath::find_key(peer, transfer);
-  if (key == nullptr) {
-    Extent const extent = transfer.target_layout.extent();
+  if (RdmaPath::find_key(peer, transfer) == nullptr) {
+    RemoteAddress const begin = plus(transfer.target, transfer.target_layout.extent().begin);
     SegmentInfo info{};
-    if (failed(query(peer, plus(transfer.target, extent.begin), &info, held))) return std::nullopt;
-    key = RdmaPath::find_key(peer, transfer);
-    if (key == nullptr) return std::nullopt;
+    if (peer.state().rdma.gaps.contain(begin) || failed(query(peer, begin, &info, held))) return std::nullopt;
   }
   // Messages that a fence or the ordering guarantee puts before this operation travel another way.
   MessageStream const& stream = peer.state().messages;
   std::uint64_t const before =
       has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
-  while (!AgentPath::finished(peer, before)) {
-    state_->progress.drive();
-    held.unlock();
-    held.lock();
-  }
-  if (has(transfer.guarantees, Guarantee::ordered) && peer.state().rdma.dirty) flush_rdma(peer, held);
-  // The key may have been revoked while the lock was open.
-  key = RdmaPath::find_key(peer, transfer);
-  if (key == nullptr) return std::nullopt;
+  drive_until(held, [&] { return AgentPath::finished(peer, before); });
+  // The key may have been revoked while the lock was open, and the connection may be lost.
+  RemoteKey* const key = RdmaPath::find_key(peer, transfer);
+  if (key == nullptr || stream.broken) return std::nullopt;
   state_->rdma_operations.fetch_add(1, std::memory_order_relaxed);
-  return state_->rdma.issue(peer, transfer, *key);
+  return RdmaPath::issue(peer, transfer, *key);
 }
 
 namespace {
@@ -230,9 +223,10 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   // Before the lock: whoever waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(state_->progress.lock);
-  RdmaState& rdma = peer.state().rdma;
+  // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
+  RdmaState const& rdma = peer.state().rdma;
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
-  if (rdma.flush_first || (ordered && rdma.dirty)) flush_rdma(peer, held);
+  wait_for_rdma(peer, ordered ? std::max(rdma.fence, rdma.newest_ordered) : rdma.fence, held);
   if constexpr (std::is_same_v<Operation, Transfer>) {
     if (state_->rdma_usable && !peer.state().same_host) {
       if (auto const issued = issue_rdma(peer, operation, held)) return *issued;
@@ -251,23 +245,20 @@ Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
   AgentPath& path = state_->progress.agent_path;
   Outstanding* const question = path.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;
-  while (question->live) {
-    state_->progress.drive();
-    held.unlock();
-    held.lock();
-  }
+  drive_until(held, [&] { return !question->live; });
   std::vector<std::byte> const reply = std::move(question->reply);
   path.release(*question);
   wire::SegmentReply answer{};
   if (reply.size() < sizeof answer) return Status::transport;
   std::memcpy(&answer, reply.data(), sizeof answer);
-  if (answer.length == 0) return Status::bad_address;
   if (answer.key_bytes != reply.size() - sizeof answer) return Status::malformed;
+  if (answer.key_bytes == 0) peer.state().rdma.gaps.add(answer.base, answer.base + answer.length);
+  if (answer.is_gap != 0) return Status::bad_address;
   *info = {answer.base, answer.length};
-  if (answer.key_bytes != 0) {
-    state_->rdma.add_key(peer, answer.base, answer.length, {reply.begin() + sizeof answer, reply.end()});
-  }
-  return Status::ok;
+  bool const usable =
+      answer.key_bytes == 0 ||
+      RdmaPath::add_key(peer, answer.base, answer.length, {reply.begin() + sizeof answer, reply.end()});
+  return usable ? Status::ok : Status::transport;
 }
 
 Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {

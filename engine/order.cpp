@@ -76,8 +76,7 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
   if (last != 0 || sequence != 0) {
     wait_until([&] { return finished(peer, last); });
     std::unique_lock held(state_->progress.lock);
-    RdmaState const& rdma = peer.state().rdma;
-    if (rdma.dirty || rdma.pending != 0) flush_rdma(peer, held);
+    wait_for_rdma(peer, peer.state().rdma.issued, held);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -85,8 +84,8 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
   state_->progress.poll_now();
   std::lock_guard const held(state_->progress.lock);
-  RdmaState const& rdma = peer.state().rdma;
-  return AgentPath::finished(peer, std::min(sequence, peer.newest())) && !rdma.dirty && rdma.pending == 0;
+  return AgentPath::finished(peer, std::min(sequence, peer.newest())) &&
+         RdmaPath::reached(peer, peer.state().rdma.issued);
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
@@ -95,7 +94,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (sequence == 0) return;
   std::lock_guard const held(state_->progress.lock);
   RdmaState& rdma = peer.state().rdma;
-  if (rdma.dirty || rdma.pending != 0) rdma.flush_first = true;
+  rdma.fence = rdma.issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (AgentPath::finished(peer, last)) return;
   MessageStream& stream = peer.state().messages;
@@ -105,13 +104,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
 
 Status Engine::take_error(Peer& peer, std::uint32_t context) {
   std::lock_guard const held(state_->progress.lock);
-  auto& errors = peer.state().messages.errors;
-  auto const found =
-      std::find_if(errors.begin(), errors.end(), [&](auto const& e) { return e.context == context; });
-  if (found == errors.end()) return peer.state().messages.broken ? Status::transport : Status::ok;
-  Status const status = found->status;
-  errors.erase(found);
-  return status;
+  return peer.state().messages.errors.take(context);
 }
 
 }  // namespace mpix::engine

@@ -25,7 +25,6 @@ struct Engine::State {
         progress(configuration.process, configuration.fragment_bytes,
                  std::max<std::size_t>(configuration.window_bytes / configuration.fragment_bytes, 2)),
         agent(progress, std::chrono::microseconds(configuration.agent_poll_us)),
-        rdma(progress.transport),
         registrations(progress.transport) {}
 
   bool may_use(mpix_engine_path path) const noexcept {
@@ -38,7 +37,6 @@ struct Engine::State {
   bool rdma_usable = false;
   Progress progress;
   Agent agent;
-  RdmaPath rdma;
   Registrations registrations;
   CounterWatches watches;
   std::vector<std::byte> address;  ///< the blob that the host publishes

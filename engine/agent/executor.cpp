@@ -181,6 +181,7 @@ Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
   reply.header.process = process_;
   reply.header.token = request.header.token;
   replies_.push_back(reply);
+  ++origin.replies_waiting;
   return replies_.back();
 }
 
@@ -192,12 +193,9 @@ void Executor::answer() {
     std::vector<Origin*> owing;
     replies.swap(replies_);
     owing.swap(owing_);
-    // Every reply carries the acknowledgement as it stands now, so that the last one to an origin is enough.
-    for (Reply& reply : replies) {
-      reply.header.executed = reply.origin->executed;
-      reply.message->set_header(reply.header);
-      reply.origin->owes_answer = false;
-      (void)transport_.send(reply.origin->reply, wire::Channel::reply, *reply.message, false);
+    for (Reply const& reply : replies) {
+      --reply.origin->replies_waiting;
+      send(*reply.origin, reply.header, *reply.message);
     }
     for (Origin* const origin : owing) {
       if (origin->owes_answer) acknowledge(*origin);
@@ -206,19 +204,29 @@ void Executor::answer() {
 }
 
 void Executor::acknowledge(Origin& origin) {
-  origin.owes_answer = false;
   wire::ReplyHeader header{};
   header.magic = wire::magic;
   header.version = wire::version;
   header.kind = static_cast<std::uint8_t>(wire::ReplyKind::executed);
   header.process = process_;
-  header.executed = origin.executed;
-  Message& message = transport_.message();
+  send(origin, header, transport_.message());
+}
+
+/// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
+/// waits: an origin that sees it has seen every failure before.
+void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) {
+  if (origin.replies_waiting == 0) {
+    origin.acknowledged = origin.executed;
+    origin.owes_answer = false;
+  }
+  header.executed = origin.acknowledged;
+  header.segments_version = segments_version_;
   message.set_header(header);
   (void)transport_.send(origin.reply, wire::Channel::reply, message, false);
 }
 
 void Executor::revoke(RemoteAddress base) {
+  withdrawn_.insert(base);
   auto const found = holders_.find(base);
   if (found == holders_.end()) return;
   for (std::uint64_t const process : found->second) {
@@ -239,11 +247,14 @@ void Executor::forget_holder(Origin const& origin, RemoteAddress base) {
 void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
   wire::SegmentReply found{};
   std::vector<std::byte> key;
-  if (OwnSegment const* const segment = segments_.find(request.header.address)) {
-    found.base = segment->base;
-    found.length = segment->length;
-    if (provide_key_) key = provide_key_(*segment);
-    found.key_bytes = key.size();
+  OwnSegment const* const segment = segments_.find(request.header.address);
+  if (segment == nullptr) {
+    SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
+    found = {gap.begin, gap.end - gap.begin, 0, 1};
+  } else {
+    // Nobody gets a key that others are just asked to give back.
+    if (provide_key_ && !withdrawn_.contains(segment->base)) key = provide_key_(*segment);
+    found = {segment->base, segment->length, key.size(), 0};
     if (!key.empty()) holders_[segment->base].insert(origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request);

@@ -41,10 +41,16 @@ class Executor {
   /// acknowledgement per origin. Outside of UCX callbacks.
   void answer();
 
-  /// Tells every peer that holds a key of the segment at `base` to forget it.
+  /// Tells every peer that holds a key of the segment at `base` to forget it; nobody gets another.
   void revoke(RemoteAddress base);
   /// True when all have done so.
   bool revoked(RemoteAddress base) const { return holders_.find(base) == holders_.end(); }
+
+  /// Segments have come or gone (after revoke(): that at `base`); replies show it.
+  void segments_changed(RemoteAddress base) {
+    ++segments_version_;
+    withdrawn_.erase(base);
+  }
 
   std::uint64_t executed() const noexcept { return executed_; }
   std::uint64_t dropped() const noexcept { return dropped_; }
@@ -79,6 +85,8 @@ class Executor {
     std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
     std::unordered_map<std::uint64_t, Lock> locks;       ///< by token
     std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
+    std::uint64_t acknowledged = 0;                      ///< what the origin was told of `executed`
+    std::size_t replies_waiting = 0;                     ///< replies to it that are not sent
     bool owes_answer = false;
   };
   /// A request that waits for stripes.
@@ -114,6 +122,7 @@ class Executor {
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::CheckedRequest const& request);
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
+  void send(Origin& origin, wire::ReplyHeader header, Message& message);
 
   Transport& transport_;
   SegmentTable& segments_;
@@ -125,7 +134,9 @@ class Executor {
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;                              ///< in the order of arrival
   std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
-  std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
+  std::set<RemoteAddress> withdrawn_;                         ///< bases of segments that are being withdrawn
+  std::uint32_t segments_version_ = 1;
+  std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   std::uint64_t dropped_ = 0;
 };

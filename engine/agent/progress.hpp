@@ -35,7 +35,7 @@ class Progress final : public MessageHandler {
     executor.answer();
     agent_path.settle_due();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
-    bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_refused();
+    bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting();
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }

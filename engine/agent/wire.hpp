@@ -99,19 +99,21 @@ struct ReplyHeader {
   std::uint8_t kind;
   std::uint8_t status;
   std::uint32_t context;
-  std::uint32_t reserved;
-  std::uint64_t process;   ///< the sender of the reply
-  std::uint64_t executed;  ///< every request up to this position of the stream is executed
+  std::uint32_t segments_version;  ///< changes whenever the sender's segments do
+  std::uint64_t process;           ///< the sender of the reply
+  std::uint64_t executed;          ///< every request up to this position of the stream is executed
   std::uint64_t token;
   std::uint64_t offset;
   std::uint64_t bytes;
 };
 static_assert(sizeof(ReplyHeader) == 56);
 
+/// The segment that holds the address, or the gap around the address in which none stands.
 struct SegmentReply {
   std::uint64_t base;
   std::uint64_t length;
   std::uint64_t key_bytes;  ///< 0: not registered with the network
+  std::uint64_t is_gap;     ///< 1: no segment stands there
 };
 
 /// A request whose fields are consistent with each other and with the size of its payload.

@@ -100,60 +100,76 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   if (endpoint(peer) == nullptr || stream.broken) return {Status::unreachable, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
   bool const self = peer.process() == settings_.process;
-  std::uint64_t const fragments = count_fragments(operation.target, operation.total, limits_for(operation));
-  bool const locks_first = atomic && !self && fragments > 1;
-
   wire::RequestHeader& header = operation.header;
   if (atomic) {
     operation.until_executed = true;
     if (!operation.expects_data()) header.flags |= wire::flag_tell;
-    header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
     // Who holds stripes of a process waits only for those of processes with a higher identity.
     if (!self && peer.process() < settings_.process) header.flags |= wire::flag_no_wait;
-  } else if (has(guarantees, Guarantee::element_atomic)) {
-    header.flags |= wire::flag_atomic;
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
   header.total = operation.total;
   header.notify = operation.notify;
-  header.after = stream.fence;
-  if (has(guarantees, Guarantee::ordered)) header.after = std::max(stream.fence, stream.ordered);
 
-  std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
-  std::uint64_t const last = peer.reserve(messages);
-  std::uint64_t const first = last - messages + 1;
-  if (has(guarantees, Guarantee::ordered)) {
-    stream.ordered = last;
-    if (peer.state().same_host) peer.hold_stores(last);
+  if (!atomic && may_be_sent_at_once(peer, operation)) {
+    if (has(guarantees, Guarantee::element_atomic)) header.flags |= wire::flag_atomic;
+    std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
+    Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+    return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
-
-  Status status = Status::ok;
-  if (!atomic && try_send_at_once(peer, operation, fragments, first, &status)) return {status, true, last};
-  Outstanding& entry = remember(peer, operation, first, last);
-  entry.hold = std::move(hold);
+  // Counted on the layout that the fragments are cut from: the normalised one.
+  Outstanding& entry = remember(peer, operation);
+  std::uint64_t const fragments =
+      count_fragments(entry.operation.target, operation.total, limits_for(operation));
+  bool const locks_first = atomic && !self && fragments > 1;
+  if (atomic) {
+    entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
+  } else if (has(guarantees, Guarantee::element_atomic)) {
+    entry.operation.header.flags |= wire::flag_atomic;
+  }
   if (locks_first) entry.lock = LockState::wanted;
+  entry.hold = std::move(hold);
+  std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
+  entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
+  entry.first_sequence = entry.next_sequence = entry.last_sequence - messages + 1;
+  stream.unfinished.push_back(entry);
   stream.unsent.push_back(&entry);
+  std::uint64_t const last = entry.last_sequence;
+  std::uint64_t const token = entry.token;
   advance(peer);
   // In the queue it must not keep others from stripes that the target may need to go on.
-  if (!entry.started()) entry.hold.release();
+  if (pool_.find(token) != nullptr && !entry.started()) entry.hold.release();
   return {Status::ok, false, last};
 }
 
+/// The next `messages` positions of the stream, behind what the operation has to come after; the last of
+/// them.
+std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                        std::uint64_t messages) {
+  MessageStream& stream = peer.state().messages;
+  bool const ordered = has(guarantees, Guarantee::ordered);
+  operation.header.after = ordered ? std::max(stream.fence, stream.ordered) : stream.fence;
+  std::uint64_t const last = peer.reserve(messages);
+  if (ordered) {
+    stream.ordered = last;
+    if (peer.state().same_host) peer.hold_stores(last);
+  }
+  return last;
+}
+
 /// Operations that need no further care once their only message is handed to UCX.
-bool AgentPath::try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
-                                 std::uint64_t sequence, Status* status) {
+bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
-  if (fragments != 1 || awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
-  if (sequence - stream.executed.load(std::memory_order_relaxed) > max_small_in_flight) return false;
-  Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-  *status = send_fragment(peer, operation, fragment, sequence, nullptr);
-  return true;
+  if (awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
+  std::uint64_t const in_flight = peer.newest() - stream.executed.load(std::memory_order_relaxed);
+  return in_flight < max_small_in_flight &&
+         count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
-Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation, std::uint64_t first,
-                                 std::uint64_t last) {
+/// Keeps what is still needed of the operation when its caller's arrays have gone.
+Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = pool_.take();
   entry.operation = operation;
   entry.target_layout = OwnedLayout(operation.target);
@@ -165,10 +181,6 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation, 
   entry.operation.header.token = entry.token;
   entry.path = this;
   entry.peer = &peer;
-  entry.first_sequence = first;
-  entry.next_sequence = first;
-  entry.last_sequence = last;
-  peer.state().messages.unfinished.push_back(entry);
   return entry;
 }
 
@@ -288,8 +300,9 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   MessageOperation operation;
   operation.header = make_header(settings_.process, wire::RequestKind::find_segment);
   operation.header.address = address;
-  std::uint64_t const sequence = peer.reserve(1);
-  Outstanding& entry = remember(peer, operation, sequence, sequence);
+  Outstanding& entry = remember(peer, operation);
+  entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
+  peer.state().messages.unfinished.push_back(entry);
   peer.state().messages.unsent.push_back(&entry);
   advance(peer);
   return &entry;
@@ -307,7 +320,8 @@ ucp_ep_h AgentPath::endpoint(Peer& peer) {
 }
 
 void AgentPath::settle_due() {
-  if (has_refused()) retry_refused();
+  if (!revocations_.empty()) answer_revocations();
+  if (!refused_.empty() || !stalled_.empty()) retry_refused();
   while (!due_.empty()) {
     Peer& peer = *due_.back();
     due_.pop_back();

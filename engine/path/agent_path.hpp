@@ -24,8 +24,8 @@ class AgentPath {
     std::uint64_t window_messages = 0;  ///< fragments of large operations in flight per peer
   };
 
-  /// Called when the owner of a segment wants it forgotten.
-  using RevokeHandler = std::function<void(Peer&, RemoteAddress base)>;
+  /// Called when the owner of a segment wants it forgotten, until it returns true.
+  using RevokeHandler = std::function<bool(Peer&, RemoteAddress base)>;
 
   AgentPath(Transport& transport, Settings const& settings) : transport_(transport), settings_(settings) {}
 
@@ -51,8 +51,11 @@ class AgentPath {
   /// Finishes operations whose origin buffers UCX has let go of, and sends again what was refused. After each
   /// progress of the transport.
   void settle_due();
-  /// Refused operations wait for stripes of this process that nobody announces to be free.
-  bool has_refused() const noexcept { return !refused_.empty() || !stalled_.empty(); }
+  /// Something waits that no event announces: refused operations for stripes of this process, answers to
+  /// revocations for the end of what uses the keys.
+  bool has_waiting() const noexcept {
+    return !refused_.empty() || !stalled_.empty() || !revocations_.empty();
+  }
 
   /// The connection behind `endpoint` is lost: everything outstanding on it fails.
   void on_broken(ucp_ep_h endpoint, char const* reason) noexcept;
@@ -65,14 +68,14 @@ class AgentPath {
 
  private:
   Issued start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                      std::uint64_t messages);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
   void take_grant(Peer& peer, wire::ReplyHeader const& header);
   void retry_refused();
-  bool try_send_at_once(Peer& peer, MessageOperation const& operation, std::uint64_t fragments,
-                        std::uint64_t sequence, Status* status);
-  Outstanding& remember(Peer& peer, MessageOperation const& operation, std::uint64_t first,
-                        std::uint64_t last);
+  bool may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const;
+  Outstanding& remember(Peer& peer, MessageOperation const& operation);
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
   bool window_open(Peer& peer, Outstanding const& entry) const noexcept;
@@ -83,6 +86,7 @@ class AgentPath {
   void finish(Outstanding& entry) noexcept;
   void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_failure(Peer& peer, wire::ReplyHeader const& header);
+  void answer_revocations();
   void answer_revocation(Peer& peer, RemoteAddress base);
 
   Transport& transport_;
@@ -98,6 +102,11 @@ class AgentPath {
     unsigned pause;  ///< turns until the next attempt
   };
   std::vector<Refused> refused_;
+  struct Revocation {
+    Peer* peer;
+    RemoteAddress base;
+  };
+  std::vector<Revocation> revocations_;
   std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
 };
 

@@ -28,6 +28,7 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
+  peer.state().rdma.gaps.see_version(header.segments_version);
   switch (static_cast<wire::ReplyKind>(header.kind)) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:
@@ -38,7 +39,7 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
-    case wire::ReplyKind::revoke: answer_revocation(peer, header.token); break;
+    case wire::ReplyKind::revoke: revocations_.push_back({&peer, header.token}); break;
     case wire::ReplyKind::granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed:
@@ -121,15 +122,24 @@ void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header) {
     }
     // The operation was complete for its origin before: the error goes to whoever completes the rest.
   }
-  auto& errors = peer.state().messages.errors;
-  bool const known =
-      std::any_of(errors.begin(), errors.end(), [&](auto const& e) { return e.context == header.context; });
-  if (!known) errors.push_back({header.context, status});
+  peer.state().messages.errors.keep(header.context, status);
+}
+
+/// Tells owners that their segments are forgotten, once nothing uses the keys any more.
+void AgentPath::answer_revocations() {
+  std::vector<Revocation> asked;
+  asked.swap(revocations_);
+  for (Revocation const& revocation : asked) {
+    if (revoke_ && !revoke_(*revocation.peer, revocation.base)) {
+      revocations_.push_back(revocation);
+    } else {
+      answer_revocation(*revocation.peer, revocation.base);
+    }
+  }
 }
 
 void AgentPath::answer_revocation(Peer& peer, RemoteAddress base) {
-  if (revoke_) revoke_(peer, base);
-  if (endpoint(peer) == nullptr) return;
+  if (endpoint(peer) == nullptr || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header.magic = wire::magic;
   operation.header.version = wire::version;
@@ -181,7 +191,7 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   if (completion != nullptr) {
     completion->done(*completion, status, bytes);
   } else if (failed(status)) {
-    peer.state().messages.errors.push_back({context, status});
+    peer.state().messages.errors.keep(context, status);
   }
 }
 

@@ -32,128 +32,209 @@ bool RdmaPath::suits(Transfer const& transfer) noexcept {
   return long_runs(transfer.target_layout) && long_runs(transfer.origin_layout);
 }
 
-RemoteKey const* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
+RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
   auto& keys = peer.state().rdma.keys;
   Extent const extent = transfer.target_layout.extent();
   RemoteAddress const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
   auto const next = keys.upper_bound(begin);
   if (next == keys.begin()) return nullptr;
-  auto const& [base, key] = *std::prev(next);
+  auto& [base, key] = *std::prev(next);
   return in_range(base, key.length, begin, static_cast<std::size_t>(extent.end - extent.begin)) ? &key
                                                                                                 : nullptr;
 }
 
 bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length,
                        std::vector<std::byte> const& packed) {
-  forget(peer, base);
-  RemoteKey key{length, nullptr};
+  RdmaState& state = peer.state().rdma;
+  if (state.keys.contains(base)) return true;  // two threads have asked
+  RemoteKey key{length, nullptr, 0};
   if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, packed.data(), &key.key) != UCS_OK) return false;
-  peer.state().rdma.keys.emplace(base, key);
+  state.keys.emplace(base, key);
   return true;
 }
 
-void RdmaPath::forget(Peer& peer, RemoteAddress base) noexcept {
-  auto& keys = peer.state().rdma.keys;
-  auto const found = keys.find(base);
-  if (found == keys.end()) return;
+bool RdmaPath::revoke(Peer& peer, RemoteAddress base) {
+  RdmaState& state = peer.state().rdma;
+  if (auto known = state.keys.extract(base)) state.revoked.insert(std::move(known));
+  auto const found = state.revoked.find(base);
+  if (found == state.revoked.end()) return true;
+  if (!reached(peer, found->second.newest_use)) return false;
   ucp_rkey_destroy(found->second.key);
-  keys.erase(found);
+  state.revoked.erase(found);
+  return true;
 }
 
 void RdmaPath::forget_all(Peer& peer) noexcept {
-  auto& keys = peer.state().rdma.keys;
-  while (!keys.empty()) forget(peer, keys.begin()->first);
+  RdmaState& state = peer.state().rdma;
+  for (auto* const keys : {&state.keys, &state.revoked}) {
+    for (auto const& [base, key] : *keys) ucp_rkey_destroy(key.key);
+    keys->clear();
+  }
 }
 
-Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey const& key) {
-  ucp_ep_h const endpoint = peer.state().messages.endpoint;
-  RdmaState& state = peer.state().rdma;
-  bool const put = transfer.direction == Direction::put;
-  bool const remote = put && has(transfer.guarantees, Guarantee::remote_completion);
-  std::size_t const total = transfer.target_layout.size();
-  // One more than the parts until all are posted, so that the operation does not end in between.
-  auto operation = std::make_unique<Operation>(
-      Operation{&peer, transfer.completion, transfer.context, total, 1, Status::ok});
+/// One operation until UCX has completed all its parts and, where that is asked for, a flush has ended.
+struct RdmaOperation {
+  Peer* peer;
+  Completion* completion;
+  std::uint32_t context;
+  std::uint64_t number;
+  std::size_t bytes;
+  std::uint64_t parts;  ///< that UCX has not completed, and one until all are posted
+  bool flushed;         ///< or need not be
+  Status status;
+};
 
+namespace {
+
+ucp_request_param_t callback_of(ucp_send_nbx_callback_t callback, void* argument) noexcept {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = callback;
+  param.user_data = argument;
+  return param;
+}
+
+/// Ends the operation when nothing is missing any more.
+void settle(RdmaOperation& operation) {
+  if (operation.parts != 0) return;
+  RdmaState& state = operation.peer->state().rdma;
+  state.pending.erase(operation.number);
+  if (!operation.flushed && !failed(operation.status)) return;
+  state.awaiting_flush.erase(operation.number);
+  std::unique_ptr<RdmaOperation> const owned(&operation);
+  if (operation.completion != nullptr) {
+    operation.completion->done(*operation.completion, operation.status, operation.bytes);
+  } else if (failed(operation.status)) {
+    operation.peer->state().messages.errors.keep(operation.context, operation.status);
+  }
+}
+
+void on_part_done(void* request, ucs_status_t status, void* argument) {
+  ucp_request_free(request);
+  auto& operation = *static_cast<RdmaOperation*>(argument);
+  if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
+  --operation.parts;
+  settle(operation);
+}
+
+Status post(RdmaOperation& operation, Direction direction, std::byte* local, std::size_t bytes,
+            RemoteAddress remote, ucp_rkey_h key) {
+  ucp_request_param_t const param = callback_of(&on_part_done, &operation);
+  ucp_ep_h const endpoint = operation.peer->state().messages.endpoint;
+  ucs_status_ptr_t const request = direction == Direction::put
+                                       ? ucp_put_nbx(endpoint, local, bytes, remote, key, &param)
+                                       : ucp_get_nbx(endpoint, local, bytes, remote, key, &param);
+  if (UCS_PTR_IS_ERR(request)) return Status::transport;
+  if (UCS_PTR_IS_PTR(request)) ++operation.parts;
+  return Status::ok;
+}
+
+/// Posts a put or get for each run that is contiguous on both sides.
+void post_runs(RdmaOperation& operation, Transfer const& transfer, ucp_rkey_h key) {
   LayoutCursor here(transfer.origin_layout);
   LayoutCursor there(transfer.target_layout);
   Segment a{0, 0};
   Segment b{0, 0};
-  for (std::size_t rest = total; rest != 0 && !failed(operation->status);) {
+  for (std::size_t rest = operation.bytes; rest != 0 && !failed(operation.status);) {
     if (a.length == 0) a = here.next();
     if (b.length == 0) b = there.next();
     std::size_t const step = std::min(a.length, b.length);
-    operation->status = post(endpoint, *operation, transfer.direction, transfer.origin + a.offset, step,
-                             transfer.target + static_cast<std::uint64_t>(b.offset), key.key);
+    operation.status = post(operation, transfer.direction, transfer.origin + a.offset, step,
+                            transfer.target + static_cast<std::uint64_t>(b.offset), key);
     rest -= step;
     for (Segment* const run : {&a, &b}) {
       run->offset += static_cast<std::ptrdiff_t>(step);
       run->length -= step;
     }
   }
-  if (put) state.dirty = true;
-  if (remote && !failed(operation->status) && transfer.completion != nullptr) {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send = &RdmaPath::on_part_done;
-    param.user_data = operation.get();
-    ucs_status_ptr_t const request = ucp_ep_flush_nbx(endpoint, &param);
-    if (UCS_PTR_IS_ERR(request)) operation->status = Status::transport;
-    if (UCS_PTR_IS_PTR(request)) ++operation->pending;
+}
+
+/// A flush that covers every put up to `covers`.
+struct Flush {
+  Peer* peer;
+  std::uint64_t covers;
+};
+
+void start_flush(Peer& peer);
+
+void end_flush(Flush const& flush, ucs_status_t status) {
+  RdmaState& state = flush.peer->state().rdma;
+  state.flushing = false;
+  state.flushed = flush.covers;
+  for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
+    if (status != UCS_OK) flush.peer->state().messages.errors.keep(it->first, Status::transport);
+    it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
   }
-  --operation->pending;
-  // A position of the message stream that is reached already: Engine::complete looks at `dirty` then.
+  while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
+    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    state.awaiting_flush.erase(state.awaiting_flush.begin());
+    operation.flushed = true;
+    if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
+    settle(operation);
+  }
+  if (!state.awaiting_flush.empty()) start_flush(*flush.peer);
+}
+
+/// At most one flush of an endpoint is under way: UCX counts them in few bits.
+void start_flush(Peer& peer) {
+  RdmaState& state = peer.state().rdma;
+  if (state.flushing) return;
+  state.flushing = true;
+  auto flush = std::make_unique<Flush>(Flush{&peer, state.issued});
+  ucp_request_param_t const param = callback_of(
+      [](void* request, ucs_status_t status, void* argument) {
+        ucp_request_free(request);
+        std::unique_ptr<Flush> const owned(static_cast<Flush*>(argument));
+        end_flush(*owned, status);
+      },
+      flush.get());
+  ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.state().messages.endpoint, &param);
+  if (UCS_PTR_IS_PTR(request)) {
+    (void)flush.release();  // the callback takes it back
+  } else {
+    end_flush(*flush, UCS_PTR_RAW_STATUS(request));
+  }
+}
+
+}  // namespace
+
+Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
+  RdmaState& state = peer.state().rdma;
+  std::uint64_t const number = ++state.issued;
+  key.newest_use = number;
+  bool const put = transfer.direction == Direction::put;
+  bool const remote =
+      put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
+  if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
+  auto owned =
+      std::make_unique<RdmaOperation>(RdmaOperation{&peer, transfer.completion, transfer.context, number,
+                                                    transfer.target_layout.size(), 1, !remote, Status::ok});
+  RdmaOperation& operation = *owned;
+  state.pending.insert(number);
+  post_runs(operation, transfer, key.key);
+  --operation.parts;
+  if (put) {
+    state.newest_put = number;
+    state.unflushed[transfer.context] = number;
+  }
+  // A position of the message stream that is reached already: Engine::complete waits for this path too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
-  if (operation->pending == 0) return {operation->status, true, sequence};
-  ++state.pending;
-  (void)operation.release();  // on_part_done takes it back
+  bool const ended = operation.parts == 0;
+  if (ended) state.pending.erase(number);
+  if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
+  (void)owned.release();  // settle() takes it back
+  if (remote) {
+    state.awaiting_flush.emplace(number, &operation);
+    start_flush(peer);
+  }
   return {Status::ok, false, sequence};
 }
 
-Status RdmaPath::post(ucp_ep_h endpoint, Operation& operation, Direction direction, std::byte* local,
-                      std::size_t bytes, RemoteAddress remote, ucp_rkey_h key) {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = &RdmaPath::on_part_done;
-  param.user_data = &operation;
-  ucs_status_ptr_t const request = direction == Direction::put
-                                       ? ucp_put_nbx(endpoint, local, bytes, remote, key, &param)
-                                       : ucp_get_nbx(endpoint, local, bytes, remote, key, &param);
-  if (UCS_PTR_IS_ERR(request)) return Status::transport;
-  if (UCS_PTR_IS_PTR(request)) ++operation.pending;
-  return Status::ok;
-}
-
-void RdmaPath::on_part_done(void* request, ucs_status_t status, void* argument) {
-  ucp_request_free(request);
-  auto& operation = *static_cast<Operation*>(argument);
-  if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
-  if (--operation.pending != 0) return;
-  std::unique_ptr<Operation> const owned(&operation);
-  RdmaState& state = operation.peer->state().rdma;
-  --state.pending;
-  if (operation.completion != nullptr) {
-    operation.completion->done(*operation.completion, operation.status, operation.bytes);
-  } else if (failed(operation.status)) {
-    operation.peer->state().messages.errors.push_back({operation.context, operation.status});
-  }
-}
-
-Status RdmaPath::flush(Peer& peer, bool* done) {
-  RdmaState& state = peer.state().rdma;
-  state.dirty = false;
-  state.flush_first = false;
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = [](void* request, ucs_status_t, void* argument) {
-    *static_cast<bool*>(argument) = true;
-    ucp_request_free(request);
-  };
-  param.user_data = done;
-  ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.state().messages.endpoint, &param);
-  if (UCS_PTR_IS_ERR(request)) return Status::transport;
-  *done = !UCS_PTR_IS_PTR(request);
-  return Status::ok;
+bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
+  RdmaState const& state = peer.state().rdma;
+  if (peer.state().messages.broken) return true;
+  if (state.needs_flush(number)) start_flush(peer);
+  return state.reached(number);
 }
 
 std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {

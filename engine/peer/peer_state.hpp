@@ -10,10 +10,30 @@
 #include <vector>
 
 #include "engine/path/outstanding.hpp"
+#include "engine/path/rdma_state.hpp"
 #include "engine/peer/address.hpp"
 #include "engine/segment/remote_segments.hpp"
 
 namespace mpix::engine {
+
+/// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation.
+class LateErrors {
+ public:
+  /// The first one of a mark stays until it is taken.
+  void keep(std::uint32_t context, Status status) { first_.try_emplace(context, status); }
+
+  /// The failure kept for `context`, told once; ok when there is none.
+  Status take(std::uint32_t context) {
+    auto const found = first_.find(context);
+    if (found == first_.end()) return Status::ok;
+    Status const status = found->second;
+    first_.erase(found);
+    return status;
+  }
+
+ private:
+  std::map<std::uint32_t, Status> first_;
+};
 
 /// The state of the messages to a peer. Under the engine's lock, but for `executed`.
 struct MessageStream {
@@ -29,26 +49,8 @@ struct MessageStream {
   OutstandingList unfinished;
   /// Operations of `unfinished` that are not sent completely, in the order of issue.
   std::deque<Outstanding*> unsent;
-  struct LateError {
-    std::uint32_t context;
-    Status status;
-  };
-  /// Failures of operations without a completion object; first one per context.
-  std::vector<LateError> errors;
-};
-
-/// A peer's segment that is reached with UCX put and get.
-struct RemoteKey {
-  std::size_t length = 0;
-  ucp_rkey_h key = nullptr;
-};
-
-/// The state of UCX put and get to a peer. Under the engine's lock.
-struct RdmaState {
-  std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment
-  std::uint64_t pending = 0;                ///< requests that are not complete at the origin
-  bool dirty = false;                       ///< something was put since the last endpoint flush
-  bool flush_first = false;                 ///< a fence demands a flush before the next operation
+  /// Failures of operations without a completion object.
+  LateErrors errors;
 };
 
 struct PeerState {

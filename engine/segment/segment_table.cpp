@@ -110,6 +110,16 @@ OwnSegment const* SegmentTable::find(RemoteAddress address) const {
   return address - segment.base < segment.length ? &segment : nullptr;
 }
 
+SegmentTable::Gap SegmentTable::gap_around(RemoteAddress address) const {
+  auto const next = segments_.upper_bound(address);
+  Gap gap{0, next == segments_.end() ? UINT64_MAX : next->second.base};
+  if (next != segments_.begin()) {
+    OwnSegment const& before = std::prev(next)->second;
+    gap.begin = before.base + before.length;
+  }
+  return gap;
+}
+
 OwnSegment const* SegmentTable::at(void const* base) const {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   return it == segments_.end() ? nullptr : &it->second;

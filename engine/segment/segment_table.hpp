@@ -44,6 +44,12 @@ class SegmentTable {
 
   /// The segment that holds `address`, or nullptr.
   OwnSegment const* find(RemoteAddress address) const;
+  /// The addresses around `address`, where no segment stands, that no segment takes: [begin, end).
+  struct Gap {
+    RemoteAddress begin;
+    RemoteAddress end;
+  };
+  Gap gap_around(RemoteAddress address) const;
   /// The segment that starts at `base`, or nullptr.
   OwnSegment const* at(void const* base) const;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -196,6 +197,57 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
       }
       EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
                 Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, each_failure_is_told_once_and_nothing_after_it) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      Engine& engine = rank.engine();
+      std::int64_t value = 5;
+      auto const put = [&](RemoteAddress address) {
+        Transfer transfer = contiguous(Direction::put, &value, address, 8);
+        transfer.context = 7;
+        return engine.issue(rank.peer(1), transfer).status;
+      };
+      bool late = false;
+      for (int i = 0; i < 20; ++i) late = !failed(put(16)) || late;
+      engine.complete(rank.peer(1), Engine::newest(rank.peer(1)));
+      EXPECT_EQ(engine.take_error(rank.peer(1), 7), late ? Status::bad_address : Status::ok);
+      EXPECT_EQ(put(rank.shown(1, 0)), Status::ok);
+      engine.complete(rank.peer(1), Engine::newest(rank.peer(1)));
+      EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    std::memset(buffers.allocated, 0, Buffers::bytes);
+    std::uint64_t const before = rank.engine().statistics().messages_executed;
+    rank.barrier();
+    constexpr std::size_t pieces = 3000;  // more than a message describes
+    if (rank.rank() == 0) {
+      std::vector<Segment> touching;
+      for (std::size_t i = 0; i < pieces; ++i) touching.push_back({static_cast<std::ptrdiff_t>(i), 1});
+      std::vector<char> out(pieces, 3);
+      Transfer put = contiguous(Direction::put, out.data(), rank.shown(1, 0) + 64, pieces);
+      put.target_layout = {pieces, {}, touching};
+      put.notify = rank.shown(1, 0);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      std::uint64_t counter = 0;
+      std::memcpy(&counter, buffers.allocated, sizeof counter);
+      EXPECT_EQ(counter, 1u);
+      EXPECT_EQ(std::count(buffers.kind(0) + 64, buffers.kind(0) + 64 + pieces, 3), std::ptrdiff_t{pieces});
+      EXPECT_LE(rank.engine().statistics().messages_executed - before, 2u);
     }
     rank.barrier();
   });

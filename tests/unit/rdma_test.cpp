@@ -1,0 +1,201 @@
+/// UCX put and get between processes, also where UCX emulates them: order, completion, keys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+void only_rdma(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_RDMA;
+  config.rdma_without_hardware = 1;
+}
+
+/// An operation that nobody waits for by itself.
+void start(Rank& rank, Transfer transfer, Guarantee guarantees) {
+  transfer.guarantees = guarantees;
+  ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
+}
+
+void complete_all(Rank& rank) { rank.engine().complete(rank.peer(1), UINT64_MAX); }
+
+TEST(Rdma, ordered_get_is_not_overtaken_by_an_ordered_put) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    constexpr std::size_t words = 8192;
+    std::vector<std::int64_t> memory(words, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> got(words);
+      std::vector<std::int64_t> next(words);
+      for (std::int64_t round = 1; round <= 60; ++round) {
+        std::fill(next.begin(), next.end(), round);
+        start(rank, contiguous(Direction::get, got.data(), rank.shown(1, 0), words * 8), Guarantee::ordered);
+        start(rank, contiguous(Direction::put, next.data(), rank.shown(1, 0), words * 8), Guarantee::ordered);
+        complete_all(rank);
+        ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
+      }
+      EXPECT_GE(rank.engine().statistics().rdma, 120u);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, fence_holds_for_gets_too) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    constexpr std::size_t words = 8192;
+    std::vector<std::int64_t> memory(words, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> got(words);
+      std::vector<std::int64_t> next(words);
+      for (std::int64_t round = 1; round <= 60; ++round) {
+        std::fill(next.begin(), next.end(), round);
+        start(rank, contiguous(Direction::get, got.data(), rank.shown(1, 0), words * 8), Guarantee::none);
+        rank.engine().fence(rank.peer(1), Engine::newest(rank.peer(1)));
+        rank.engine().fence(rank.peer(1), UINT64_MAX);
+        start(rank, contiguous(Direction::put, next.data(), rank.shown(1, 0), words * 8), Guarantee::none);
+        complete_all(rank);
+        ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
+      }
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, complete_covers_what_the_thread_has_put_while_another_thread_completes) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    constexpr std::size_t words = 4096;
+    std::vector<std::int64_t> memory(2 * words, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      (void)rank.peer(1);
+      auto const body = [&](std::size_t half) {
+        std::vector<std::int64_t> out(words);
+        std::vector<std::int64_t> in(words);
+        RemoteAddress const target = rank.shown(1, 0) + half * words * 8;
+        for (std::int64_t round = 1; round <= 200; ++round) {
+          std::fill(out.begin(), out.end(), round);
+          start(rank, contiguous(Direction::put, out.data(), target, words * 8), Guarantee::none);
+          complete_all(rank);
+          ASSERT_EQ(
+              run(rank.engine(), rank.peer(1), contiguous(Direction::get, in.data(), target, words * 8)),
+              Status::ok);
+          ASSERT_EQ(in, out) << "round " << round;
+        }
+      };
+      std::thread other(body, std::size_t{1});
+      body(0);
+      other.join();
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, many_requests_for_remote_completion_share_flushes) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    std::vector<std::int64_t> memory(1000, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> values(1000, 7);
+      std::vector<Waiter> waiters(values.size());
+      std::size_t at_once = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        Transfer put = contiguous(Direction::put, &values[i], rank.shown(1, 0) + i * 8, 8);
+        put.guarantees = Guarantee::remote_completion;
+        put.completion = &waiters[i];
+        Issued const issued = rank.engine().issue(rank.peer(1), put);
+        ASSERT_EQ(issued.status, Status::ok);
+        if (issued.complete) {
+          ++at_once;
+          waiters[i].complete = true;
+        }
+      }
+      rank.engine().wait_until([&] {
+        return std::all_of(waiters.begin(), waiters.end(), [](Waiter const& w) { return w.complete.load(); });
+      });
+      EXPECT_EQ(at_once, 0u);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(std::count(memory.begin(), memory.end(), 7), 1000);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    constexpr std::uint64_t puts = 200;
+    std::vector<std::int64_t> memory(100, 0);
+    rank.show(0, memory.data());
+    rank.barrier();
+    auto const put_all = [&](std::int64_t value) {
+      for (std::uint64_t i = 0; i < puts; ++i) {
+        ASSERT_EQ(run(rank.engine(), rank.peer(1),
+                      contiguous(Direction::put, &value, rank.shown(1, 0) + i % 100 * 8, 8)),
+                  Status::ok);
+      }
+    };
+    if (rank.rank() == 0) put_all(1);
+    rank.barrier();
+    if (rank.rank() == 1) {
+      std::uint64_t const executed = rank.engine().statistics().messages_executed;
+      EXPECT_GE(executed, puts);
+      EXPECT_LE(executed, puts + 4);
+      ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    }
+    rank.barrier();
+    // The first of them goes to the agent, whose answer shows that the segments have changed.
+    if (rank.rank() == 0) {
+      put_all(2);
+      EXPECT_GE(rank.engine().statistics().rdma, puts - 2);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(std::count(memory.begin(), memory.end(), 2), 100);
+      ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, memory_is_taken_back_from_under_running_transfers) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    constexpr std::size_t bytes = 1 << 20;
+    std::vector<char> memory(bytes);
+    rank.show(0, memory.data());
+    rank.show(1, std::uint64_t{0});
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<char> out(bytes, 1);
+      for (int i = 0; i < 60; ++i) {
+        start(rank, contiguous(Direction::put, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
+        start(rank, contiguous(Direction::get, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
+      }
+      complete_all(rank);
+      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+    } else {
+      for (int i = 0; i < 30; ++i) {
+        ASSERT_EQ(rank.engine().attach(memory.data(), bytes), Status::ok);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+      }
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
