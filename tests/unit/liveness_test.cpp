@@ -1,0 +1,78 @@
+/// Which processes are alive.
+#include "engine/peer/liveness.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/support/child.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::Child;
+
+/// `pid` ends or has ended, and needs a moment for it.
+bool ends_soon(pid_t pid) {
+  for (int i = 0; i < 1000; ++i) {
+    if (!process_is_alive(pid)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+TEST(Liveness, a_running_process_is_alive) {
+  EXPECT_TRUE(process_is_alive(::getpid()));
+  EXPECT_TRUE(process_is_alive(1));
+  Child const child([] {});
+  EXPECT_TRUE(process_is_alive(child.pid()));
+}
+
+TEST(Liveness, a_killed_process_is_dead_before_and_after_its_parent_knows) {
+  Child child([] {});
+  child.kill();
+  EXPECT_TRUE(ends_soon(child.pid()));
+  EXPECT_NE(start_time_of(child.pid()), 0u);
+  child.reap();
+  EXPECT_FALSE(process_is_alive(child.pid()));
+  EXPECT_EQ(start_time_of(child.pid()), 0u);
+}
+
+TEST(Liveness, a_stopped_process_is_alive) {
+  Child child([] {});
+  child.stop();
+  EXPECT_TRUE(process_is_alive(child.pid()));
+}
+
+TEST(Liveness, a_process_whose_first_thread_has_ended_is_alive) {
+  Child const child([] { std::thread([] { ::pause(); }).detach(); }, Child::Then::end_first_thread);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(process_is_alive(child.pid()));
+}
+
+TEST(Liveness, the_name_of_a_process_is_not_mistaken_for_its_state) {
+  Child const child([] { ::prctl(PR_SET_NAME, "a) Z 1 (b"); });
+  EXPECT_TRUE(process_is_alive(child.pid()));
+  EXPECT_GE(start_time_of(child.pid()), start_time_of(::getpid()));
+}
+
+TEST(Liveness, a_process_keeps_its_start_time) {
+  std::uint64_t const mine = start_time_of(::getpid());
+  EXPECT_NE(mine, 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(start_time_of(::getpid()), mine);
+  Child const child([] {});
+  EXPECT_GT(start_time_of(child.pid()), mine);
+}
+
+TEST(Liveness, a_forked_process_knows_its_own_id) {
+  EXPECT_EQ(own_process_id(), ::getpid());
+  test::Shared<std::atomic<pid_t>> id;
+  Child const child([&] { id->store(own_process_id()); });
+  EXPECT_EQ(id->load(), child.pid());
+}
+
+}  // namespace
+}  // namespace mpix::engine
