@@ -7,6 +7,8 @@
 /// lower identity first: nobody waits in a circle.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -45,38 +47,60 @@ struct StripeSets {
   }
 };
 
-/// One lock, shared between processes. Zero-initialised memory is an open lock.
+/// One lock, shared between processes, that knows the processes which hold it: those that ended meanwhile do
+/// not keep it. Zero-initialised memory is an open lock.
+///
+/// `writer_` is 0, or `shared` while there may be readers, and besides has the pid of the announced writer. A
+/// writer that finds 0 has the lock at once; otherwise it announces itself first and then looks at the
+/// entries. A reader enters itself first and then looks at `writer_`: nothing but `shared` alone lets it in.
+/// All of this is sequentially consistent. A writer that announces itself after that look of the reader, in
+/// the single total order, finds `shared` and the entry, until the reader leaves: `shared` is taken away only
+/// by writers that have found no entries since they announced themselves. A writer that announced itself
+/// before that look has left before it, or has ended, for nothing else takes its pid away.
+///
+/// Whoever leaves does so by a release operation. The look that lets somebody in is an acquire operation and
+/// reads the value of the last one to leave, or one that was made of it by read-modify-writes only, or by
+/// somebody who had read that: it comes after all that the holders before did.
+///
+/// Threads of a process are not told apart: each of its shares is any of the entries with its pid.
 class alignas(64) StripeLock {
  public:
-  bool try_lock() noexcept {
-    std::uint32_t open = 0;
-    return word_.compare_exchange_strong(open, held_, std::memory_order_acquire, std::memory_order_relaxed);
-  }
-  void lock() noexcept {
-    if (!try_lock()) wait();
-  }
-  void unlock() noexcept { word_.store(0, std::memory_order_release); }
+  enum class Writer : std::uint8_t {
+    refused,    ///< there is another one
+    announced,  ///< new readers and other writers are kept out; has the lock when has_no_readers()
+    alone       ///< has the lock
+  };
 
-  bool try_lock_shared() noexcept {
-    std::uint32_t holders = word_.load(std::memory_order_relaxed);
-    // Those who wait for exclusive use go first, or a stream of readers would keep them out for ever.
-    if (holders == held_ || writers_.load(std::memory_order_relaxed) != 0) return false;
-    return word_.compare_exchange_strong(holders, holders + 1, std::memory_order_acquire,
-                                         std::memory_order_relaxed);
+  Writer announce_writer(pid_t self) noexcept {
+    std::uint32_t present = 0;
+    auto const pid = static_cast<std::uint32_t>(self);
+    if (writer_.compare_exchange_strong(present, pid, std::memory_order_seq_cst, std::memory_order_relaxed))
+      return Writer::alone;
+    return present == shared ? announce_beside_readers(pid) : Writer::refused;
   }
-  void unlock_shared() noexcept { word_.fetch_sub(1, std::memory_order_release); }
+  /// For the announced writer: whether all readers have left.
+  bool has_no_readers() const noexcept;
+  /// By the writer that has the lock.
+  void unlock() noexcept { writer_.store(0, std::memory_order_release); }
+  /// By the announced writer that does not have it yet.
+  void withdraw_writer() noexcept { writer_.store(shared, std::memory_order_release); }
 
-  /// Between these two calls nobody new gets a share.
-  void announce_writer() noexcept { writers_.fetch_add(1, std::memory_order_relaxed); }
-  void withdraw_writer() noexcept { writers_.fetch_sub(1, std::memory_order_relaxed); }
+  bool try_lock_shared(pid_t self) noexcept;
+  void unlock_shared(pid_t self) noexcept;
+
+  /// To be called by those who wait for the lock, again and again: from time to time it takes the lock away
+  /// from processes that have ended.
+  void doubt_holders() noexcept;
 
  private:
-  static constexpr std::uint32_t held_ = UINT32_MAX;
+  static constexpr std::uint32_t shared = std::uint32_t{1} << 31;
 
-  void wait() noexcept;
+  bool exchange_entry(pid_t self, std::uint32_t present, std::uint32_t next) noexcept;
+  Writer announce_beside_readers(std::uint32_t pid) noexcept;
+  bool drop_dead_holders() noexcept;
 
-  std::atomic<std::uint32_t> word_{0};  ///< 0 open, held_ exclusively, else the number of shared holders
-  std::atomic<std::uint32_t> writers_{0};
+  std::atomic<std::uint32_t> writer_{0};                  ///< `shared` and a pid; both may be missing
+  std::array<std::atomic<std::uint32_t>, 15> readers_{};  ///< a pid for each share
 };
 static_assert(sizeof(StripeLock) == 64);
 
@@ -87,18 +111,17 @@ using StripeTable = std::array<StripeLock, stripe_count>;
 class StripeGuard {
  public:
   StripeGuard(StripeTable& table, StripeSet set) noexcept : table_(table), set_(set) {
-    for (StripeSet rest = set_; rest != 0; rest &= rest - 1) lock_of(rest).lock();
+    if (set != 0) lock();
   }
   ~StripeGuard() {
-    for (StripeSet rest = set_; rest != 0; rest &= rest - 1) lock_of(rest).unlock();
+    for (StripeSet rest = set_; rest != 0; rest &= rest - 1)
+      table_[static_cast<unsigned>(__builtin_ctzll(rest))].unlock();
   }
   StripeGuard(StripeGuard const&) = delete;
   StripeGuard& operator=(StripeGuard const&) = delete;
 
  private:
-  StripeLock& lock_of(StripeSet rest) noexcept {
-    return table_[static_cast<unsigned>(__builtin_ctzll(rest))];
-  }
+  void lock() noexcept;
 
   StripeTable& table_;
   StripeSet set_;
@@ -116,20 +139,23 @@ class StripeHold {
     return *this;
   }
 
-  /// Takes what it can get of the rest, in order, and keeps it; true when it has everything.
+  /// Takes what it can get of the rest, in order, and keeps it, be it that it only waits for readers to
+  /// leave; true when it has everything.
   bool acquire() noexcept;
   /// Gives back what it has; acquire() starts anew.
   void release() noexcept;
 
  private:
   void swap(StripeHold& other) noexcept;
-  void announce(StripeLock& lock, bool exclusive) noexcept;
+  StripeLock& lock_of(StripeSet rest) const noexcept {
+    return (*table_)[static_cast<unsigned>(__builtin_ctzll(rest))];
+  }
 
   StripeTable* table_ = nullptr;
   StripeSet wanted_ = 0;
   StripeSet exclusive_ = 0;  ///< those of `wanted_` that are not shared
   StripeSet held_ = 0;
-  StripeLock* announced_ = nullptr;  ///< where this object is announced as a writer
+  StripeSet announced_ = 0;  ///< at most one more, where readers are to leave yet
 };
 
 /// The stripes of an operation in two processes, in the order in which they have to be taken.

@@ -38,7 +38,7 @@ static_assert(sizeof(RegionSlot) == 32);
 
 struct ControlSegment {
   static constexpr std::uint32_t expected_magic = 0x4d504358;  // "MPCX"
-  static constexpr std::uint32_t expected_version = 1;
+  static constexpr std::uint32_t expected_version = 2;
 
   std::uint32_t magic;
   std::uint32_t version;

@@ -1,0 +1,358 @@
+/// Locks over address stripes: who keeps whom out, and what becomes of those whose holder was killed.
+#include "engine/atomic/stripes.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/atomic/backoff.hpp"
+#include "tests/support/child.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using test::Child;
+using test::Shared;
+
+constexpr StripeSet stripe = 1 << 5;
+constexpr StripeSets writing{stripe, 0};
+constexpr StripeSets reading{0, stripe};
+constexpr unsigned max_readers = 15;
+
+struct Arena {
+  StripeTable table;
+  alignas(64) std::uint64_t values[2];
+};
+
+bool acquire_within(StripeHold& hold, milliseconds time) {
+  auto const end = steady_clock::now() + time;
+  while (!hold.acquire()) {
+    if (steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// A hold that a child of this process keeps.
+std::unique_ptr<StripeHold> held(StripeTable& table, StripeSets const& wanted) {
+  auto hold = std::make_unique<StripeHold>(table, wanted);
+  EXPECT_TRUE(acquire_within(*hold, milliseconds(1000)));
+  return hold;
+}
+
+TEST(Stripes, readers_share_and_writers_do_not) {
+  Arena arena{};
+  StripeHold reader(arena.table, reading);
+  StripeHold second(arena.table, reading);
+  StripeHold writer(arena.table, writing);
+  EXPECT_TRUE(reader.acquire());
+  EXPECT_TRUE(second.acquire());
+  EXPECT_FALSE(writer.acquire());
+  reader.release();
+  EXPECT_FALSE(writer.acquire());
+  second.release();
+  EXPECT_TRUE(writer.acquire());
+  EXPECT_FALSE(reader.acquire());
+  StripeHold other(arena.table, writing);
+  EXPECT_FALSE(other.acquire());
+  writer.release();
+  EXPECT_TRUE(reader.acquire());
+}
+
+TEST(Stripes, a_writer_that_waits_goes_before_readers_that_come_later) {
+  Arena arena{};
+  StripeHold reader(arena.table, reading);
+  StripeHold later(arena.table, reading);
+  EXPECT_TRUE(reader.acquire());
+  {
+    StripeHold writer(arena.table, writing);
+    EXPECT_FALSE(writer.acquire());
+    EXPECT_FALSE(later.acquire());
+    reader.release();
+    EXPECT_FALSE(later.acquire());
+    EXPECT_TRUE(writer.acquire());
+    writer.release();
+    EXPECT_TRUE(later.acquire());
+    EXPECT_FALSE(writer.acquire());
+  }
+  // A writer that has given up lets no other writer in, and keeps no readers out.
+  {
+    StripeHold writer(arena.table, writing);
+    EXPECT_FALSE(writer.acquire());
+  }
+  EXPECT_TRUE(reader.acquire());
+}
+
+TEST(Stripes, more_readers_than_there_is_room_for_take_turns) {
+  Arena arena{};
+  std::vector<StripeHold> readers;
+  for (unsigned i = 0; i < max_readers; ++i) {
+    readers.emplace_back(arena.table, reading);
+    ASSERT_TRUE(readers.back().acquire()) << i;
+  }
+  StripeHold more(arena.table, reading);
+  EXPECT_FALSE(more.acquire());
+  readers.front().release();
+  EXPECT_TRUE(more.acquire());
+}
+
+TEST(Stripes, a_writer_gets_in_against_a_stream_of_readers) {
+  Arena arena{};
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> shares{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        StripeHold hold(arena.table, reading);
+        // Always some of them have a share, unless they are kept from it.
+        if (!hold.acquire()) continue;
+        ++shares;
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    });
+  }
+  for (int i = 0; i < 40; ++i) {
+    unsigned const before = shares;
+    while (shares < before + 4) std::this_thread::yield();
+    if (i % 2 == 0) {
+      StripeHold writer(arena.table, writing);
+      EXPECT_TRUE(acquire_within(writer, milliseconds(5000)));
+    } else {
+      StripeGuard const guard(arena.table, stripe);
+    }
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
+/// Adds to both values in exclusive use and compares them in shared use. Returns what it has added.
+std::uint64_t add_and_compare(Arena& arena, unsigned seed, int rounds) {
+  std::uint64_t added = 0;
+  // Different other stripes, taken before and after the one that guards the values.
+  StripeSet const others = (StripeSet{1} << (seed % 5)) | (StripeSet{1} << (40 + seed % 7));
+  for (int round = 0; round < rounds; ++round) {
+    if (round % 4 == 0) {
+      StripeGuard const guard(arena.table, stripe | others);
+      ++arena.values[0];
+      ++arena.values[1];
+      ++added;
+      continue;
+    }
+    bool const write = round % 4 == 1;
+    StripeHold hold(arena.table, write ? StripeSets{stripe, others} : StripeSets{others, stripe});
+    if (!acquire_within(hold, milliseconds(20000))) {
+      ADD_FAILURE() << "no lock for 20 seconds";
+      return added;
+    }
+    if (write) {
+      ++arena.values[0];
+      ++arena.values[1];
+      ++added;
+    } else {
+      EXPECT_EQ(arena.values[0], arena.values[1]);
+    }
+  }
+  return added;
+}
+
+constexpr unsigned workers = 6;
+constexpr int worker_rounds = 20000;
+constexpr std::uint64_t worker_sum = worker_rounds / 2;
+
+// Not threads of several processes at once: the thread sanitizer does not see the order of two threads that
+// comes about through another process.
+TEST(Stripes, no_update_of_threads_is_lost) {
+  Arena arena{};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < workers; ++i)
+    threads.emplace_back([&arena, i] { EXPECT_EQ(add_and_compare(arena, i, worker_rounds), worker_sum); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(arena.values[0], workers * worker_sum);
+  EXPECT_EQ(arena.values[1], arena.values[0]);
+}
+
+TEST(Stripes, no_update_of_processes_is_lost) {
+  Shared<Arena> arena;
+  std::vector<pid_t> children;
+  for (unsigned i = 0; i < workers; ++i) {
+    pid_t const pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      EXPECT_EQ(add_and_compare(*arena, i, worker_rounds), worker_sum);
+      std::fflush(nullptr);
+      ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+    children.push_back(pid);
+  }
+  for (pid_t const pid : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(arena->values[0], workers * worker_sum);
+  EXPECT_EQ(arena->values[1], arena->values[0]);
+}
+
+/// Nothing but one reader and one writer, so that they often come at the same moment.
+TEST(Stripes, a_reader_and_a_writer_that_come_together_do_not_both_get_in) {
+  constexpr std::uint64_t rounds = 1000000;
+  Shared<Arena> arena;
+  pid_t const pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      StripeHold writer(arena->table, writing);
+      while (!writer.acquire()) cpu_relax();
+      __atomic_fetch_add(&arena->values[0], 1, __ATOMIC_RELAXED);
+      for (std::uint64_t i = 0; i < round % 32; ++i) cpu_relax();
+      __atomic_fetch_add(&arena->values[1], 1, __ATOMIC_RELAXED);
+    }
+    ::_exit(0);
+  }
+  std::uint64_t halves = 0;
+  while (__atomic_load_n(&arena->values[1], __ATOMIC_RELAXED) < rounds) {
+    StripeHold reader(arena->table, reading);
+    if (!reader.acquire()) continue;
+    std::uint64_t const first = __atomic_load_n(&arena->values[0], __ATOMIC_RELAXED);
+    if (first != __atomic_load_n(&arena->values[1], __ATOMIC_RELAXED)) ++halves;
+  }
+  EXPECT_EQ(halves, 0u);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+}
+
+enum class Death { reaped, zombie };
+
+class KilledHolder : public ::testing::TestWithParam<Death> {
+ protected:
+  void end(Child& child) {
+    child.kill();
+    if (GetParam() == Death::reaped) child.reap();
+    killed_ = steady_clock::now();
+  }
+  /// Every way of getting the lock, one after the other.
+  void expect_free() {
+    StripeHold writer(arena_->table, writing);
+    EXPECT_TRUE(acquire_within(writer, milliseconds(1000)));
+    writer.release();
+    StripeHold reader(arena_->table, reading);
+    EXPECT_TRUE(reader.acquire());
+    reader.release();
+    StripeGuard const guard(arena_->table, stripe);
+    EXPECT_LT(steady_clock::now() - killed_, milliseconds(1000));
+  }
+
+  Shared<Arena> arena_;
+  steady_clock::time_point killed_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stripes, KilledHolder, ::testing::Values(Death::reaped, Death::zombie),
+                         [](auto const& instance) {
+                           return instance.param == Death::reaped ? "reaped" : "zombie";
+                         });
+
+TEST_P(KilledHolder, in_exclusive_use_does_not_keep_writers_out) {
+  Child child([&] { return held(arena_->table, writing); });
+  StripeHold early(arena_->table, writing);
+  EXPECT_FALSE(early.acquire());
+  end(child);
+  expect_free();
+}
+
+TEST_P(KilledHolder, in_exclusive_use_does_not_keep_readers_out) {
+  Child child([&] { return held(arena_->table, writing); });
+  end(child);
+  StripeHold reader(arena_->table, reading);
+  EXPECT_TRUE(acquire_within(reader, milliseconds(1000)));
+  reader.release();
+  expect_free();
+}
+
+TEST_P(KilledHolder, in_shared_use_does_not_keep_writers_out) {
+  Child child([&] { return held(arena_->table, reading); });
+  StripeHold early(arena_->table, writing);
+  EXPECT_FALSE(early.acquire());
+  early.release();
+  end(child);
+  expect_free();
+}
+
+TEST_P(KilledHolder, that_waited_for_a_reader_does_not_keep_others_out) {
+  StripeHold reader(arena_->table, reading);
+  ASSERT_TRUE(reader.acquire());
+  Child child([&] {
+    auto hold = std::make_unique<StripeHold>(arena_->table, writing);
+    EXPECT_FALSE(hold->acquire());
+    return hold;
+  });
+  StripeHold second(arena_->table, reading);
+  EXPECT_FALSE(second.acquire());
+  end(child);
+  EXPECT_TRUE(acquire_within(second, milliseconds(1000)));
+  second.release();
+  reader.release();
+  expect_free();
+}
+
+TEST_P(KilledHolder, of_every_share_does_not_keep_readers_out) {
+  Child child([&] {
+    std::vector<std::unique_ptr<StripeHold>> holds;
+    for (unsigned i = 0; i < max_readers; ++i) holds.push_back(held(arena_->table, reading));
+    return holds;
+  });
+  end(child);
+  StripeHold reader(arena_->table, reading);
+  EXPECT_TRUE(acquire_within(reader, milliseconds(1000)));
+  reader.release();
+  expect_free();
+}
+
+TEST_P(KilledHolder, does_not_keep_a_guard_waiting) {
+  Child child([&] { return held(arena_->table, writing); });
+  end(child);
+  { StripeGuard const guard(arena_->table, stripe); }
+  expect_free();
+}
+
+TEST_P(KilledHolder, of_a_set_of_stripes_gives_back_all) {
+  constexpr StripeSets several{0xff0f0ULL << 30, 0xff};
+  Child child([&] { return held(arena_->table, several); });
+  end(child);
+  StripeHold all(arena_->table, {~StripeSet{0}, 0});
+  EXPECT_TRUE(acquire_within(all, milliseconds(2000)));
+}
+
+/// As an agent does that has to refuse messages: each attempt is an object of its own, and there are others.
+TEST_P(KilledHolder, is_found_out_by_attempts_that_begin_anew) {
+  Shared<Arena> living;
+  Child const busy([&] { return held(living->table, writing); });
+  Child child([&] { return held(arena_->table, writing); });
+  end(child);
+  bool got = false;
+  while (!got && steady_clock::now() - killed_ < milliseconds(1000)) {
+    StripeHold other(living->table, writing);
+    EXPECT_FALSE(other.acquire());
+    StripeHold hold(arena_->table, writing);
+    got = hold.acquire();
+  }
+  expect_free();
+}
+
+TEST(Stripes, a_stopped_holder_is_not_robbed) {
+  for (StripeSets const& use : {writing, reading}) {
+    Shared<Arena> arena;
+    Child child([&] { return held(arena->table, use); });
+    child.stop();
+    StripeHold writer(arena->table, writing);
+    EXPECT_FALSE(acquire_within(writer, milliseconds(200)));
+    child.kill();
+    EXPECT_TRUE(acquire_within(writer, milliseconds(1000)));
+  }
+}
+
+}  // namespace
+}  // namespace mpix::engine
