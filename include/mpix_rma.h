@@ -19,6 +19,8 @@
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H
 
+#include "mpix_rma/no_cxx_bindings.h"
+
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>

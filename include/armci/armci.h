@@ -24,6 +24,8 @@
 #ifndef _ARMCI_H_
 #define _ARMCI_H_
 
+#include <mpix_rma/no_cxx_bindings.h>
+
 #include <mpi.h>
 
 #ifdef __cplusplus

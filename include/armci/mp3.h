@@ -2,6 +2,8 @@
 #ifndef _MP3_H_
 #define _MP3_H_
 
+#include <mpix_rma/no_cxx_bindings.h>
+
 #include <mpi.h>
 
 #define MP_INIT(ARGC, ARGV) MPI_Init(&(ARGC), &(ARGV))

@@ -1,0 +1,9 @@
+# mpix_install_link(TARGET PATH): installs the symbolic link PATH, relative to the prefix, that leads to TARGET.
+function(mpix_install_link target path)
+  set(link ${PROJECT_BINARY_DIR}/links/${path})
+  get_filename_component(built_in ${link} DIRECTORY)
+  get_filename_component(installed_in ${path} DIRECTORY)
+  file(MAKE_DIRECTORY ${built_in})
+  file(CREATE_LINK ${target} ${link} SYMBOLIC)
+  install(FILES ${link} DESTINATION ${installed_in})
+endfunction()
