@@ -8,6 +8,7 @@
 #include "engine/atomic/backoff.hpp"
 #include "engine/log.hpp"
 #include "engine/path/cross_memory.hpp"
+#include "engine/segment/shared_memory.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
@@ -27,10 +28,11 @@ Status Engine::start() {
   State& state = *state_;
   if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes);
       failed(status)) {
-    log(LogLevel::error, "no shared memory for the control segment");
+    log(LogLevel::error, "no shared memory for the control segment: %s", to_string(status));
     return status;
   }
-  if (Status const status = state.progress.transport.open(state.progress); failed(status)) return status;
+  if (Status const status = state.progress.transport.open(state.progress); failed(status))
+    return descriptors_run_short() ? Status::no_descriptors : status;
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (state.rdma_usable) {
@@ -77,6 +79,9 @@ Peer* Engine::peer(std::uint64_t process) {
     peer.same_host = true;
   } else if (peer.same_machine) {
     peer.same_host = peer.segments.open(process, peer.address.pid, peer.address.control_fd);
+    if (!peer.same_host && descriptors_run_short())
+      log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
+          static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
   }
   if (peer.same_host) made->set_stripes(peer.segments.control().stripes);
   if (peer.same_host && state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY)) {

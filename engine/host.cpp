@@ -1,7 +1,9 @@
 /// The C side of the engine, and the one instance that a process has.
 #include "engine/host.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <memory>
 
@@ -12,6 +14,7 @@ namespace mpix::engine {
 
 namespace {
 std::unique_ptr<Engine> instance;
+constinit char refusal[256] = "";
 }  // namespace
 
 Engine* Engine::running() noexcept { return instance.get(); }
@@ -29,6 +32,14 @@ constexpr std::size_t default_fragment_bytes = 63 * 1024;
 constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
+
+int fail_to_start(char const* reason) noexcept {
+  mpix::engine::log(LogLevel::error, "the engine does not start: %s", reason);
+  char line[sizeof mpix::engine::refusal];
+  std::snprintf(line, sizeof line, "its engine does not start: %s", reason);
+  mpix_engine_refuse(line);
+  return -1;
+}
 
 }  // namespace
 
@@ -56,19 +67,23 @@ int mpix_engine_start(const struct mpix_engine_config* config, const struct mpix
   if (settings.agent_poll_us <= 0) settings.agent_poll_us = default_agent_poll_us;
   // Fragments must not cut elements.
   settings.fragment_bytes = (settings.fragment_bytes + 127) / 128 * 128;
+  settings.window_bytes = std::max(settings.window_bytes, settings.fragment_bytes);
   try {
     auto engine = std::make_unique<Engine>(settings, *host);
-    if (auto const status = engine->start(); mpix::engine::failed(status)) {
-      mpix::engine::log(LogLevel::error, "the engine does not start: %s", mpix::engine::to_string(status));
-      return -1;
-    }
+    if (auto const status = engine->start(); mpix::engine::failed(status))
+      return fail_to_start(mpix::engine::to_string(status));
     mpix::engine::instance = std::move(engine);
   } catch (std::exception const& error) {
-    mpix::engine::log(LogLevel::error, "the engine does not start: %s", error.what());
-    return -1;
+    return fail_to_start(error.what());
   }
   return 0;
 }
+
+void mpix_engine_refuse(const char* reason) {
+  std::snprintf(mpix::engine::refusal, sizeof mpix::engine::refusal, "%s", reason);
+}
+
+const char* mpix_engine_refusal(void) { return mpix::engine::refusal; }
 
 int mpix_engine_address(const void** address, size_t* length) {
   Engine const* const engine = Engine::running();

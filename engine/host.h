@@ -102,6 +102,13 @@ MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config* config);
 MPIX_ENGINE_API int mpix_engine_start(const struct mpix_engine_config* config,
                                       const struct mpix_host_ops* host);
 
+/** For a host that does not start the engine, or a failed start: keeps the reason (one line, without a
+ * period) for those who ask why it does not run. */
+MPIX_ENGINE_API void mpix_engine_refuse(const char* reason);
+
+/** The reason why the engine of this process does not run; "" when none is known. */
+MPIX_ENGINE_API const char* mpix_engine_refusal(void);
+
 /** The blob by which other processes reach this one; to be published by the host. */
 MPIX_ENGINE_API int mpix_engine_address(const void** address, size_t* length);
 

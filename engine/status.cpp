@@ -9,6 +9,7 @@ char const* to_string(Status status) noexcept {
     case Status::bad_argument: return "an argument is out of range or inconsistent";
     case Status::unsupported: return "operation not supported";
     case Status::out_of_memory: return "out of memory or table space";
+    case Status::no_descriptors: return "out of file descriptors (ulimit -n, fs.file-max)";
     case Status::unreachable: return "the target process cannot be reached";
     case Status::transport: return "the connection to the target failed";
     case Status::malformed: return "malformed message";

@@ -11,9 +11,10 @@ enum class [[nodiscard]] Status : std::uint8_t{
     bad_argument,  ///< a field of the operation is out of range or inconsistent
     unsupported,   ///< operation, element type or path not available
     out_of_memory,
-    unreachable,  ///< no address of the peer is known, or no transport leads to it
-    transport,    ///< the transport reported a failure
-    malformed,    ///< a wire message did not pass its checks
+    no_descriptors,  ///< the limit of open files of the process or the system is reached
+    unreachable,     ///< no address of the peer is known, or no transport leads to it
+    transport,       ///< the transport reported a failure
+    malformed,       ///< a wire message did not pass its checks
 };
 
 /// Static, human readable text without a trailing period.

@@ -4,6 +4,10 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 static char *path = "auto";
 static char *rdma = "auto";
@@ -72,6 +76,63 @@ int ompi_osc_mpix_register(void)
     return OMPI_SUCCESS;
 }
 
+/* One line for the job, not one for each process: all have the same parameters. The first call of the library
+ * says it again wherever it is made. */
+__attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
+{
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    mpix_engine_refuse(line);
+    if (0 == OPAL_PROC_MY_NAME.vpid) {
+        opal_output(0, "%s; osc/mpix does not start", line);
+    }
+    return OMPI_ERR_BAD_PARAM;
+}
+
+static int check_sizes(void)
+{
+    const size_t smallest_fragment = 256, largest_fragment = (size_t) 16 << 20;
+    const size_t largest_window = (size_t) 1 << 30;
+    const size_t smallest_heap = (size_t) 64 << 10, largest_heap = (size_t) 1 << 40;
+    const struct {
+        const char *name;
+        size_t value, least, most;
+    } sizes[] = {
+        {"fragment_size", fragment_size, smallest_fragment, largest_fragment},
+        {"window_size", window_size, fragment_size, largest_window}, /* a fragment at least */
+        {"heap_size", heap_size, smallest_heap, largest_heap},
+    };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
+            /* As the user wrote it: a negative number has become a very large one. */
+            return refuse("osc_mpix_%s is %zd bytes, and is to be %zu to %zu", sizes[i].name,
+                          (ssize_t) sizes[i].value, sizes[i].least, sizes[i].most);
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+static int check_numbers(void)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+    } numbers[] = {
+        {"agent_poll_us", agent_poll_us, 1, 1000000},
+        {"verbose", verbose, 0, 2},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); ++i) {
+        if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most) {
+            return refuse("osc_mpix_%s is %d, and is to be %d to %d", numbers[i].name, numbers[i].value,
+                          numbers[i].least, numbers[i].most);
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
 static int parse_paths(unsigned *paths)
 {
     if (0 == strcmp(path, "auto")) {
@@ -87,10 +148,11 @@ static int parse_paths(unsigned *paths)
             }
         }
         if (0 == bit) {
-            opal_output(0, "osc_mpix_path: \"%s\" is none of direct, cross_memory, rdma, agent, auto",
-                        words[i]);
+            int ret =
+                refuse("osc_mpix_path has \"%s\", which is none of direct, cross_memory, rdma, agent, auto",
+                       words[i]);
             opal_argv_free(words);
-            return OMPI_ERR_BAD_PARAM;
+            return ret;
         }
         *paths |= bit;
     }
@@ -100,7 +162,8 @@ static int parse_paths(unsigned *paths)
 
 int ompi_osc_mpix_configure(struct mpix_engine_config *config)
 {
-    if (OMPI_SUCCESS != parse_paths(&config->paths)) {
+    if (OMPI_SUCCESS != check_sizes() || OMPI_SUCCESS != check_numbers() ||
+        OMPI_SUCCESS != parse_paths(&config->paths)) {
         return OMPI_ERR_BAD_PARAM;
     }
     if (0 == strcmp(rdma, "never")) {
@@ -108,8 +171,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     } else if (0 == strcmp(rdma, "always")) {
         config->rdma_without_hardware = 1;
     } else if (0 != strcmp(rdma, "auto")) {
-        opal_output(0, "osc_mpix_rdma: \"%s\" is none of auto, always, never", rdma);
-        return OMPI_ERR_BAD_PARAM;
+        return refuse("osc_mpix_rdma is \"%s\", and is to be auto, always or never", rdma);
     }
     config->fragment_bytes = fragment_size;
     config->window_bytes = window_size;

@@ -7,6 +7,7 @@
 #include "engine/atomic/footprint.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/peer_state.hpp"
+#include "engine/segment/shared_memory.hpp"
 
 namespace mpix::engine {
 
@@ -97,7 +98,9 @@ Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold)
 
 Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold) {
   MessageStream& stream = peer.state().messages;
-  if (endpoint(peer) == nullptr || stream.broken) return {Status::unreachable, true, 0};
+  if (endpoint(peer) == nullptr)
+    return {descriptors_run_short() ? Status::no_descriptors : Status::unreachable, true, 0};
+  if (stream.broken) return {Status::unreachable, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
   bool const self = peer.process() == settings_.process;
   wire::RequestHeader& header = operation.header;

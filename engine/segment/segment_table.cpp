@@ -32,8 +32,9 @@ constexpr std::size_t footprint(std::size_t bytes) noexcept {
 
 Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   region_bytes_ = round_up(region_bytes, page_bytes);
-  control_fd_ = create_shared("mpix-control", sizeof(ControlSegment));
-  if (!control_fd_) return Status::out_of_memory;
+  if (Status const status = create_shared("mpix-control", sizeof(ControlSegment), &control_fd_);
+      failed(status))
+    return status;
   control_mapping_ = Mapping::of(control_fd_, sizeof(ControlSegment));
   if (!control_mapping_) return Status::out_of_memory;
   // The file reads as zero, which is the initial state of every field but these.
@@ -147,14 +148,17 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
   region->huge_pages = huge_pages;
   if (huge_pages) {
     bytes = round_up(bytes, huge_page_bytes);
-    region->fd = create_shared_huge("mpix-region", bytes);
-    if (region->fd) region->mapping = Mapping::reserved(region->fd, bytes);
+    if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
+      region->mapping = Mapping::reserved(region->fd, bytes);
     log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
         bytes);
   }
   if (!region->mapping) {
-    region->fd = create_shared("mpix-region", bytes);
-    if (region->fd) region->mapping = Mapping::of(region->fd, bytes);
+    if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
+      log(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes, to_string(status));
+      return status;
+    }
+    region->mapping = Mapping::of(region->fd, bytes);
     if (region->mapping && huge_pages) region->mapping.advise_huge_pages();
   }
   if (!region->mapping) return Status::out_of_memory;

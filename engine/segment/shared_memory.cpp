@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace mpix::engine {
@@ -38,20 +39,34 @@ Mapping Mapping::with_flags(FileDescriptor const& fd, std::size_t length, int fl
 
 namespace {
 
-FileDescriptor create(char const* name, std::size_t length, unsigned flags) noexcept {
+// What a UCX worker opens, with room to spare.
+constexpr int few_descriptors = 24;
+
+Status create(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
   FileDescriptor fd(::memfd_create(name, flags));
-  if (fd && ::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return {};
-  return fd;
+  if (!fd) return errno == EMFILE || errno == ENFILE ? Status::no_descriptors : Status::out_of_memory;
+  if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return Status::out_of_memory;
+  *created = std::move(fd);
+  return Status::ok;
 }
 
 }  // namespace
 
-FileDescriptor create_shared(char const* name, std::size_t length) noexcept {
-  return create(name, length, MFD_CLOEXEC);
+Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept {
+  return create(name, length, MFD_CLOEXEC, created);
 }
 
-FileDescriptor create_shared_huge(char const* name, std::size_t length) noexcept {
-  return create(name, length, MFD_CLOEXEC | MFD_HUGETLB);
+Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept {
+  return create(name, length, MFD_CLOEXEC | MFD_HUGETLB, created);
+}
+
+bool descriptors_run_short() noexcept {
+  FileDescriptor probes[few_descriptors];
+  for (FileDescriptor& probe : probes) {
+    probe = FileDescriptor(::memfd_create("mpix-probe", MFD_CLOEXEC));
+    if (!probe) return errno == EMFILE || errno == ENFILE;
+  }
+  return false;
 }
 
 FileDescriptor open_shared(pid_t pid, int fd) noexcept {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/status.hpp"
+
 namespace mpix::engine {
 
 /// Owns a file descriptor.
@@ -61,11 +63,16 @@ class Mapping {
   std::size_t length_ = 0;
 };
 
-/// A new anonymous file of `length` bytes (sparse); empty on failure. `name` shows in /proc.
-FileDescriptor create_shared(char const* name, std::size_t length) noexcept;
+/// A new anonymous file of `length` bytes (sparse). `name` shows in /proc. Status::no_descriptors or
+/// out_of_memory.
+Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept;
 
 /// The same out of the system's huge pages; `length` is a multiple of their size.
-FileDescriptor create_shared_huge(char const* name, std::size_t length) noexcept;
+Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept;
+
+/// Whether so few file descriptors are left that what has failed has failed for that: for failures of
+/// libraries that give back what they have opened and do not say why.
+bool descriptors_run_short() noexcept;
 
 /// Opens file `fd` of process `pid`; empty when the system does not permit it.
 FileDescriptor open_shared(pid_t pid, int fd) noexcept;

@@ -14,6 +14,7 @@ int code_of(engine::Status status) noexcept {
     case Status::bad_address: return keys().address_class;
     case Status::bad_argument: return MPI_ERR_ARG;
     case Status::unsupported: return MPI_ERR_OP;
+    case Status::no_descriptors:
     case Status::out_of_memory: return MPI_ERR_NO_MEM;
     case Status::unreachable:
     case Status::transport:
@@ -37,10 +38,8 @@ int raise_unusable(char const* call, MPI_Comm const*) {
       std::fprintf(stderr, "%s: called after MPI_Finalize\n", call);
       return MPI_ERR_OTHER;
     case Readiness::no_component:
-      std::fprintf(stderr,
-                   "%s: Open MPI did not start the component osc/mpix; look at the lines above, and see that "
-                   "mca_base_component_path and osc do not exclude it\n",
-                   call);
+      std::fprintf(stderr, "%s: Open MPI did not start the component osc/mpix; %s\n", call,
+                   why_no_component().c_str());
       return raise(MPI_COMM_NULL, MPI_ERR_OTHER);
   }
   return MPI_ERR_INTERN;

@@ -2,48 +2,92 @@
 /// not go through a C wrapper. What the user has set is extended, never replaced.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "engine/host.h"
 #include "engine/status.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr char const* path_variable = "OMPI_MCA_mca_base_component_path";
 constexpr char const* osc_variable = "OMPI_MCA_osc";
+constexpr char const* component_file = "mca_osc_mpix.so";
 
-/// <libdir>/mpix-rma/openmpi beside the engine's library, which is a shared one also where this code is
-/// linked statically; else the directory that was configured.
-std::string component_directory() {
-  namespace fs = std::filesystem;
-  Dl_info info{};
-  std::error_code ignored;
-  if (::dladdr(reinterpret_cast<void const*>(&mpix::engine::to_string), &info) != 0 &&
-      info.dli_fname != nullptr) {
-    fs::path const beside =
-        fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" / "openmpi";
-    if (fs::exists(beside / "mca_osc_mpix.so", ignored)) return beside.string();
+using Directories = std::vector<std::string>;
+
+Directories split(std::string_view list) {
+  Directories directories;
+  while (!list.empty()) {
+    std::size_t const length = std::min(list.find(':'), list.size());
+    if (length != 0) directories.emplace_back(list.substr(0, length));
+    list.remove_prefix(std::min(length + 1, list.size()));
   }
-  return MPIX_COMPONENT_DIRECTORY;
-}
-
-/// Open MPI's own directories. Its parameter has no way to say "and the default ones".
-std::string default_directories() {
-  std::string directories = MPIX_OPENMPI_COMPONENTS;
-  if (char const* const home = std::getenv("HOME"))
-    directories += std::string(":") + home + "/.openmpi/components";
   return directories;
 }
 
-void extend_component_path() {
+std::string join(Directories const& directories, std::string_view separator) {
+  std::string joined;
+  for (std::string const& directory : directories) {
+    if (!joined.empty()) joined += separator;
+    joined += directory;
+  }
+  return joined;
+}
+
+bool holds_component(std::string const& directory) {
+  std::error_code ignored;
+  return fs::exists(fs::path(directory) / component_file, ignored);
+}
+
+/// Where the component may stand: <libdir>/mpix-rma/openmpi beside the engine's library, which is a shared
+/// one also where this code is linked statically, and the directory that was configured.
+Directories own_directories() {
+  Directories directories;
+  Dl_info info{};
+  std::error_code ignored;
+  if (::dladdr(reinterpret_cast<void const*>(&mpix::engine::to_string), &info) != 0 &&
+      info.dli_fname != nullptr)
+    directories.push_back(fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" /
+                          "openmpi");
+  if (directories.empty() || directories.front() != MPIX_COMPONENT_DIRECTORY)
+    directories.emplace_back(MPIX_COMPONENT_DIRECTORY);
+  return directories;
+}
+
+/// What the user has set; else what Open MPI calls its own directories.
+Directories present_directories() {
   char const* const given = std::getenv(path_variable);
-  std::string const present = given != nullptr ? given : default_directories();
-  std::string const ours = component_directory();
-  if ((":" + present + ":").find(":" + ours + ":") != std::string::npos) return;
-  // In front: Open MPI does not look behind a directory that does not exist, as the user's often does not.
-  ::setenv(path_variable, (ours + ":" + present).c_str(), 1);
+  return split(given != nullptr ? given : "SYSTEM_DEFAULT:USER_DEFAULT");
+}
+
+bool exists(std::string const& entry) {
+  constexpr std::string_view known_to_mpi[] = {"SYSTEM_DEFAULT", "SYS_DEFAULT", "USER_DEFAULT",
+                                               "USR_DEFAULT"};
+  std::error_code ignored;
+  return std::ranges::find(known_to_mpi, entry) != std::end(known_to_mpi) || fs::is_directory(entry, ignored);
+}
+
+/// Without directories that do not exist: Open MPI does not look behind one. It is left alone where there is
+/// no component to add, and where nothing of what the user has named exists: then what it says is about that.
+void extend_component_path() {
+  Directories path = present_directories();
+  std::size_t const named = path.size();
+  std::erase_if(path, [](std::string const& entry) { return !exists(entry); });
+  if (path.empty()) return;
+  Directories const own = own_directories();
+  auto const ours = std::ranges::find_if(own, holds_component);
+  bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
+  if (add) path.insert(path.begin(), *ours);
+  if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }
 
 /// A list that names components includes only those; one that starts with ^ excludes.
@@ -58,6 +102,15 @@ void extend_osc_list() {
 }  // namespace
 
 namespace mpix {
+
+std::string why_no_component() {
+  Directories looked_in = own_directories();
+  std::ranges::move(present_directories(), std::back_inserter(looked_in));
+  if (std::ranges::none_of(looked_in, holds_component))
+    return std::string(component_file) + " stands in none of " + join(looked_in, ", ");
+  if (char const* const reason = mpix_engine_refusal(); *reason != '\0') return reason;
+  return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
+}
 
 __attribute__((constructor)) void make_component_known() {
   extend_component_path();

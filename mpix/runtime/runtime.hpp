@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <string>
+
 #include "engine/engine.hpp"
 
 namespace mpix {
@@ -12,6 +14,9 @@ enum class Readiness { ready, not_initialised, finalised, no_component };
 
 /// Runs by itself before main().
 void make_component_known();
+
+/// Why Open MPI has not started the component, as the end of a sentence that says that it has not.
+std::string why_no_component();
 
 /// Sets up the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();

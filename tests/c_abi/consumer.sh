@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs into a temporary directory and builds a program against it in the ways a user would.
-# usage: consumer.sh CMAKE BUILD-DIR PROGRAM.c PROGRAM.cpp MPIRUN
+# usage: consumer.sh CMAKE BUILD-DIR PROGRAM.c PROGRAM.cpp PROBE.c MPIRUN
+# PROBE.c prints the error code of its first call of the library.
 set -eu
-cmake=$1 build=$2 program=$3 cxx_program=$4 mpirun=$5
+cmake=$1 build=$2 program=$3 cxx_program=$4 probe=$5 mpirun=$6
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$cmake" --install "$build" --prefix "$dir/prefix" > /dev/null
@@ -52,6 +53,7 @@ export PKG_CONFIG_PATH
   cc "$program" $(pkg-config --static --cflags --libs mpix-rma) -o "$dir/static_program"
   c++ "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_program"
   c++ -include mpi.h "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_mpi_first"
+  cc "$probe" $(pkg-config --cflags --libs mpix-rma) -o "$dir/probe"
 }
 # The headers alone: a program that is compiled by other flags than the package's.
 mpi_cflags=$(pkg-config --cflags mpix-rma | sed 's/-DOMPI_SKIP_MPICXX=1//')
@@ -76,3 +78,32 @@ echo 'int main(void) { return ARMCI_Initialized(); }' > "$dir/armci.c"
 for static in static_program static_armci; do
   if readelf -d "$dir/$static" | grep -E 'NEEDED.*(libmpix_rma|libarmci)'; then fail "$static is linked to a shared library"; fi
 done
+
+# What cannot work does not take MPI with it, and the first call says why.
+expect() { # text in the output of the probe, [what is put before the probe, such as env NAME=VALUE]
+  text=$1
+  shift
+  run "$@" "$dir/probe" ${probe_argument:-} > "$dir/log" 2>&1 || { cat "$dir/log"; fail "the probe failed"; }
+  grep -qF -- "$text" "$dir/log" || { cat "$dir/log"; fail "no word of: $text"; }
+}
+refused() { # parameter value text
+  expect "osc_mpix_$1 $3" env "OMPI_MCA_osc_mpix_$1=$2"
+  grep -qF 'code 16' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
+}
+refused fragment_size 1 'is 1 bytes, and is to be 256 to 16777216'
+refused window_size 0 'is 0 bytes, and is to be 64512 to 1073741824'
+refused heap_size -5 'is -5 bytes, and is to be 65536 to 1099511627776'
+refused agent_poll_us -1 'is -1, and is to be 1 to 1000000'
+refused rdma sometimes 'is "sometimes", and is to be auto, always or never'
+refused path direct,telepathy 'has "telepathy", which is none of'
+probe_argument=without-descriptors
+expect 'out of file descriptors'
+probe_argument=
+# A list of the user's with a directory that does not exist.
+components=$(ompi_info --path pkglibdir --parsable | sed 's/^path:pkglibdir://')
+expect 'code 0' env "OMPI_MCA_mca_base_component_path=/nonexistent:$components"
+mv "$libdir/mpix-rma/openmpi" "$dir/away"
+expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"
+expect 'code 0' env "OMPI_MCA_mca_base_component_path=$dir/away:SYSTEM_DEFAULT"
+mkdir "$libdir/mpix-rma/openmpi"
+expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"

@@ -1,0 +1,28 @@
+/* Prints what the first call of the library gives. */
+#include <mpi.h>
+#include <mpix_rma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* From here on the process can open no more files. */
+static void use_up_descriptors(void) {
+  int const next = dup(0);
+  close(next);
+  struct rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = (rlim_t)next;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (argc > 1) use_up_descriptors();
+  void* memory = NULL;
+  int code = MPIX_RMA_Allocate_local(8, MPI_INFO_NULL, &memory);
+  printf("code %d\n", code);
+  MPI_Finalize();
+  return 0;
+}
