@@ -1,6 +1,6 @@
 /// From the constructors of a derived datatype to a layout.
 #include <algorithm>
-#include <numeric>
+#include <cstdint>
 #include <vector>
 
 #include "mpix/datatype/datatype.hpp"
@@ -141,34 +141,59 @@ OwnedLayout subarray(FlatType const& old, Contents const& contents) {
   return shift(layout, start);
 }
 
-/// For constructors whose rules are long (distributed arrays): where MPI itself takes each byte from.
-/// Packs buffers in which every byte holds a digit of its own offset.
-OwnedLayout by_packing(MPI_Datatype inner) {
-  MPI_Datatype type = MPI_DATATYPE_NULL;  // inside of another one it need not be committed
-  MPI_Type_dup(inner, &type);
-  MPI_Type_commit(&type);
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  MPI_Type_get_true_extent(type, &lower, &extent);
-  int size = 0;
-  MPI_Type_size(type, &size);
-  std::vector<unsigned char> memory(static_cast<std::size_t>(extent));
-  std::vector<unsigned char> packed(static_cast<std::size_t>(size));
-  std::vector<std::size_t> offsets(static_cast<std::size_t>(size), 0);
-  for (unsigned shift_bits = 0; extent >> shift_bits != 0; shift_bits += 8) {
-    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<unsigned char>(i >> shift_bits);
-    int position = 0;
-    MPI_Pack(memory.data() - lower, 1, type, packed.data(), size, &position, MPI_COMM_SELF);
-    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] |= std::size_t{packed[i]} << shift_bits;
-  }
-  MPI_Type_free(&type);
-  std::vector<Segment> runs;
-  runs.reserve(offsets.size());
-  for (std::size_t const offset : offsets) runs.push_back({static_cast<std::ptrdiff_t>(offset) + lower, 1});
-  return OwnedLayout(Layout{offsets.size(), {}, runs});
+/// What one process owns of a dimension: `length` indices from each of `starts`, the last ones up to `end`.
+struct Owned {
+  std::vector<int> starts;
+  int length = 0;
+  int end = 0;
+};
+
+/// By the distributions of MPI: blocks of `argument` indices, dealt to `processes` in turn.
+Owned owned_indices(int indices, int distribution, int argument, int processes, int position) {
+  int length = argument;
+  if (distribution == MPI_DISTRIBUTE_NONE) length = indices;
+  if (argument == MPI_DISTRIBUTE_DFLT_DARG && distribution == MPI_DISTRIBUTE_CYCLIC) length = 1;
+  if (argument == MPI_DISTRIBUTE_DFLT_DARG && distribution == MPI_DISTRIBUTE_BLOCK)
+    length = (indices + processes - 1) / processes;
+  Owned owned{{}, length, indices};
+  std::int64_t const turn = std::int64_t{length} * processes;
+  for (std::int64_t start = std::int64_t{length} * position; start < indices; start += turn)
+    owned.starts.push_back(static_cast<int>(start));
+  return owned;
 }
 
-OwnedLayout derive(MPI_Datatype type, Contents const& contents, FlatType const& old) {
+/// integers: processes, rank, ndims, sizes, distributions, their arguments, process grid, order.
+OwnedLayout distributed_array(FlatType const& old, Contents const& contents) {
+  auto const dimensions = static_cast<std::size_t>(contents.integer(2));
+  auto const field = [&](std::size_t which, std::size_t d) {
+    return contents.integer(3 + which * dimensions + d);
+  };
+  bool const c_order = contents.integer(3 + 4 * dimensions) == MPI_ORDER_C;
+  std::vector<int> position(dimensions);
+  int rest = contents.integer(1);
+  for (std::size_t d = dimensions; d-- != 0; rest /= field(3, d)) position[d] = rest % field(3, d);
+  OwnedLayout layout = old.layout;
+  std::ptrdiff_t stride = old.extent;
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    std::size_t const d = c_order ? dimensions - 1 - i : i;  // innermost first
+    Owned const owned = owned_indices(field(0, d), field(1, d), field(2, d), field(3, d), position[d]);
+    Pieces pieces;
+    for (int const start : owned.starts) {
+      auto const length = static_cast<std::size_t>(std::min(owned.length, owned.end - start));
+      OwnedLayout const piece = shift(repeat(layout, length, stride), start * stride);
+      if (owned.starts.size() == 1) {
+        layout = piece;
+      } else {
+        pieces.add(piece, 0);
+      }
+    }
+    if (owned.starts.size() != 1) layout = pieces.layout();
+    stride *= field(0, d);
+  }
+  return layout;
+}
+
+OwnedLayout derive(Contents const& contents, FlatType const& old) {
   auto const count = [&] { return static_cast<std::size_t>(contents.integer(0)); };
   auto const in_elements = [&](std::size_t first) {
     return [&contents, &old, first](std::size_t i) { return contents.integer(first + i) * old.extent; };
@@ -191,7 +216,8 @@ OwnedLayout derive(MPI_Datatype type, Contents const& contents, FlatType const& 
     case MPI_COMBINER_INDEXED_BLOCK: return blocks(old, count(), one_length, in_elements(2));
     case MPI_COMBINER_HINDEXED_BLOCK: return blocks(old, count(), one_length, in_bytes);
     case MPI_COMBINER_SUBARRAY: return subarray(old, contents);
-    default: return by_packing(type);
+    case MPI_COMBINER_DARRAY: return distributed_array(old, contents);
+    default: return {};
   }
 }
 
@@ -215,7 +241,7 @@ FlatType flatten(MPI_Datatype type) {
   } else {
     FlatType const old = flatten(contents.types[0]);
     join(flat, old);
-    flat.layout = derive(type, contents, old);
+    flat.layout = derive(contents, old);
     flat.size = flat.layout.view().size();
   }
   MPI_Aint lower = 0;

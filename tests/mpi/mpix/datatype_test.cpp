@@ -135,6 +135,58 @@ TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
   }
 }
 
+MPI_Datatype cyclic(int indices, int processes, int rank, MPI_Datatype old) {
+  int const distribution = MPI_DISTRIBUTE_CYCLIC;
+  int const argument = MPI_DISTRIBUTE_DFLT_DARG;
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  MPI_Type_create_darray(processes, rank, 1, &indices, &distribution, &argument, &processes, MPI_ORDER_C, old,
+                         &made);
+  MPI_Type_commit(&made);
+  return made;
+}
+
+TEST(Datatypes, distributed_arrays_hold_pairs_whole) {
+  struct Pair {
+    double value;
+    int index;
+  };
+  constexpr int pairs = 7;
+  Memory memory(pairs * sizeof(Pair));
+  int const next = (memory.rank() + 1) % memory.size();
+  MPI_Datatype const every_third = cyclic(pairs, 3, 1, MPI_DOUBLE_INT);  // 1 and 4
+  Pair const values[] = {{1.5, 10}, {2.5, 20}};
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<Pair*>(values), 2, MPI_DOUBLE_INT, next,
+                            memory.at(next, kind), 1, every_third, nullptr, &world, nullptr),
+              MPI_SUCCESS);
+  }
+  ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+  MPI_Barrier(world);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    Pair got[pairs];
+    std::memcpy(got, memory.own(kind), sizeof got);
+    for (int i = 0; i < pairs; ++i) {
+      double const expected = i == 1 ? 1.5 : i == 4 ? 2.5 : 0;
+      ASSERT_EQ(got[i].value, expected) << "pair " << i;
+      ASSERT_EQ(got[i].index, static_cast<int>(expected * 10 - (expected != 0 ? 5 : 0))) << "pair " << i;
+    }
+  }
+  MPI_Datatype type = every_third;
+  MPI_Type_free(&type);
+}
+
+TEST(Datatypes, distributed_arrays_without_elements_move_nothing) {
+  Memory memory(64);
+  MPI_Datatype nothing = cyclic(3, 4, 3, MPI_INT);
+  int value = 5;
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, nothing, memory.rank(), memory.own(0), 0, MPI_INT, nullptr,
+                          &world, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, memory.rank()), MPI_SUCCESS);
+  EXPECT_EQ(memory.own(0)[0], 0);
+  MPI_Type_free(&nothing);
+}
+
 TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
   Memory memory(4096);
   MPI_Datatype columns = MPI_DATATYPE_NULL;
