@@ -2,24 +2,52 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include <new>
+
+#include "include/mpix_rma.h"
 
 namespace mpix::stress {
 
 class Arena {
  public:
-  explicit Arena(std::size_t ints) : memory_(ints) {}
+  static constexpr std::size_t alignment = 64;
 
-  bool has(std::size_t ints) const noexcept { return used_ + ints <= memory_.size(); }
-  int* take(std::size_t ints) noexcept {
-    int* const begin = memory_.data() + used_;
-    used_ += (ints + 1) & ~std::size_t{1};  // 8-byte alignment
+  /// Kinds as those of Places.
+  Arena(std::size_t bytes, int kind) : kind_(kind), bytes_(bytes) {
+    void* memory = nullptr;
+    if (kind == 0) {
+      MPIX_RMA_Allocate_local(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory);
+    } else {
+      memory = ::operator new (bytes, std::align_val_t{alignment});
+      if (kind == 1) MPIX_RMA_Register(memory, static_cast<MPI_Aint>(bytes));
+    }
+    memory_ = static_cast<std::byte*>(memory);
+  }
+  ~Arena() {
+    if (kind_ == 0) {
+      MPIX_RMA_Free_local(memory_);
+      return;
+    }
+    if (kind_ == 1) MPIX_RMA_Deregister(memory_);
+    ::operator delete (memory_, std::align_val_t{alignment});
+  }
+  Arena(Arena const&) = delete;
+  Arena& operator=(Arena const&) = delete;
+
+  bool has(std::size_t bytes) const noexcept { return used_ + bytes + 2 * alignment <= bytes_; }
+  /// `shift` bytes behind an aligned address.
+  std::byte* take(std::size_t bytes, std::size_t shift = 0) noexcept {
+    std::byte* const begin = memory_ + used_ + shift;
+    used_ += (bytes + shift + alignment - 1) / alignment * alignment;
     return begin;
   }
   void clear() noexcept { used_ = 0; }
+  bool is_communicatable() const noexcept { return kind_ != 2; }
 
  private:
-  std::vector<int> memory_;
+  int kind_;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_;
   std::size_t used_ = 0;
 };
 

@@ -1,115 +1,134 @@
-/// One origin of the stress test: issues random operations and knows what every one of them has to do.
+/// One origin of the stress test, a thread of a process: issues random operations and knows what every one of
+/// them has to do.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <random>
 #include <vector>
 
 #include "include/mpix_rma.h"
 #include "tests/stress/arena.hpp"
+#include "tests/stress/region.hpp"
+#include "tests/stress/requests.hpp"
 #include "tests/stress/shapes.hpp"
 
 namespace mpix::stress {
 
-/// Memory of one process, of one kind: a private part per origin, then the parts that all of them share.
-struct Region {
-  static constexpr int private_ints = 8192;
-  static constexpr int sums = 64;           ///< int64 elements that everybody adds to atomically
-  static constexpr int reals = 64;          ///< doubles likewise
-  static constexpr int uniform_ints = 700;  ///< equal at every moment
-  static constexpr int counters = 8;        ///< int64 elements for read-modify-write
-
-  explicit Region(int ranks) : ranks_(ranks) {}
-
-  std::size_t private_at(int origin) const {
-    return sizeof(int) * static_cast<std::size_t>(private_ints * origin);
-  }
-  std::size_t sums_at() const { return private_at(ranks_); }
-  std::size_t reals_at() const { return sums_at() + sums * sizeof(std::int64_t); }
-  std::size_t counters_at() const { return reals_at() + reals * sizeof(double); }
-  std::size_t uniform_at() const { return counters_at() + counters * sizeof(std::int64_t); }
-  std::size_t bytes() const { return uniform_at() + uniform_ints * sizeof(int); }
-
- private:
-  int ranks_;
-};
-
-/// Where the memory of each kind stands at each rank.
-struct Places {
-  std::vector<std::vector<std::intptr_t>> of_kind;
-  void* at(int kind, int rank, std::size_t offset) const {
-    return reinterpret_cast<char*>(of_kind[static_cast<std::size_t>(kind)][static_cast<std::size_t>(rank)]) +
-           offset;
-  }
-};
-
-/// What this origin expects of one region.
-struct Model {
-  std::vector<int> mine = std::vector<int>(Region::private_ints, 0);
-  std::vector<std::int64_t> added = std::vector<std::int64_t>(Region::sums, 0);
-  std::vector<double> reals = std::vector<double>(Region::reals, 0.0);
-  std::vector<std::int64_t> counted = std::vector<std::int64_t>(Region::counters, 0);
-  std::vector<std::int64_t> last_fetched = std::vector<std::int64_t>(Region::counters, -1);
+/// What all origins of a process share.
+struct Job {
+  int rank = 0;
+  int size = 0;
+  int threads = 1;
+  Shapes const& shapes;
+  std::vector<Channel> channels;
 };
 
 class Origin {
  public:
-  Origin(MPI_Comm comm, Region const& region, Places const& places, std::uint64_t seed);
+  Origin(Job const& job, Region const& region, Places const& places, int thread, std::uint64_t seed);
 
-  /// Issues about thirty operations in one of the disciplines, completes and checks them.
-  void run_batch();
+  /// Issues about `operations` operations in batches, and checks what they return.
+  void run(std::uint64_t operations);
 
   std::uint64_t operations() const noexcept { return operations_; }
   std::uint64_t failures() const noexcept { return failures_; }
-  Model const& model(int kind, int rank) const {
-    return models_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(rank)];
+  Model const& model(int kind, int rank) const { return models_[kind][static_cast<std::size_t>(rank)]; }
+  /// Operations that counted in a counter of a rank.
+  std::int64_t notified(std::size_t channel, int rank, int counter) const {
+    return notified_[notified_at(channel, rank, counter)];
   }
 
  private:
-  /// What keeps operations on the same memory in order.
-  enum class Discipline { ordered, fenced, completed, disciplines };
+  /// What keeps operations on the same memory in order; `independent`: there are none.
+  enum class Discipline { ordered, fenced, completed, independent, disciplines };
 
+  /// Memory that was or will be read, with its surroundings.
   struct Expectation {
-    int const* buffer;
-    std::vector<int> const* elements;  ///< nullptr: contiguous
-    std::vector<int> values;
+    std::byte const* buffer;
+    std::vector<std::byte> values;
+    std::vector<std::uint8_t> known;
+    char const* what;
   };
-  /// A contiguous result that has to be the same everywhere.
-  struct Uniform {
-    int const* buffer;
+  struct Transfer {
+    MPIX_RMA_Op op;
+    std::byte* origin;
+    Use here;
+    int rank;
+    std::byte* target;
+    Use there;
+  };
+  struct Modification {
+    Modify op;
+    std::byte* operand;
+    std::byte* operand2;
+    std::byte* result;
+    int count;
+    MPI_Datatype type;
+    int rank;
+    std::byte* target;
   };
 
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
   bool chance(unsigned percent) { return below(100) < percent; }
 
+  void run_batch();
   void issue(int rank, int kind);
-  void transfer(int rank, int kind, Model& model);
-  void modify(int rank, int kind, Model& model);
-  void add(int rank, int kind, Model& model);
-  void touch_uniform(int rank, int kind);
-  void count(int rank, int kind, Model& model);
-  MPIX_RMA_Attributes attributes();
-  void call(MPIX_RMA_Op op, void* origin, Shape const& here, int rank, void* target, Shape const& there,
-            MPIX_RMA_Attributes& chosen);
-  void settle();
-  void require(int code, char const* what);
-  void fail(char const* what, int kind);
+  MPIX_RMA_Attributes attributes(int kind, int rank);
+  bool submit(Transfer const& transfer, MPIX_RMA_Attributes& chosen);
+  bool submit(Modification const& modification, MPIX_RMA_Attributes& chosen);
 
-  MPI_Comm comm_;
+  // In this origin's own part: origin_private.cpp.
+  void move(int rank, int kind);
+  void accumulate(int rank, int kind);
+  void modify(int rank, int kind);
+  bool fit(Shape const& here, Shape const& there, int zone, Use* origin, Use* target);
+  bool place(int kind, int rank, int zone, std::size_t grain, std::ptrdiff_t low, std::ptrdiff_t high,
+             std::size_t* at);
+  std::byte* take(Use const& use, std::byte** base);
+  void fill(Base const* base, int zone, std::byte* at, std::size_t bytes, bool factor);
+  void expect(std::byte const* begin, std::size_t bytes, char const* what);
+  Base const* base_with(int zone, Combine op);
+  void move_data(Transfer const& transfer, Model& model, std::size_t at);
+
+  // In the parts that all origins share: origin_shared.cpp.
+  void add(int rank, int kind);
+  void flip(int rank, int kind);
+  void touch_uniform(int rank, int kind);
+  void count(int rank, int kind);
+  void use_passing_memory();
+  void update_shared(bool by_rmw, MPI_Datatype type, Combine combine, Modify modify, std::byte* buffer,
+                     std::size_t n, int rank, int kind, std::size_t at);
+
+  void settle();
+  void check_expectations();
+  bool require(int code, char const* what);
+  void fail(char const* what, long detail);
+
+  Channel const& channel() const { return job_.channels[channel_]; }
+  MPI_Comm* comm() { return &comm_; }
+  Model& model_of(int kind, int rank) { return models_[kind][static_cast<std::size_t>(rank)]; }
+  std::size_t notified_at(std::size_t channel, int rank, int counter) const {
+    return (channel * static_cast<std::size_t>(job_.size) + static_cast<std::size_t>(rank)) *
+               Channel::counters +
+           static_cast<std::size_t>(counter);
+  }
+
+  Job const& job_;
   Region const& region_;
   Places const& places_;
-  int rank_ = 0;
-  int size_ = 0;
-  std::mt19937_64 random_;
-  Shapes shapes_;
-  Arena arena_{1u << 18};
-  std::vector<std::vector<Model>> models_;  ///< by kind and rank
+  int thread_;
+  std::size_t own_part_;  ///< where this origin's part begins
+  Random random_;
+  Arena arena_;
+  Requests requests_;
+  std::vector<Model> models_[Places::kinds];  ///< by rank
+  std::vector<std::int64_t> notified_;
   Discipline discipline_ = Discipline::ordered;
+  std::size_t channel_ = 0;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<std::size_t> next_place_;  ///< by kind, rank and zone, for the independent discipline
   std::vector<Expectation> expectations_;
-  std::vector<Uniform> uniforms_;
-  std::vector<MPI_Request> native_;
-  std::vector<MPIX_Rma_request> own_;
+  std::vector<int const*> uniforms_;  ///< results that have to be the same everywhere
+  std::uint64_t batches_ = 0;
   std::uint64_t operations_ = 0;
   std::uint64_t failures_ = 0;
 };

@@ -1,45 +1,67 @@
-/// Random operations of all kinds, attributes, datatypes and sizes from every rank to every rank, against a
-/// model.
+/// Random operations of all kinds, attributes, datatypes and sizes from every thread of every rank to every
+/// rank, against a model.
 #include <getopt.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
-#include "tests/stress/origin.hpp"
+#include "engine/engine.hpp"
+#include "tests/stress/check.hpp"
 
 namespace {
 
-using mpix::stress::Model;
+using mpix::stress::Channel;
+using mpix::stress::Job;
+using mpix::stress::Memory;
 using mpix::stress::Origin;
-using mpix::stress::Places;
+using mpix::stress::Random;
 using mpix::stress::Region;
+using mpix::stress::Shapes;
 
 struct Options {
   std::uint64_t operations = 100000;  ///< of all ranks together
   std::uint64_t seed = 0;
+  int threads = 1;
+  std::uint64_t round = 30000;  ///< operations of all ranks between checks of all memory
+  std::string path;             ///< must have been taken
 };
 
 constexpr char const* usage =
-    "usage: mpirun -np N stress [--ops N] [--seed N] [--help]\n"
+    "usage: mpirun -np N stress [--ops N] [--threads N] [--seed N] [--round N] [--path NAME] [--help]\n"
     "\n"
-    "Issues random one-sided operations from every rank to every rank and checks all results.\n"
+    "Issues random one-sided operations from every thread of every rank to every rank and checks all "
+    "results.\n"
     "\n"
-    "  --ops N   operations of all ranks together (default 100000)\n"
-    "  --seed N  repeats a run's choices (default: a new one; printed)\n";
+    "  --ops N      operations of all ranks together (default 100000)\n"
+    "  --threads N  threads of each rank that issue operations (default 1)\n"
+    "  --seed N     repeats a run's choices (default: a new one; printed)\n"
+    "  --round N    operations of all ranks after which all memory is checked, freed and made anew (default\n"
+    "               30000)\n"
+    "  --path NAME  fails unless a tenth of the operations has taken this path: cross_memory, rdma or "
+    "agent\n";
 
 /// Exit code to end with, or -1 to go on.
 int parse(int argc, char** argv, Options* options) {
   static option const known[] = {{"ops", required_argument, nullptr, 'o'},
                                  {"seed", required_argument, nullptr, 's'},
+                                 {"threads", required_argument, nullptr, 't'},
+                                 {"round", required_argument, nullptr, 'r'},
+                                 {"path", required_argument, nullptr, 'p'},
                                  {"help", no_argument, nullptr, 'h'},
                                  {nullptr, 0, nullptr, 0}};
   for (int c = 0; (c = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (c) {
       case 'o': options->operations = std::strtoull(optarg, nullptr, 10); break;
       case 's': options->seed = std::strtoull(optarg, nullptr, 10); break;
+      case 't': options->threads = std::max(1, std::atoi(optarg)); break;
+      case 'r': options->round = std::max(1ull, std::strtoull(optarg, nullptr, 10)); break;
+      case 'p': options->path = optarg; break;
       case 'h': std::fputs(usage, stdout); return 0;
       default: std::fputs(usage, stderr); return 2;
     }
@@ -47,98 +69,69 @@ int parse(int argc, char** argv, Options* options) {
   return -1;
 }
 
-/// The memory of this rank: allocated, registered and plain.
-class Memory {
- public:
-  Memory(std::size_t bytes, MPI_Comm comm) : comm_(comm), registered_(bytes), plain_(bytes) {
-    int size = 0;
-    int rank = 0;
-    MPI_Comm_size(comm_, &size);
-    MPI_Comm_rank(comm_, &rank);
-    std::vector<void*> bases(static_cast<std::size_t>(size));
-    MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
-    allocated_ = static_cast<char*>(bases[static_cast<std::size_t>(rank)]);
-    std::memset(allocated_, 0, bytes);
-    MPIX_RMA_Register(registered_.data(), static_cast<MPI_Aint>(bytes));
-    for (char* const memory : {allocated_, registered_.data(), plain_.data()}) {
-      auto const mine = reinterpret_cast<std::intptr_t>(memory);
-      std::vector<std::intptr_t> all(static_cast<std::size_t>(size));
-      MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm_);
-      places_.of_kind.push_back(all);
-      own_.push_back(memory);
-    }
-  }
-  ~Memory() {
-    MPIX_RMA_Deregister(registered_.data());
-    MPIX_RMA_Free(allocated_, &comm_);
-  }
-  Memory(Memory const&) = delete;
-  Memory& operator=(Memory const&) = delete;
+/// Communicators that differ in what is set on them.
+std::vector<Channel> open_channels() {
+  std::vector<Channel> channels(3);
+  channels[0].comm = MPI_COMM_WORLD;
+  for (std::size_t i = 1; i < channels.size(); ++i) MPI_Comm_dup(MPI_COMM_WORLD, &channels[i].comm);
+  MPI_Comm_set_attr(channels[1].comm, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+  channels[1].ordered = true;
+  return channels;
+}
 
-  Places const& places() const { return places_; }
-  char const* own(std::size_t kind) const { return own_[kind]; }
+/// Counters at zero, and a base where displacements of the last communicator count from.
+void prepare(std::vector<Channel>& channels, Memory const& memory) {
+  for (Channel& channel : channels) MPIX_RMA_Set_num_notify(&channel.comm, Channel::counters);
+  channels.back().bases = memory.places().of_kind[1];
+  MPIX_RMA_Set_base(memory.own(1), &channels.back().comm);
+}
 
- private:
-  MPI_Comm comm_;
-  char* allocated_ = nullptr;
-  std::vector<char> registered_;
-  std::vector<char> plain_;
-  std::vector<char*> own_;
-  Places places_;
+struct Totals {
+  std::uint64_t operations = 0;
+  std::uint64_t failures = 0;
 };
 
-/// Compares this rank's memory with what all origins expect of it. Number of differences.
-template <typename T, typename Select>
-std::uint64_t check_sums(char const* memory, std::size_t count, MPI_Datatype type, Origin const& origin,
-                         int kind, int size, int rank, Select select) {
-  std::vector<T> expected(count);
-  for (int target = 0; target < size; ++target) {
-    auto const& mine = select(origin.model(kind, target));
-    MPI_Reduce(mine.data(), target == rank ? expected.data() : nullptr, static_cast<int>(count), type,
-               MPI_SUM, target, MPI_COMM_WORLD);
+/// Fresh memory, operations of all threads, and a look at what they have left.
+Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::uint64_t seed) {
+  Memory const memory(region.bytes(), MPI_COMM_WORLD);
+  prepare(job.channels, memory);
+  std::vector<std::unique_ptr<Origin>> origins;
+  for (int thread = 0; thread < job.threads; ++thread) {
+    auto const number = static_cast<std::uint64_t>(job.rank * job.threads + thread);
+    origins.push_back(
+        std::make_unique<Origin>(job, region, memory.places(), thread, seed * 1000003 + number));
   }
-  return std::memcmp(memory, expected.data(), count * sizeof(T)) == 0 ? 0 : 1;
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < origins.size(); ++i)
+    threads.emplace_back([&, i] { origins[i]->run(operations); });
+  origins[0]->run(operations);
+  for (std::thread& thread : threads) thread.join();
+  MPI_Barrier(MPI_COMM_WORLD);
+  Totals totals;
+  for (auto const& origin : origins) {
+    totals.operations += origin->operations();
+    totals.failures += origin->failures();
+  }
+  totals.failures += mpix::stress::check(job, memory, region, origins);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return totals;
 }
 
-std::uint64_t check_private(char const* memory, Region const& region, Origin const& origin, int kind,
-                            int size, int rank) {
-  std::uint64_t differences = 0;
-  std::vector<int> expected(static_cast<std::size_t>(Region::private_ints * size));
-  for (int target = 0; target < size; ++target) {
-    MPI_Gather(origin.model(kind, target).mine.data(), Region::private_ints, MPI_INT, expected.data(),
-               Region::private_ints, MPI_INT, target, MPI_COMM_WORLD);
-    if (target != rank) continue;
-    for (int o = 0; o < size; ++o) {
-      if (std::memcmp(memory + region.private_at(o), expected.data() + Region::private_ints * o,
-                      sizeof(int) * Region::private_ints) != 0) {
-        std::fprintf(stderr, "rank %d: memory of kind %d differs from what rank %d wrote\n", rank, kind, o);
-        ++differences;
-      }
-    }
+/// Prints how many operations of all ranks took which path; false when `path` did not get its tenth.
+bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
+  auto const taken = mpix::engine::Engine::running()->statistics();
+  std::uint64_t counts[] = {taken.cross_memory, taken.rdma, taken.agent};
+  char const* const names[] = {"cross_memory", "rdma", "agent"};
+  MPI_Allreduce(MPI_IN_PLACE, counts, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  bool found = path.empty();
+  for (int i = 0; i < 3; ++i) {
+    if (rank == 0)
+      std::printf("%s %llu%s", names[i], static_cast<unsigned long long>(counts[i]), i == 2 ? "\n" : ", ");
+    found = found || (path == names[i] && counts[i] >= operations / 10);
   }
-  return differences;
-}
-
-std::uint64_t check_memory(Memory const& memory, Region const& region, Origin const& origin, int size,
-                           int rank) {
-  std::uint64_t differences = 0;
-  for (std::size_t k = 0; k < memory.places().of_kind.size(); ++k) {
-    int const kind = static_cast<int>(k);
-    char const* const own = memory.own(k);
-    differences += check_private(own, region, origin, kind, size, rank);
-    std::uint64_t sums = check_sums<std::int64_t>(
-        own + region.sums_at(), Region::sums, MPI_INT64_T, origin, kind, size, rank,
-        [](Model const& m) -> auto const& { return m.added; });
-    sums += check_sums<double>(
-        own + region.reals_at(), Region::reals, MPI_DOUBLE, origin, kind, size, rank,
-        [](Model const& m) -> auto const& { return m.reals; });
-    sums += check_sums<std::int64_t>(
-        own + region.counters_at(), Region::counters, MPI_INT64_T, origin, kind, size, rank,
-        [](Model const& m) -> auto const& { return m.counted; });
-    if (sums != 0) std::fprintf(stderr, "rank %d: updates of memory of kind %d were lost\n", rank, kind);
-    differences += sums;
-  }
-  return differences;
+  if (!found && rank == 0) std::fprintf(stderr, "too few operations took the path %s\n", path.c_str());
+  return found;
 }
 
 }  // namespace
@@ -148,37 +141,35 @@ int main(int argc, char** argv) {
   if (int const code = parse(argc, argv, &options); code >= 0) return code;
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (options.seed == 0) options.seed = std::random_device{}();
   MPI_Bcast(&options.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  if (rank == 0) std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  std::uint64_t failures = 0;
-  double elapsed = 0;
-  std::uint64_t operations = 0;
-  {
-    Region const region(size);
-    Memory const memory(region.bytes(), MPI_COMM_WORLD);
-    Origin origin(MPI_COMM_WORLD, region, memory.places(),
-                  options.seed * 1000003 + static_cast<std::uint64_t>(rank));
-    MPI_Barrier(MPI_COMM_WORLD);
-    double const start = MPI_Wtime();
-    while (origin.operations() < options.operations / static_cast<std::uint64_t>(size)) origin.run_batch();
-    MPI_Barrier(MPI_COMM_WORLD);
-    elapsed = MPI_Wtime() - start;
-    operations = origin.operations();
-    failures = origin.failures() + check_memory(memory, region, origin, size, rank);
-    MPI_Barrier(MPI_COMM_WORLD);
+  Random random(options.seed);
+  auto shapes = std::make_unique<Shapes const>(random);
+  Job job{0, 0, options.threads, *shapes, open_channels()};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.size);
+  if (job.rank == 0) std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
+  auto const origins = static_cast<std::uint64_t>(job.size * job.threads);
+  Region const region(static_cast<int>(origins));
+  Totals totals;
+  double const start = MPI_Wtime();
+  for (std::uint64_t done = 0; done < options.operations; done += options.round) {
+    std::uint64_t const operations = std::min(options.round, options.operations - done);
+    Totals const round = run_round(job, region, (operations + origins - 1) / origins, random());
+    totals.operations += round.operations;
+    totals.failures += round.failures;
   }
-  std::uint64_t totals[] = {operations, failures};
-  MPI_Allreduce(MPI_IN_PLACE, totals, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0)
-    std::printf("%llu operations of %d ranks, %.1f s, %llu failures\n",
-                static_cast<unsigned long long>(totals[0]), size, elapsed,
-                static_cast<unsigned long long>(totals[1]));
+  double const elapsed = MPI_Wtime() - start;
+  std::uint64_t sums[] = {totals.operations, totals.failures};
+  MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  bool const by_path = check_paths(job.rank, sums[0], options.path);
+  if (job.rank == 0)
+    std::printf("%llu operations of %d ranks with %d threads, %.1f s, %llu failures\n",
+                static_cast<unsigned long long>(sums[0]), job.size, job.threads, elapsed,
+                static_cast<unsigned long long>(sums[1]));
+  for (std::size_t i = 1; i < job.channels.size(); ++i) MPI_Comm_free(&job.channels[i].comm);
+  shapes.reset();
   MPI_Finalize();
-  return totals[1] == 0 ? 0 : 1;
+  return sums[1] == 0 && by_path ? 0 : 1;
 }

@@ -1,0 +1,73 @@
+/// MPI's predefined datatypes, and what every operation does to one element of them: a second opinion,
+/// written without the library.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace mpix::stress {
+
+using Random = std::mt19937_64;
+
+/// Operations of an accumulate.
+enum class Combine { replace, no_op, sum, prod, min, max, land, lor, lxor, band, bor, bxor, minloc, maxloc };
+constexpr int combines = 14;
+MPI_Op handle_of(Combine op);
+
+/// Operations of rmw, in the order of MPIX_RMW_Op, then those of rmw2 from `mask_swap` on.
+enum class Modify {
+  increment,
+  prod,
+  sum,
+  land,
+  lor,
+  lxor,
+  band,
+  bor,
+  bxor,
+  swap,
+  mask_swap,
+  lt,
+  le,
+  eq,
+  ge,
+  gt,
+  ne
+};
+constexpr int modifies = 17;
+
+/// What one C type can do. Pointers need no alignment.
+struct Arithmetic {
+  std::size_t size = 0;
+  std::uint8_t significant[32] = {};  ///< 0: padding, which has any value after an update
+  bool (*has_combine)(Combine op) = nullptr;
+  bool (*has_modify)(Modify op) = nullptr;
+  /// target = target (op) origin; with a scale, target + scale * origin.
+  void (*combine)(Combine op, std::byte* target, std::byte const* origin, std::byte const* scale) = nullptr;
+  void (*modify)(Modify op, std::byte* target, std::byte const* operand, std::byte const* operand2) = nullptr;
+  /// A value whose results stay exact; with `factor`, one to multiply with.
+  void (*fill)(Random& random, bool factor, std::byte* value) = nullptr;
+};
+
+/// Values of one zone of memory are values of one type; in the first one any bytes will do.
+constexpr int zones = 14;
+
+struct Base {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  std::size_t size = 0;                    ///< padding included
+  Arithmetic const* arithmetic = nullptr;  ///< nullptr: can be moved only
+  int zone = 0;
+  bool logical = false;  ///< only logical operations are defined
+
+  bool has(Combine op) const;
+  bool has(Modify op) const;
+};
+
+/// All that this MPI has. After MPI_Init.
+std::vector<Base> make_bases();
+
+}  // namespace mpix::stress

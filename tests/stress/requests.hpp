@@ -1,0 +1,50 @@
+/// The requests of a batch, of all forms, and every way to wait for them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "include/mpix_rma.h"
+#include "tests/stress/base_types.hpp"
+
+namespace mpix::stress {
+
+class Requests {
+ public:
+  /// `require` is told the result of every call.
+  using Require = std::function<void(int code, char const* what)>;
+
+  Requests(Random& random, std::size_t most, Require require);
+  ~Requests();
+  Requests(Requests const&) = delete;
+  Requests& operator=(Requests const&) = delete;
+
+  /// A null handle to be passed to one operation; stays valid until finish().
+  MPI_Request* native();
+  MPIX_Rma_request* own();
+  /// An inactive object that carries the attributes.
+  MPI_Request* native_with(MPIX_RMA_Attributes const& attributes);
+  MPIX_Rma_request* own_with(MPIX_RMA_Attributes const& attributes);
+
+  /// Waits for all and frees what is left of them. What was freed while active is not waited for.
+  void finish();
+
+ private:
+  /// Set `attributes` with the call of the request's type.
+  template <typename Request, typename Set>
+  void set_all(Request* request, MPIX_RMA_Attributes const& attributes, Set set);
+  void finish_native();
+  bool finish_own();  ///< false: left as they are
+
+  Random& random_;
+  Require require_;
+  std::vector<MPI_Request> native_;
+  std::vector<MPIX_Rma_request> own_;
+  /// Inactive objects to be used again; their attributes change no result.
+  std::vector<MPI_Request> spare_native_;
+  std::vector<MPIX_Rma_request> spare_own_;
+  std::vector<bool> native_again_;
+  std::vector<bool> own_again_;
+};
+
+}  // namespace mpix::stress
