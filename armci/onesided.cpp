@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "armci/modes.hpp"
 #include "include/armci/armcix.h"
 
 namespace armci {
@@ -17,11 +18,13 @@ bool is_one(void const* scale) {
   return value == T(1);
 }
 
-}  // namespace
-
-bool is_conflict_free(int process, mpix::RemoteAddress target) {
-  return (modes.get(process, target) & ARMCIX_MODE_CONFLICT_FREE) != 0;
+bool is_conflict_free(int process, void const* remote) {
+  if (modes.all_default()) return false;
+  auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+  return (modes.get(process, address) & ARMCIX_MODE_CONFLICT_FREE) != 0;
 }
+
+}  // namespace
 
 mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote,
                                      Scaled const& scaled) {
@@ -43,7 +46,7 @@ mpix::engine::Reduction reduction_of(char const* call, int process, void const* 
     fail_at(call, process, remote, "unknown accumulate type %d", scaled.datatype);
   if (scaled.scale == nullptr) fail_at(call, process, remote, "scale is null");
   Entry const& entry = table[scaled.datatype];
-  return {entry.type, mpix::engine::Operation::sum, false,
+  return {entry.type, mpix::engine::Operation::sum, !is_conflict_free(process, remote),
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 

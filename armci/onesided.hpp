@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "armci/handles.hpp"
-#include "armci/modes.hpp"
 #include "armci/state.hpp"
 
 namespace armci {
@@ -25,11 +24,8 @@ struct Scaled {
   void const* scale = nullptr;
 };
 
-/// Whether the program promised that nobody else accesses that memory meanwhile.
-bool is_conflict_free(int process, mpix::RemoteAddress target);
-
-/// Reduction of an ARMCI_ACC_ type; a scale of one is left out. Throws a Failure for an unknown type; the
-/// process and the address are for its text.
+/// Reduction of an ARMCI_ACC_ type on memory of `process`, atomic unless the program promised that nobody
+/// else accesses that memory meanwhile; a scale of one is left out. Throws a Failure for an unknown type.
 mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
 
 inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, Blocking) {
@@ -59,15 +55,26 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   operation.target = reinterpret_cast<mpix::RemoteAddress>(remote);
   operation.target_layout = remote_layout;
   if constexpr (direction == Direction::accumulate) {
-    bool const conflict_free = !modes.all_default() && is_conflict_free(process, operation.target);
-    if (!conflict_free) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
     operation.reduction = reduction_of(call, process, remote, scaled);
+    if (operation.reduction.element_atomic)
+      operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
     std::size_t const element = mpix::engine::element_size(operation.reduction.type);
     if (!local_layout.has_whole(element) || !remote_layout.has_whole(element)) [[unlikely]]
       fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
   }
   if (mpix::try_direct(target, operation)) return;
   run(call, target, operation, mode);
+}
+
+/// As mpix::try_direct_accumulate; false for what is not a multiple of the element, too.
+inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
+                                int process, Scaled const& scaled) {
+  mpix::Target& target = target_of(call, process);
+  mpix::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+  // A power of two: no division.
+  if ((bytes & (mpix::engine::element_size(reduction.type) - 1)) != 0) return false;
+  return mpix::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpix::RemoteAddress>(remote),
+                                     bytes);
 }
 
 template <Direction direction, typename Mode>
@@ -87,6 +94,8 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
                                     static_cast<std::size_t>(bytes))) {
       return 0;
     }
+  } else if (accumulate_directly(call, local, remote, static_cast<std::size_t>(bytes), process, scaled)) {
+    return 0;
   }
   Layout const layout = Layout::contiguous(static_cast<std::size_t>(bytes));
   transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);

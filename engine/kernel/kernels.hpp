@@ -44,7 +44,7 @@ struct Reduction {
   ElementType type = ElementType::none;
   Operation operation = Operation::replace;
   /// Every element is updated by a CPU atomic instruction or compare-and-swap loop. Only for types with
-  /// has_cpu_atomics at naturally aligned targets, ignored for others. Slower; asked for where
+  /// has_cpu_atomics and elements at naturally aligned addresses, ignored for others. Slower; asked for where
   /// read-modify-write operations use the CPU's atomics on the same elements.
   bool element_atomic = false;
   /// One element of `type`, or nullptr. Read during the call only.
@@ -59,13 +59,18 @@ bool is_valid(Reduction const& reduction) noexcept;
 void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layout, std::byte const* from,
                 Layout const& from_layout) noexcept;
 
+/// The same with `bytes` contiguous bytes on both sides.
+void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
+                           std::size_t bytes) noexcept;
+
 /// Accumulates `bytes` contiguous bytes into the layout's data from byte `position` on.
 void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
                        std::size_t position, std::byte const* from, std::size_t bytes) noexcept;
 
 /// Whether rmw() on elements from `address` on can use the CPU's atomic instructions.
 inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
-  return has_cpu_atomics(type) && (element_size(type) <= 1 || address % element_size(type) == 0);
+  // These types have a power of two of bytes, or, untyped, none: no division.
+  return has_cpu_atomics(type) && (element_size(type) <= 1 || (address & (element_size(type) - 1)) == 0);
 }
 
 /// target[i] = f(target[i], operand[i], operand2[i]), result[i] = old target[i] for `count` elements.

@@ -127,20 +127,6 @@ void combine_atomically(Reduction const& reduction, CombineRows combine, std::by
   }
 }
 
-bool wants_cpu_atomics(Reduction const& reduction, std::byte const* to, Layout const& layout) noexcept {
-  if (!reduction.element_atomic || !has_cpu_atomics(reduction.type)) return false;
-  std::size_t const size = std::max<std::size_t>(element_size(reduction.type), 1);
-  auto aligned = [size](auto value) { return static_cast<std::size_t>(value) % size == 0; };
-  if (!aligned(reinterpret_cast<std::uintptr_t>(to))) return false;
-  for (Dimension const& dimension : layout.dims) {
-    if (!aligned(dimension.stride)) return false;
-  }
-  for (Segment const& segment : layout.segments) {
-    if (!aligned(segment.offset)) return false;
-  }
-  return true;
-}
-
 CombineRows kernel_of(Reduction const& reduction) noexcept {
   auto const type = static_cast<std::size_t>(reduction.type);
   return reduction.scale != nullptr
@@ -148,24 +134,35 @@ CombineRows kernel_of(Reduction const& reduction) noexcept {
              : active_kernels->combine[type][static_cast<std::size_t>(reduction.operation)];
 }
 
+using CombineAtomically = decltype(&combine_atomically<std::uint64_t>);
+
+CombineAtomically atomic_kernel_of(ElementType type) noexcept {
+  switch (element_size(type)) {
+    case 8: return &combine_atomically<std::uint64_t>;
+    case 4: return &combine_atomically<std::uint32_t>;
+    case 2: return &combine_atomically<std::uint16_t>;
+    default: return &combine_atomically<std::uint8_t>;
+  }
+}
+
+/// Combines contiguous elements as `reduction` says. Whatever the rest of the operation looks like, aligned
+/// elements are updated by the CPU's atomics where these are asked for.
+void combine_contiguous(Reduction const& reduction, CombineRows combine, std::byte* to, std::byte const* from,
+                        std::size_t bytes) noexcept {
+  if (reduction.element_atomic && is_cpu_atomic(reduction.type, reinterpret_cast<std::uintptr_t>(to)))
+    return atomic_kernel_of(reduction.type)(reduction, combine, to, from, bytes);
+  combine(to, 0, from, 0, 1, bytes, reduction.scale);
+}
+
 /// Calls visit(rows) with the function that combines rows as `reduction` says.
 template <typename Visitor>
-void with_kernel(Reduction const& reduction, std::byte const* to, Layout const& to_layout,
-                 Visitor visit) noexcept {
+void with_kernel(Reduction const& reduction, Visitor visit) noexcept {
   CombineRows const combine = kernel_of(reduction);
-  if (wants_cpu_atomics(reduction, to, to_layout)) {
-    auto const elements = [size = element_size(reduction.type)] {
-      switch (size) {
-        case 8: return &combine_atomically<std::uint64_t>;
-        case 4: return &combine_atomically<std::uint32_t>;
-        case 2: return &combine_atomically<std::uint16_t>;
-        default: return &combine_atomically<std::uint8_t>;
-      }
-    }();
+  if (reduction.element_atomic && has_cpu_atomics(reduction.type)) {
     visit([&](std::byte* a, std::ptrdiff_t a_stride, std::byte const* b, std::ptrdiff_t b_stride,
               std::size_t rows, std::size_t bytes) {
       for (std::size_t row = 0; row < rows; ++row, a += a_stride, b += b_stride)
-        elements(reduction, combine, a, b, bytes);
+        combine_contiguous(reduction, combine, a, b, bytes);
     });
     return;
   }
@@ -202,16 +199,19 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
 
 void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layout, std::byte const* from,
                 Layout const& from_layout) noexcept {
-  if (to_layout.is_contiguous() && from_layout.is_contiguous() && !reduction.element_atomic) {
-    return kernel_of(reduction)(to, 0, from, 0, 1, to_layout.block, reduction.scale);
-  }
-  with_kernel(reduction, to, to_layout, [&](auto rows) { for_both(to, to_layout, from, from_layout, rows); });
+  if (to_layout.is_contiguous() && from_layout.is_contiguous())
+    return accumulate_contiguous(reduction, to, from, to_layout.block);
+  with_kernel(reduction, [&](auto rows) { for_both(to, to_layout, from, from_layout, rows); });
+}
+
+void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
+                           std::size_t bytes) noexcept {
+  combine_contiguous(reduction, kernel_of(reduction), to, from, bytes);
 }
 
 void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
                        std::size_t position, std::byte const* from, std::size_t bytes) noexcept {
-  with_kernel(reduction, base, layout,
-              [&](auto rows) { for_part(base, layout, position, from, bytes, rows); });
+  with_kernel(reduction, [&](auto rows) { for_part(base, layout, position, from, bytes, rows); });
 }
 
 }  // namespace mpix::engine

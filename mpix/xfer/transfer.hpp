@@ -34,13 +34,17 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   return true;
 }
 
-/// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element.
+/// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element. With its
+/// element_atomic, at most one operation with Guarantee::element_atomic or atomic updates an element at once.
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
   if (remote == nullptr) return false;
-  Layout const layout = Layout::contiguous(bytes);
-  engine::accumulate(reduction, remote, layout, static_cast<std::byte const*>(origin), layout);
+  // What the CPU's atomics update needs no lock.
+  bool const locked = reduction.element_atomic && !engine::is_cpu_atomic(reduction.type, address);
+  engine::StripeGuard const guard(*target.peer->stripes(),
+                                  locked ? engine::stripes_of(address, address + bytes) : 0);
+  engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
   target.note_store();
   return true;
 }

@@ -72,6 +72,41 @@ TEST(Accumulate, all_types_scale_and_lose_nothing) {
   accumulate<std::complex<double>>(ARMCI_ACC_DCP, {2.0, -1.0});
 }
 
+/// Everybody adds to the same words of process 0 by every call that can, at aligned addresses and between.
+TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
+  constexpr int rounds = 5000;
+  Remote remote(128);
+  long one = 1;
+  double unit = 1;
+  double values[2] = {1, 2};
+  long longs[2] = {1, 2};
+  int packed = 8;
+  int stride = 12;  // of two elements one is aligned
+  int count[] = {8, 2};
+  for (int round = 0; round < rounds; ++round) {
+    long fetched = 0;
+    ARMCI_Acc(ARMCI_ACC_LNG, &one, &one, remote.at(0), 8, 0);
+    ARMCI_AccS(ARMCI_ACC_LNG, &one, longs, &packed, remote.at(0), &stride, count, 1, 0);
+    ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &fetched, remote.at(0), 1, 0);
+    ARMCI_Acc(ARMCI_ACC_LNG, &one, &one, remote.at(0, 12), 8, 0);
+    ARMCI_Acc(ARMCI_ACC_DBL, &unit, values, remote.at(0, 64), 8, 0);
+    ARMCI_AccS(ARMCI_ACC_DBL, &unit, values, &packed, remote.at(0, 64), &stride, count, 1, 0);
+    ARMCI_Acc(ARMCI_ACC_DBL, &unit, values, remote.at(0, 76), 8, 0);
+  }
+  ARMCI_Barrier();
+  if (me() == 0) {
+    std::memcpy(longs, remote.mine(), 8);
+    std::memcpy(&longs[1], remote.mine() + 12, 8);
+    std::memcpy(values, remote.mine() + 64, 8);
+    std::memcpy(&values[1], remote.mine() + 76, 8);
+    EXPECT_EQ(longs[0], 3L * rounds * size());
+    EXPECT_EQ(longs[1], 3L * rounds * size());
+    EXPECT_EQ(values[0], 2.0 * rounds * size());
+    EXPECT_EQ(values[1], 3.0 * rounds * size());
+  }
+  ARMCI_Barrier();
+}
+
 TEST(Strided, three_dimensional_sections_move_and_add) {
   constexpr int nx = 20;
   constexpr int ny = 15;
