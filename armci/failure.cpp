@@ -6,6 +6,7 @@
 
 #include "armci/state.hpp"
 #include "mpix/comm/collective.hpp"
+#include "mpix/error/exception.hpp"
 
 namespace armci {
 
@@ -81,6 +82,14 @@ void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
   bool const failed = mpix::agree(comm, mine.failed() ? 1 : 0) != 0;
   mine.check();
   if (failed) fail(call, "it failed at another process");
+}
+
+Failure failure_of_exception() noexcept {
+  bool const memory = mpix::code_of_exception() == MPI_ERR_NO_MEM;
+  Failure failure{};
+  std::snprintf(failure.text, sizeof failure.text, "ARMCI: %s",
+                memory ? "not enough memory" : "internal error");
+  return failure;
 }
 
 void report(Failure const& failure) noexcept {

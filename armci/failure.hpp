@@ -47,6 +47,9 @@ void check_complete(char const* call, int process, mpix::engine::Status status);
 /// The communicators return errors.
 void check_mpi(char const* call, int code);
 
+/// Memory that cannot be had, and whatever else is thrown below; inside of a handler.
+Failure failure_of_exception() noexcept __attribute__((cold));
+
 /// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
 /// goes on.
 void report(Failure const& failure) noexcept __attribute__((cold));
@@ -56,8 +59,10 @@ int returning(Body body, int failed = 1) noexcept {
     return body();
   } catch (Failure const& failure) {
     report(failure);
-    return failed;
+  } catch (...) {
+    report(failure_of_exception());
   }
+  return failed;
 }
 
 /// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
@@ -68,6 +73,8 @@ auto ending(Body body) noexcept {
     return body();
   } catch (Failure const& failure) {
     end(failure);
+  } catch (...) {
+    end(failure_of_exception());
   }
 }
 
@@ -80,6 +87,8 @@ class Steps {
       step();
     } catch (Failure const& failure) {
       if (!first_) first_ = failure;
+    } catch (...) {
+      if (!first_) first_ = failure_of_exception();
     }
   }
   bool failed() const noexcept { return first_.has_value(); }

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 /// What MPI_Comm_set_attr is when it is ours; a name of its own to find out whether it is.
@@ -80,7 +81,7 @@ extern "C" MPIX_RMA_API int MPI_Attr_put(MPI_Comm comm, int keyval, void* value)
   return mpix_rma_comm_set_attr(comm, keyval, value);
 }
 
-int MPIX_RMA_Keyval(uint64_t bits) {
+int MPIX_RMA_Keyval(uint64_t bits) try {
   using namespace mpix;
   if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
   for (std::size_t i = 0; i < attribute_count; ++i) {
@@ -89,5 +90,8 @@ int MPIX_RMA_Keyval(uint64_t bits) {
       for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
     return keyvals[i];
   }
+  return MPI_KEYVAL_INVALID;
+} catch (...) {
+  (void)mpix::raise_exception(nullptr);
   return MPI_KEYVAL_INVALID;
 }

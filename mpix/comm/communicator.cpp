@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "mpix/attributes/keyvals.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/runtime/state_pool.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -112,11 +113,13 @@ void for_each_communicator(std::function<void(Communicator&)> const& visit) {
   });
 }
 
-int communicator_freed(MPI_Comm, int, void* state, void*) {
+int communicator_freed(MPI_Comm, int, void* state, void*) try {
   forget_handles();
   pool.give_back(*static_cast<Communicator*>(state),
                  [](Communicator& communicator) { communicator.retire(); });
   return MPI_SUCCESS;
+} catch (...) {
+  return code_of_exception();
 }
 
 }  // namespace mpix

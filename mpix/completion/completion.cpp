@@ -2,6 +2,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
@@ -27,10 +28,12 @@ int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
 namespace mpix {
 namespace {
 
-__attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) {
+__attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) try {
   auto const one = [](Target& target) { return complete(target); };
   auto const all = [](Communicator& state) { return complete_all(state); };
   return for_targets("MPIX_RMA_Complete", communicator, rank, one, all);
+} catch (...) {
+  return raise_exception(communicator);
 }
 
 }  // namespace
@@ -46,7 +49,7 @@ int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
   return mpix::complete_slowly(communicator, target_rank);
 }
 
-int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) {
+int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) try {
   auto const one = [](mpix::Target& target) {
     mpix::fence(target);
     return mpix::engine::Status::ok;
@@ -56,4 +59,6 @@ int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) {
     return mpix::engine::Status::ok;
   };
   return mpix::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "engine/engine.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/runtime/state_pool.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -30,8 +32,9 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   std::lock_guard const creating(creation_lock);
   MPI_Type_get_attr(type, keys().datatype, &attribute, &found);
   if (found == 0) {
+    FlatType flat = flatten(type);  // before a state is taken: it may throw
     Datatype* const state = &pool.take();
-    state->open(type);
+    state->open(type, std::move(flat));
     MPI_Type_set_attr(type, keys().datatype, state);
     attribute = state;
   }
@@ -40,8 +43,8 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   return state;
 }
 
-void Datatype::open(MPI_Datatype type) {
-  flat_ = flatten(type);
+void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
+  flat_ = std::move(flat);
   contiguous_ =
       flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
   bool const integer =
@@ -62,10 +65,12 @@ engine::Layout Datatype::layout(std::size_t count,
   return {one.block, {dimensions, used}, one.segments};
 }
 
-int datatype_freed(MPI_Datatype, int, void* state, void*) {
+int datatype_freed(MPI_Datatype, int, void* state, void*) try {
   forget_handles();
   pool.give_back(*static_cast<Datatype*>(state), [](Datatype& datatype) { datatype.retire(); });
   return MPI_SUCCESS;
+} catch (...) {
+  return code_of_exception();
 }
 
 }  // namespace mpix

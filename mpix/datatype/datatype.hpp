@@ -23,12 +23,14 @@ struct FlatType {
   bool mixed = false;
 };
 
-/// Decodes `type`, which must be a valid handle. The names follow MPI_Type_get_envelope.
+/// Decodes `type`, which must be a valid handle. Throws when there is not enough memory, or UnknownDatatype.
+/// The names follow MPI_Type_get_envelope.
 FlatType flatten(MPI_Datatype type);
 
 class Datatype {
  public:
-  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed. Predefined types are always committed.
+  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed. Predefined types are always committed. Throws
+  /// as flatten().
   static Datatype const* find(MPI_Datatype type) {
     Datatype const* const known = find_known(type);
     return known != nullptr ? known : find_slowly(type);
@@ -50,7 +52,7 @@ class Datatype {
   engine::Layout layout(std::size_t count,
                         engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
 
-  void open(MPI_Datatype type);
+  void open(MPI_Datatype type, FlatType flat) noexcept;
   /// No handle: even MPI_DATATYPE_NULL might be looked up.
   void retire() noexcept { type_.store(reinterpret_cast<MPI_Datatype>(this), std::memory_order_release); }
 

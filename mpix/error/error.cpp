@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "include/mpix_rma.h"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -47,11 +48,13 @@ int raise_unusable(char const* call, MPI_Comm const*) {
 
 }  // namespace mpix
 
-int MPIX_RMA_Error_classes(int* address, int* transport) {
+int MPIX_RMA_Error_classes(int* address, int* transport) try {
   if (mpix::prepare() != mpix::Readiness::ready)
     return mpix::raise_unusable("MPIX_RMA_Error_classes", nullptr);
   if (address == nullptr || transport == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
   *address = mpix::keys().address_class;
   *transport = mpix::keys().transport_class;
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }

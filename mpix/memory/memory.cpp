@@ -8,6 +8,7 @@
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
@@ -59,30 +60,38 @@ int allocate(MPI_Aint size, MPI_Info info, void** base) {
 
 using mpix::engine::Status;
 
-int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) {
+int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
   if (int const code = mpix::usable("MPIX_RMA_Allocate_local"); code != MPI_SUCCESS) return code;
   if (size <= 0 || base == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
   int const code = mpix::allocate(size, info, base);
   return code == MPI_SUCCESS ? code : mpix::raise(MPI_COMM_NULL, code);
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Free_local(void* base) {
+int MPIX_RMA_Free_local(void* base) try {
   if (int const code = mpix::usable("MPIX_RMA_Free_local"); code != MPI_SUCCESS) return code;
   return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().free(base));
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Register(void* base, MPI_Aint size) {
+int MPIX_RMA_Register(void* base, MPI_Aint size) try {
   if (int const code = mpix::usable("MPIX_RMA_Register"); code != MPI_SUCCESS) return code;
   if (size <= 0 || base == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
   return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().attach(base, static_cast<std::size_t>(size)));
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Deregister(void* base) {
+int MPIX_RMA_Deregister(void* base) try {
   if (int const code = mpix::usable("MPIX_RMA_Deregister"); code != MPI_SUCCESS) return code;
   return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().detach(base));
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) {
+int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) try {
   mpix::Communicator* const state =
       communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Allocate", communicator);
@@ -105,9 +114,11 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   }
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
-int MPIX_RMA_Free(void* base, MPI_Comm* communicator) {
+int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   mpix::Communicator* const state =
       communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Free", communicator);
@@ -125,10 +136,12 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) {
   code = mpix::agree(comm, code);
   mpix::the_engine().drop_stale_mappings();
   return code == MPI_SUCCESS ? MPI_SUCCESS : mpix::raise(comm, code);
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, int* flag, void** base,
-                   MPI_Aint* size) {
+                   MPI_Aint* size) try {
   mpix::Communicator* const state =
       communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Query", communicator);
@@ -147,4 +160,6 @@ int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, i
   if (base != nullptr) *base = reinterpret_cast<void*>(info.base);
   if (size != nullptr) *size = static_cast<MPI_Aint>(info.length);
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }

@@ -5,6 +5,7 @@
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -38,7 +39,7 @@ int allocate(int num, Counters::Place* place) {
 }  // namespace
 }  // namespace mpix
 
-int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) {
+int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Set_num_notify", communicator);
@@ -52,18 +53,22 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) {
   }
   state->counters().adopt(own, exchange(comm, own, state->size()));
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
-int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) {
+int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Get_num_notify", communicator);
   if (num == nullptr) return raise(state->handle(), MPI_ERR_ARG);
   *num = static_cast<int>(state->counters().count());
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
-int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) {
+int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Get_notify_value", communicator, notification_idx,
                       [&](Communicator& state, std::uint64_t const& counter) {
@@ -71,9 +76,11 @@ int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_
                         *value = static_cast<MPI_Count>(__atomic_load_n(&counter, __ATOMIC_ACQUIRE));
                         return MPI_SUCCESS;
                       });
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
-int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) {
+int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Reset_notify_value", communicator, notification_idx,
                       [&](Communicator&, std::uint64_t& counter) {
@@ -81,10 +88,12 @@ int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MP
                         if (value != nullptr) *value = static_cast<MPI_Count>(before);
                         return MPI_SUCCESS;
                       });
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count threshold,
-                               MPI_Request* request) {
+                               MPI_Request* request) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
                       [&](Communicator& state, std::uint64_t const& counter) {
@@ -97,4 +106,6 @@ int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI
                                                          *completion);
                         return MPI_SUCCESS;
                       });
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }

@@ -7,6 +7,7 @@
 #include "engine/engine.hpp"
 #include "mpix/attributes/keyvals.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -55,7 +56,7 @@ int get_attribute(AttributeSet const* target, int keyval, void* value, int* flag
 
 }  // namespace mpix
 
-int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val) {
+int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val) try {
   using namespace mpix;
   if (prepare() != Readiness::ready) return raise_unusable("MPIX_Req_set_attr", nullptr);
   std::size_t const index = attribute_of(comm_keyval);
@@ -71,12 +72,16 @@ int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   if (object == MPI_REQUEST_NULL) return raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
   *request = object;
   return find_native_object(object)->assign(index, attribute_val);
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val, int* flag) {
+int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val, int* flag) try {
   using namespace mpix;
   if (prepare() != Readiness::ready) return raise_unusable("MPIX_Req_get_attr", nullptr);
   if (request == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
   int const code = get_attribute(find_native_object(*request), comm_keyval, attribute_val, flag);
   return code == MPI_SUCCESS ? code : raise(MPI_COMM_NULL, code);
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }

@@ -2,6 +2,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/attributes/keyvals.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/request/rma_request.hpp"
 #include "mpix/runtime/runtime.hpp"
 
@@ -88,7 +89,7 @@ int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
 }  // namespace
 }  // namespace mpix
 
-int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) {
+int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) try {
   using namespace mpix;
   return with_request("MPIX_Rma_req_set_attr", request, [&](RmaRequest* object) {
     std::size_t const index = attribute_of(comm_keyval);
@@ -102,23 +103,29 @@ int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
     *request = object->handle();
     return object->attributes().assign(index, attribute_val);
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) {
+int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
   using namespace mpix;
   return with_request("MPIX_Rma_req_get_attr", request, [&](RmaRequest* object) {
     AttributeSet const* const set = object != nullptr ? &object->attributes() : nullptr;
     int const code = get_attribute(set, comm_keyval, attribute_val, flag);
     return code == MPI_SUCCESS ? code : raise(MPI_COMM_NULL, code);
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_wait(MPIX_Rma_request* request) {
+int MPIX_Rma_wait(MPIX_Rma_request* request) try {
   using namespace mpix;
   return with_request("MPIX_Rma_wait", request, [&](RmaRequest*) { return settle(request); });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) {
+int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
   using namespace mpix;
   return with_request("MPIX_Rma_test", request, [&](RmaRequest*) {
     if (flag == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
@@ -126,14 +133,18 @@ int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) {
     *flag = is_active(*request) ? 0 : 1;
     return *flag != 0 ? settle(request) : MPI_SUCCESS;
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]) {
+int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]) try {
   using namespace mpix;
   return with_requests("MPIX_Rma_waitall", count, requests, [&] { return settle_all(count, requests); });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) {
+int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
   using namespace mpix;
   return with_requests("MPIX_Rma_testall", count, requests, [&] {
     if (flag == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
@@ -141,9 +152,11 @@ int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) {
     *flag = all_complete(count, requests) ? 1 : 0;
     return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) {
+int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
   using namespace mpix;
   return with_requests("MPIX_Rma_waitany", count, requests, [&] {
     if (index == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
@@ -154,9 +167,11 @@ int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) {
     });
     return *index == MPI_UNDEFINED ? MPI_SUCCESS : settle(&requests[*index]);
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }
 
-int MPIX_Rma_free(MPIX_Rma_request* request) {
+int MPIX_Rma_free(MPIX_Rma_request* request) try {
   using namespace mpix;
   return with_request("MPIX_Rma_free", request, [&](RmaRequest* object) {
     if (object == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
@@ -164,4 +179,6 @@ int MPIX_Rma_free(MPIX_Rma_request* request) {
     object->free();
     return MPI_SUCCESS;
   });
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }

@@ -9,6 +9,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -206,13 +207,15 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
 
 /// All forms.
 template <typename Request>
-__attribute__((noinline)) int rmw(RmwCall const& call, Request* request) {
+__attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   if constexpr (!std::is_same_v<Request, MPI_Request>) {
     if (request == nullptr) return rmw(call, static_cast<MPI_Request*>(nullptr));
   }
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   return rmw_generally(call, RequestSlot(request), *state);
+} catch (...) {
+  return raise_exception(call.communicator);
 }
 
 }  // namespace
@@ -237,10 +240,12 @@ int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
-                     void* rmw_attr_val) {
+                     void* rmw_attr_val) try {
   return mpix::rmw({"MPIX_RMA_rmw_rma", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
@@ -263,13 +268,15 @@ int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Dataty
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) try {
   return mpix::rmw({"MPIX_RMA_rmw2_rma", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
-int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) {
+int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Set_base", communicator);
@@ -279,4 +286,6 @@ int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) {
   if (!any) bases.clear();
   state->set_bases(std::move(bases));
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }

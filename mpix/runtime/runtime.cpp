@@ -6,6 +6,7 @@
 #include "mpix/attributes/keyvals.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
 
@@ -22,10 +23,12 @@ RuntimeKeys runtime_keys;
 
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
 /// the place to complete what is outstanding. Works from every language.
-int at_finalize(MPI_Comm, int, void*, void*) {
+int at_finalize(MPI_Comm, int, void*, void*) try {
   for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
   set_up.store(false, std::memory_order_release);
   return MPI_SUCCESS;
+} catch (...) {
+  return code_of_exception();
 }
 
 int add_class(char const* text) {

@@ -4,6 +4,7 @@
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -123,7 +124,7 @@ void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
 }
 
 __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count,
-                                             void* target_addr, int target_count, MPI_Request* request) {
+                                             void* target_addr, int target_count, MPI_Request* request) try {
   if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_xfer_bound", nullptr);
   if (bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
   if (bound->communicator->context() != bound->context) return raise(MPI_COMM_NULL, MPI_ERR_COMM);
@@ -135,6 +136,8 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
   int const code = xfer_generally(call, RequestSlot(request), *bound->communicator);
   if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
   return code;
+} catch (...) {
+  return raise_exception(nullptr);
 }
 
 /// Error class of what is bound, found out with a transfer of nothing.
@@ -152,7 +155,7 @@ int check_bound(XferCall const& call, Communicator& communicator) {
 }  // namespace mpix
 
 int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
-                  MPI_Comm* communicator, void* rma_attr_val, MPIX_RMA_Bound* bound) {
+                  MPI_Comm* communicator, void* rma_attr_val, MPIX_RMA_Bound* bound) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
@@ -173,6 +176,8 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
   *bound = made.release();
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,
@@ -184,11 +189,13 @@ int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_coun
   return mpix::transfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
 }
 
-int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) {
+int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {
   using namespace mpix;
   if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_unbind", nullptr);
   if (bound == nullptr || *bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
   delete *bound;
   *bound = MPIX_RMA_BOUND_NULL;
   return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(nullptr);
 }

@@ -5,6 +5,7 @@
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
 #include "mpix/request/native_attributes.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/xfer/call.hpp"
@@ -148,7 +149,8 @@ bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicato
 __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                                           int target_count, MPI_Datatype target_datatype,
-                                          MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+                                          MPI_Request* request, MPI_Comm* communicator,
+                                          void* rma_attr_val) try {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_xfer", communicator);
   XferCall const call{op,
@@ -169,6 +171,8 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
   if (equal_sides && xfer_atomically(call, request, *state)) return MPI_SUCCESS;
   if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
+} catch (...) {
+  return raise_exception(communicator);
 }
 
 }  // namespace
@@ -198,7 +202,7 @@ int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                      MPIX_Rma_request* request, MPI_Comm* communicator) {
+                      MPIX_Rma_request* request, MPI_Comm* communicator) try {
   if (request == nullptr) {
     return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                          target_count, target_datatype, nullptr, communicator, nullptr);
@@ -209,4 +213,6 @@ int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
   XferCall const call{op,          origin_addr,  origin_count,    origin_datatype, target_rank,
                       target_addr, target_count, target_datatype, nullptr};
   return xfer_generally(call, RequestSlot(request), *state);
+} catch (...) {
+  return mpix::raise_exception(communicator);
 }

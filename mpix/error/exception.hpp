@@ -1,0 +1,26 @@
+/// The boundary that no exception crosses. A function that C or MPI calls, and that may throw, is a
+/// function-try block that ends in one of these; functions of the hot path leave what may throw to one that
+/// is.
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+
+#include "mpix/visibility.hpp"
+
+namespace mpix {
+
+/// A datatype whose constructor the library does not know.
+struct UnknownDatatype : std::exception {
+  char const* what() const noexcept override { return "the datatype's constructor is not known"; }
+};
+
+/// Inside of a handler: MPI error code for the exception that is being handled. MPI_ERR_NO_MEM for memory
+/// that cannot be had.
+MPIX_WAIST_API int code_of_exception() noexcept;
+
+/// The same, through the error handler of `*communicator` if that is a live one, else of MPI_COMM_WORLD.
+int raise_exception(MPI_Comm const* communicator) noexcept;
+
+}  // namespace mpix
