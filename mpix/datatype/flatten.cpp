@@ -1,20 +1,17 @@
 /// From the constructors of a derived datatype to a layout.
-#include <algorithm>
-#include <cstdint>
 #include <vector>
 
+#include "mpix/datatype/compose.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/datatype/predefined.hpp"
+#include "mpix/error/exception.hpp"
 
 namespace mpix {
 
 namespace {
 
-using engine::Dimension;
 using engine::Layout;
-using engine::LayoutCursor;
 using engine::OwnedLayout;
-using engine::Segment;
 
 /// The arguments with which a datatype was made.
 struct Contents {
@@ -47,49 +44,6 @@ struct Contents {
   int integer(std::size_t i) const { return integers[i]; }
 };
 
-OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t stride) {
-  if (count == 1) return one;
-  Layout layout = one.view();
-  std::vector<Dimension> dims(layout.dims.begin(), layout.dims.end());
-  dims.push_back({count, stride});
-  layout.dims = dims;
-  if (dims.size() < engine::max_dimensions / 2) return OwnedLayout(layout);
-  // Deeply nested: as a list, so that a count still finds room for its dimension.
-  std::vector<Segment> runs;
-  LayoutCursor cursor(layout);
-  while (cursor.remaining() != 0) runs.push_back(cursor.next());
-  return OwnedLayout(Layout{layout.size(), {}, runs});
-}
-
-/// Collects pieces at displacements, in order.
-class Pieces {
- public:
-  void add(OwnedLayout const& piece, std::ptrdiff_t displacement) {
-    LayoutCursor cursor(piece.view());
-    while (cursor.remaining() != 0) {
-      Segment run = cursor.next();
-      run.offset += displacement;
-      bytes_ += run.length;
-      runs_.push_back(run);
-    }
-  }
-  OwnedLayout layout() const { return OwnedLayout(Layout{bytes_, {}, runs_}); }
-
- private:
-  std::vector<Segment> runs_;
-  std::size_t bytes_ = 0;
-};
-
-OwnedLayout shift(OwnedLayout const& layout, std::ptrdiff_t displacement) {
-  if (displacement == 0) return layout;
-  Layout const view = layout.view();
-  Segment const whole{0, view.block};
-  std::vector<Segment> segments(view.segments.begin(), view.segments.end());
-  if (segments.empty()) segments.push_back(whole);
-  for (Segment& segment : segments) segment.offset += displacement;
-  return OwnedLayout(Layout{view.block, view.dims, segments});
-}
-
 /// Notes what `part` is built of.
 void join(FlatType& whole, FlatType const& part) {
   if (part.size == 0) return;
@@ -106,12 +60,12 @@ FlatType flatten_named(MPI_Datatype type) {
   FlatType flat;
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
-  int size = 0;
+  MPI_Count size = 0;
   MPI_Type_get_extent(type, &lower, &extent);
-  MPI_Type_size(type, &size);
+  MPI_Type_size_x(type, &size);
   flat.base = type;
   flat.element = element_of(type);
-  flat.size = static_cast<std::size_t>(is_pair(flat.element) ? extent : size);
+  flat.size = static_cast<std::size_t>(is_pair(flat.element) ? extent : MPI_Aint{size});
   flat.layout = OwnedLayout(Layout::contiguous(flat.size));
   return flat;
 }
@@ -141,58 +95,6 @@ OwnedLayout subarray(FlatType const& old, Contents const& contents) {
   return shift(layout, start);
 }
 
-/// What one process owns of a dimension: `length` indices from each of `starts`, the last ones up to `end`.
-struct Owned {
-  std::vector<int> starts;
-  int length = 0;
-  int end = 0;
-};
-
-/// By the distributions of MPI: blocks of `argument` indices, dealt to `processes` in turn.
-Owned owned_indices(int indices, int distribution, int argument, int processes, int position) {
-  int length = argument;
-  if (distribution == MPI_DISTRIBUTE_NONE) length = indices;
-  if (argument == MPI_DISTRIBUTE_DFLT_DARG && distribution == MPI_DISTRIBUTE_CYCLIC) length = 1;
-  if (argument == MPI_DISTRIBUTE_DFLT_DARG && distribution == MPI_DISTRIBUTE_BLOCK)
-    length = (indices + processes - 1) / processes;
-  Owned owned{{}, length, indices};
-  std::int64_t const turn = std::int64_t{length} * processes;
-  for (std::int64_t start = std::int64_t{length} * position; start < indices; start += turn)
-    owned.starts.push_back(static_cast<int>(start));
-  return owned;
-}
-
-/// integers: processes, rank, ndims, sizes, distributions, their arguments, process grid, order.
-OwnedLayout distributed_array(FlatType const& old, Contents const& contents) {
-  auto const dimensions = static_cast<std::size_t>(contents.integer(2));
-  auto const field = [&](std::size_t which, std::size_t d) {
-    return contents.integer(3 + which * dimensions + d);
-  };
-  bool const c_order = contents.integer(3 + 4 * dimensions) == MPI_ORDER_C;
-  std::vector<int> position(dimensions);
-  int rest = contents.integer(1);
-  for (std::size_t d = dimensions; d-- != 0; rest /= field(3, d)) position[d] = rest % field(3, d);
-  OwnedLayout layout = old.layout;
-  std::ptrdiff_t stride = old.extent;
-  for (std::size_t i = 0; i < dimensions; ++i) {
-    std::size_t const d = c_order ? dimensions - 1 - i : i;  // innermost first
-    Owned const owned = owned_indices(field(0, d), field(1, d), field(2, d), field(3, d), position[d]);
-    Pieces pieces;
-    for (int const start : owned.starts) {
-      auto const length = static_cast<std::size_t>(std::min(owned.length, owned.end - start));
-      OwnedLayout const piece = shift(repeat(layout, length, stride), start * stride);
-      if (owned.starts.size() == 1) {
-        layout = piece;
-      } else {
-        pieces.add(piece, 0);
-      }
-    }
-    if (owned.starts.size() != 1) layout = pieces.layout();
-    stride *= field(0, d);
-  }
-  return layout;
-}
-
 OwnedLayout derive(Contents const& contents, FlatType const& old) {
   auto const count = [&] { return static_cast<std::size_t>(contents.integer(0)); };
   auto const in_elements = [&](std::size_t first) {
@@ -216,8 +118,8 @@ OwnedLayout derive(Contents const& contents, FlatType const& old) {
     case MPI_COMBINER_INDEXED_BLOCK: return blocks(old, count(), one_length, in_elements(2));
     case MPI_COMBINER_HINDEXED_BLOCK: return blocks(old, count(), one_length, in_bytes);
     case MPI_COMBINER_SUBARRAY: return subarray(old, contents);
-    case MPI_COMBINER_DARRAY: return distributed_array(old, contents);
-    default: return {};
+    case MPI_COMBINER_DARRAY: return darray(old.layout, old.extent, contents.integers);
+    default: throw UnknownDatatype();
   }
 }
 

@@ -1,0 +1,138 @@
+/// Layouts of datatypes: where they take each byte from, against MPI_Pack, and of sizes beyond int.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "mpix/datatype/datatype.hpp"
+
+namespace mpix::test {
+namespace {
+
+using engine::LayoutCursor;
+using engine::Segment;
+
+/// The bytes of one element in order, each named by its offset from the lower end: by MPI itself.
+std::vector<std::ptrdiff_t> packed_offsets(MPI_Datatype type) {
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Type_get_true_extent(type, &lower, &extent);
+  int size = 0;
+  MPI_Type_size(type, &size);
+  if (size == 0) return {};
+  std::vector<unsigned char> memory(static_cast<std::size_t>(extent));
+  std::vector<unsigned char> packed(static_cast<std::size_t>(size));
+  std::vector<std::ptrdiff_t> offsets(packed.size(), lower);
+  for (unsigned digit = 0; digit < 24; digit += 8) {
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<unsigned char>(i >> digit);
+    int position = 0;
+    MPI_Pack(memory.data() - lower, 1, type, packed.data(), size, &position, MPI_COMM_SELF);
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += std::ptrdiff_t{packed[i]} << digit;
+  }
+  return offsets;
+}
+
+std::vector<std::ptrdiff_t> flattened_offsets(MPI_Datatype type) {
+  FlatType const flat = flatten(type);
+  std::vector<std::ptrdiff_t> offsets;
+  LayoutCursor cursor(flat.layout.view());
+  while (cursor.remaining() != 0) {
+    Segment const run = cursor.next();
+    for (std::size_t i = 0; i < run.length; ++i)
+      offsets.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
+  }
+  return offsets;
+}
+
+struct Random {
+  std::mt19937_64 engine;
+  int up_to(int limit) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(limit)); }
+};
+
+MPI_Datatype random_darray(Random& random, std::string* what) {
+  int const dimensions = random.up_to(3);
+  int sizes[3];
+  int kinds[3];
+  int arguments[3];
+  int grid[3];
+  int processes = 1;
+  for (int d = 0; d < dimensions; ++d) {
+    constexpr int all[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
+    sizes[d] = random.up_to(12);
+    kinds[d] = all[random.up_to(3) - 1];
+    grid[d] = kinds[d] == MPI_DISTRIBUTE_NONE ? 1 : random.up_to(4);
+    arguments[d] = MPI_DISTRIBUTE_DFLT_DARG;
+    int const least = (sizes[d] + grid[d] - 1) / grid[d];  // of a block distribution's blocks
+    if (kinds[d] != MPI_DISTRIBUTE_NONE && random.up_to(2) == 1)
+      arguments[d] = kinds[d] == MPI_DISTRIBUTE_BLOCK ? least + random.up_to(2) - 1 : random.up_to(4);
+    processes *= grid[d];
+    *what += " size " + std::to_string(sizes[d]) + " kind " + std::to_string(kinds[d]) + " argument " +
+             std::to_string(arguments[d]) + " grid " + std::to_string(grid[d]);
+  }
+  int const rank = random.up_to(processes) - 1;
+  int const order = random.up_to(2) == 1 ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
+  MPI_Datatype old = MPI_INT;
+  if (random.up_to(2) == 1) MPI_Type_create_resized(MPI_SHORT, 0, 6, &old);
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  MPI_Type_create_darray(processes, rank, dimensions, sizes, kinds, arguments, grid, order, old, &made);
+  if (old != MPI_INT) MPI_Type_free(&old);
+  MPI_Type_commit(&made);
+  *what += " rank " + std::to_string(rank) + " order " + std::to_string(order);
+  return made;
+}
+
+TEST(Flatten, darrays_as_mpi_packs_them) {
+  char const* const chosen = std::getenv("MPIX_TEST_SEED");
+  auto const seed = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : std::random_device{}();
+  SCOPED_TRACE("MPIX_TEST_SEED=" + std::to_string(seed));
+  Random random{std::mt19937_64(seed)};
+  for (int i = 0; i < 2000; ++i) {
+    std::string what;
+    MPI_Datatype type = random_darray(random, &what);
+    EXPECT_EQ(flattened_offsets(type), packed_offsets(type)) << what;
+    MPI_Type_free(&type);
+    if (HasFailure()) break;
+  }
+}
+
+/// Rows dealt out by twos, columns in blocks: 8 GiB of bytes, half of which are this rank's.
+TEST(Flatten, darray_above_two_gibibytes) {
+  int const sizes[] = {65536, 131072};
+  int const kinds[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK};
+  int const arguments[] = {2, MPI_DISTRIBUTE_DFLT_DARG};
+  int const grid[] = {2, 1};
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_create_darray(2, 1, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  FlatType const flat = flatten(type);
+  constexpr std::size_t row = 131072;
+  EXPECT_EQ(flat.size, 32768 * row);
+  EXPECT_EQ(flat.extent, static_cast<std::ptrdiff_t>(65536 * row));
+  EXPECT_LE(flat.layout.view().segments.size(), 4u);
+  LayoutCursor cursor(flat.layout.view());
+  // The last byte but one of the last own row, which is the last of all.
+  cursor.seek(flat.size - 2);
+  EXPECT_EQ(cursor.next().offset, static_cast<std::ptrdiff_t>(65536 * row) - 2);
+  cursor.seek(2 * row);
+  EXPECT_EQ(cursor.next().offset, static_cast<std::ptrdiff_t>(6 * row));
+  MPI_Type_free(&type);
+}
+
+TEST(Flatten, contiguous_above_two_gibibytes) {
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1 << 30, MPI_DOUBLE, &inner);
+  MPI_Type_vector(4, 3, 5, inner, &type);
+  FlatType const flat = flatten(type);
+  constexpr std::size_t element = std::size_t{8} << 30;
+  EXPECT_EQ(flat.size, 12 * element);
+  EXPECT_EQ(flat.extent, static_cast<std::ptrdiff_t>(18 * element));
+  MPI_Type_free(&type);
+  MPI_Type_free(&inner);
+}
+
+}  // namespace
+}  // namespace mpix::test
