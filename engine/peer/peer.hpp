@@ -12,37 +12,10 @@
 
 #include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
+#include "engine/peer/mapped_segment.hpp"
+#include "engine/peer/message_mark.hpp"
 
 namespace mpix::engine {
-
-/// One segment of a peer as it is mapped here. Read without a lock: `version` is odd while it changes,
-/// and `generation` is compared with the owner's, so that a freed segment is never reached.
-struct MappedSegment {
-  std::atomic<std::uint32_t> version{0};
-  std::atomic<RemoteAddress> begin{0};
-  std::atomic<std::uint64_t> length{0};    ///< bytes; 0: nothing here, the rest is not looked at
-  std::atomic<std::byte*> local{nullptr};  ///< where `begin` is mapped
-  std::atomic<std::atomic<std::uint64_t> const*> owner_generation{nullptr};
-  std::atomic<std::uint64_t> generation{0};
-};
-
-/// A consistent copy of a MappedSegment.
-struct SegmentView {
-  RemoteAddress begin = 0;
-  std::uint64_t length = 0;    ///< bytes; 0: nothing
-  std::byte* local = nullptr;  ///< where `begin` is mapped
-  std::atomic<std::uint64_t> const* owner_generation = nullptr;
-  std::uint64_t generation = 0;
-
-  /// Local pointer to the `bytes` bytes at `address`, or nullptr when they are not in this segment or it is
-  /// gone.
-  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    RemoteAddress const offset = address - begin;
-    if (bytes > length || offset > length - bytes) return nullptr;
-    if (owner_generation->load(std::memory_order_acquire) != generation) return nullptr;
-    return local + offset;
-  }
-};
 
 /// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
 /// it, small ones by many, so that neighbours do not push each other out.
@@ -50,7 +23,7 @@ class MappedSegments {
  public:
   /// Local pointer to the `bytes` bytes at `address`, or nullptr.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    std::byte* const found = reach(large_[place(address, large_shift, large_.size())], address, bytes);
+    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
     return found != nullptr ? found : reach_smaller(address, bytes);
   }
 
@@ -74,21 +47,6 @@ class MappedSegments {
     return (address >> shift) % slots;
   }
 
-  static std::byte* reach(MappedSegment const& segment, RemoteAddress address, std::size_t bytes) noexcept {
-    auto const version = segment.version.load(std::memory_order_acquire);
-    // Each value is used at once, to keep few registers busy. Values of two different states only lead to
-    // the slow way, or are found out by the version at the end.
-    RemoteAddress const offset = address - segment.begin.load(std::memory_order_relaxed);
-    std::uint64_t const length = segment.length.load(std::memory_order_relaxed);
-    if (offset >= length || bytes > length - offset) return nullptr;
-    auto const* const owner = segment.owner_generation.load(std::memory_order_relaxed);
-    if (owner->load(std::memory_order_acquire) != segment.generation.load(std::memory_order_relaxed))
-      return nullptr;
-    std::byte* const local = segment.local.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (segment.version.load(std::memory_order_relaxed) != version || version % 2 != 0) return nullptr;
-    return local + offset;
-  }
   std::byte* reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept;
 
   std::array<MappedSegment, 32> large_{};
@@ -114,9 +72,7 @@ class Peer {
   SegmentView view(RemoteAddress address) const noexcept { return mapped_.view(address); }
 
   /// Stores must wait for messages: no segment may be reached by load and store now.
-  bool stores_are_held() const noexcept {
-    return messages_before_stores_.load(std::memory_order_relaxed) != 0;
-  }
+  bool stores_are_held() const noexcept { return held_stores_.get() != 0; }
 
   std::uint64_t process() const noexcept { return process_; }
 
@@ -124,7 +80,8 @@ class Peer {
   StripeTable* stripes() const noexcept { return stripes_; }
   void set_stripes(StripeTable& stripes) noexcept { stripes_ = &stripes; }
 
-  /// Sequence of the newest message that was issued to the peer.
+  /// Sequence of the newest message that was issued to the peer. Relaxed: of what other threads issue, it has
+  /// to cover what the caller knows of by other means.
   std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
   /// What the engine keeps beyond the hot path (engine/peer/peer_state.hpp).
@@ -136,20 +93,10 @@ class Peer {
   }
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
-  void hold_stores(std::uint64_t sequence) noexcept {
-    auto present = messages_before_stores_.load(std::memory_order_relaxed);
-    while (present < sequence &&
-           !messages_before_stores_.compare_exchange_weak(present, sequence, std::memory_order_release,
-                                                          std::memory_order_relaxed)) {
-    }
-  }
-  std::uint64_t stores_held_by() const noexcept {
-    return messages_before_stores_.load(std::memory_order_acquire);
-  }
+  void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
+  std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
   /// Lifts hold_stores(sequence) unless a later one has replaced it.
-  void allow_stores(std::uint64_t sequence) noexcept {
-    messages_before_stores_.compare_exchange_strong(sequence, 0, std::memory_order_acq_rel);
-  }
+  void allow_stores(std::uint64_t sequence) noexcept { held_stores_.clear(sequence); }
 
   /// Takes the next `count` positions of the message stream; returns the last. Under the engine's lock.
   std::uint64_t reserve(std::uint64_t count) noexcept {
@@ -161,7 +108,7 @@ class Peer {
  private:
   std::uint64_t process_ = 0;
   /// Not zero after a fence that has messages before it: a store must not overtake them.
-  std::atomic<std::uint64_t> messages_before_stores_{0};
+  MessageMark held_stores_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   MappedSegments mapped_;

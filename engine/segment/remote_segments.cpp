@@ -35,6 +35,7 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
   if (next != known_.begin()) {
     auto const before = std::prev(next);
     Found const& found = before->second;
+    // Acquire, here and below: as in SegmentView::reach.
     if (found.owner_generation->load(std::memory_order_acquire) != found.generation) {
       known_.erase(before);
     } else if (address - found.base < found.length) {
@@ -48,12 +49,12 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
 }
 
 bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noexcept {
+  // Acquire, here and in scan(): pairs with the releases in SegmentTable.
   std::uint32_t const count = std::min(control_->region_end.load(std::memory_order_acquire), max_regions);
   for (std::uint32_t i = 0; i < count; ++i) {
-    RegionSlot const& slot = control_->regions[i];
-    if (slot.generation.load(std::memory_order_acquire) % 2 == 0) continue;
-    std::uint64_t const base = slot.base.load(std::memory_order_relaxed);
-    if (begin < base + slot.length.load(std::memory_order_relaxed) && base < end) return true;
+    PublishedRange region;
+    if (!control_->regions[i].read(&region)) continue;
+    if (begin < region.base + region.length && region.base < end) return true;
   }
   return false;
 }
@@ -61,40 +62,35 @@ bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noe
 bool RemoteSegments::scan(RemoteAddress address, Found* out) {
   std::uint32_t const end = std::min(control_->segment_end.load(std::memory_order_acquire), max_segments);
   for (std::uint32_t i = 0; i < end; ++i) {
-    SegmentSlot const& slot = control_->segments[i];
-    std::uint64_t const generation = slot.generation.load(std::memory_order_acquire);
-    if (generation % 2 == 0) continue;
-    std::uint64_t const base = slot.base.load(std::memory_order_relaxed);
-    std::uint64_t const length = slot.length.load(std::memory_order_relaxed);
-    std::uint32_t const region = slot.region.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (slot.generation.load(std::memory_order_relaxed) != generation) continue;
-    if (address < base || address - base >= length) continue;
-    *out = Found{base, length, 0, false, &slot.generation, generation};
-    out->mapped = region < max_regions && (own_ || map_region(region, base, &out->delta));
+    RangeSlot const& slot = control_->segments[i];
+    PublishedRange range;
+    if (!slot.read(&range) || !range.contains(address)) continue;
+    *out = Found{range.base, range.length, 0, false, &slot.generation(), range.generation};
+    out->mapped = range.number < max_regions && (own_ || map_region(range.number, range, &out->delta));
     return true;
   }
   return false;
 }
 
-bool RemoteSegments::map_region(std::uint32_t index, std::uint64_t segment_base, std::int64_t* delta) {
+bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta) {
   if (index >= regions_.size()) regions_.resize(index + 1);
   MappedRegion& known = regions_[index];
-  RegionSlot const& slot = control_->regions[index];
-  std::uint64_t const generation = slot.generation.load(std::memory_order_acquire);
-  if (generation % 2 == 0) return false;
-  if (!known.mapping || known.generation != generation) {
-    std::uint64_t const base = slot.base.load(std::memory_order_relaxed);
-    std::uint64_t const length = slot.length.load(std::memory_order_relaxed);
-    FileDescriptor const fd = open_shared(pid_, slot.fd.load(std::memory_order_relaxed));
+  RangeSlot const& slot = control_->regions[index];
+  PublishedRange region;
+  if (!slot.read(&region)) return false;
+  if (!known.mapping || known.generation != region.generation) {
+    FileDescriptor const fd = open_shared(pid_, static_cast<int>(region.number));
     if (!fd) return false;
-    Mapping mapping = Mapping::of(fd, length);
+    Mapping mapping = Mapping::of(fd, region.length);
     // Read again: the descriptor number may have come to name another file meanwhile.
-    if (!mapping || slot.generation.load(std::memory_order_acquire) != generation) return false;
-    known = MappedRegion{generation, base, std::move(mapping)};
-    log(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_), length);
+    if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
+    known = MappedRegion{region.generation, region.base, std::move(mapping)};
+    log(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
+        known.mapping.length());
   }
-  if (segment_base < known.base || segment_base - known.base >= known.mapping.length()) return false;
+  if (segment.base < known.base) return false;
+  std::uint64_t const offset = segment.base - known.base;
+  if (offset > known.mapping.length() || segment.length > known.mapping.length() - offset) return false;
   *delta = static_cast<std::int64_t>(reinterpret_cast<std::uint64_t>(known.mapping.base()) - known.base);
   return true;
 }
@@ -104,7 +100,7 @@ void RemoteSegments::drop_stale() {
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     MappedRegion& known = regions_[i];
     if (known.mapping &&
-        control_->regions[i].generation.load(std::memory_order_acquire) != known.generation) {
+        control_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
       known = MappedRegion{};
     }
   }
@@ -121,20 +117,9 @@ std::size_t RemoteSegments::mapped_regions() const {
 }
 
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept {
-  // Odd while it changes; a second writer waits for the first.
-  std::uint32_t version = slot.version.load(std::memory_order_relaxed);
-  do {
-    version &= ~std::uint32_t{1};
-  } while (!slot.version.compare_exchange_weak(version, version + 1, std::memory_order_acquire));
-  std::atomic_thread_fence(std::memory_order_release);
-  slot.begin.store(found.base, std::memory_order_relaxed);
-  slot.local.store(reinterpret_cast<std::byte*>(static_cast<std::int64_t>(found.base) + found.delta),
-                   std::memory_order_relaxed);
-  slot.owner_generation.store(found.owner_generation, std::memory_order_relaxed);
-  slot.generation.store(found.generation, std::memory_order_relaxed);
-  // After `owner_generation`, which a reader follows once the length lets it.
-  slot.length.store(found.length, std::memory_order_release);
-  slot.version.store(version + 2, std::memory_order_release);
+  slot.assign({found.base, found.length,
+               reinterpret_cast<std::byte*>(static_cast<std::int64_t>(found.base) + found.delta),
+               found.owner_generation, found.generation});
 }
 
 }  // namespace mpix::engine

@@ -53,7 +53,7 @@ class RemoteSegments {
   };
 
   bool scan(RemoteAddress address, Found* out);
-  bool map_region(std::uint32_t index, std::uint64_t segment_base, std::int64_t* delta);
+  bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta);
 
   mutable std::mutex mutex_;
   pid_t pid_ = 0;

@@ -164,51 +164,46 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
   if (!region->mapping) return Status::out_of_memory;
   region->free_ranges = FreeRanges(bytes);
 
-  RegionSlot& shown = control_->regions[slot];
-  shown.base.store(reinterpret_cast<std::uint64_t>(region->mapping.base()), std::memory_order_relaxed);
-  shown.length.store(bytes, std::memory_order_relaxed);
-  shown.fd.store(region->fd.get(), std::memory_order_relaxed);
-  shown.generation.fetch_add(1, std::memory_order_release);
-  if (unused == regions_.end()) {
-    regions_.push_back(std::move(region));
-    control_->region_end.store(slot + 1, std::memory_order_release);
-  } else {
-    *unused = std::move(region);
+  bool const another = unused == regions_.end();
+  if (another) {
+    regions_.emplace_back();
+    region_generations_.push_back(0);
   }
+  control_->regions[slot].publish({reinterpret_cast<RemoteAddress>(region->mapping.base()), bytes,
+                                   static_cast<std::uint32_t>(region->fd.get()),
+                                   ++region_generations_[slot]});
+  // Release: pairs with the acquire in RemoteSegments::in_region.
+  if (another) control_->region_end.store(slot + 1, std::memory_order_release);
+  regions_[slot] = std::move(region);
   *index = slot;
   log(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
   return Status::ok;
 }
 
 void SegmentTable::remove_region(std::uint32_t index) {
-  control_->regions[index].generation.fetch_add(1, std::memory_order_release);
+  control_->regions[index].withdraw(++region_generations_[index]);
   regions_[index].reset();
 }
 
 Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
-  std::uint32_t slot = 0;
-  if (!free_slots_.empty()) {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-  } else {
-    slot = control_->segment_end.load(std::memory_order_relaxed);
-    if (slot == max_segments) return Status::out_of_memory;
-    control_->segment_end.store(slot + 1, std::memory_order_release);
+  if (free_slots_.empty()) {
+    if (segment_end_ == max_segments) return Status::out_of_memory;
+    free_slots_.push_back({segment_end_++, 0});
+    // Release: pairs with the acquire in RemoteSegments::scan.
+    control_->segment_end.store(segment_end_, std::memory_order_release);
   }
-  SegmentSlot& shown = control_->segments[slot];
-  shown.base.store(base, std::memory_order_relaxed);
-  shown.length.store(length, std::memory_order_relaxed);
-  shown.region.store(region, std::memory_order_relaxed);
-  shown.generation.fetch_add(1, std::memory_order_release);
-  segments_.emplace(base, OwnSegment{base, length, slot, region});
+  auto const [slot, before] = free_slots_.back();
+  free_slots_.pop_back();
+  control_->segments[slot].publish({base, length, region, before + 1});
+  segments_.emplace(base, OwnSegment{base, length, slot, region, before + 1});
   return Status::ok;
 }
 
 OwnSegment SegmentTable::withdraw(std::map<RemoteAddress, OwnSegment>::iterator it) {
   OwnSegment const segment = it->second;
-  // Sequentially consistent: a peer that starts an operation after our free returned sees the change.
-  control_->segments[segment.slot].generation.fetch_add(1, std::memory_order_seq_cst);
-  free_slots_.push_back(segment.slot);
+  FreeSlot const slot{segment.slot, segment.generation + 1};
+  control_->segments[slot.slot].withdraw(slot.generation);
+  free_slots_.push_back(slot);
   segments_.erase(it);
   return segment;
 }

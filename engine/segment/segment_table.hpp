@@ -24,6 +24,7 @@ struct OwnSegment {
   std::size_t length = 0;
   std::uint32_t slot = 0;
   std::uint32_t region = no_region;
+  std::uint64_t generation = 0;  ///< of its slot
 
   /// User memory may be unmapped behind the engine's back; memory of our regions may not.
   bool user_memory() const noexcept { return region == no_region; }
@@ -60,6 +61,11 @@ class SegmentTable {
   int control_fd() const noexcept { return control_fd_.get(); }
 
  private:
+  /// A slot that is free, and the even generation that it has.
+  struct FreeSlot {
+    std::uint32_t slot;
+    std::uint64_t generation;
+  };
   struct Region {
     FileDescriptor fd;
     Mapping mapping;
@@ -78,8 +84,10 @@ class SegmentTable {
   FileDescriptor control_fd_;
   Mapping control_mapping_;
   ControlSegment* control_ = nullptr;
-  std::vector<std::unique_ptr<Region>> regions_;  ///< by slot number; empty where unused
-  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
+  std::vector<std::uint64_t> region_generations_;  ///< likewise
+  std::vector<FreeSlot> free_slots_;
+  std::uint32_t segment_end_ = 0;                 ///< no slot from here on was ever used
   std::map<RemoteAddress, OwnSegment> segments_;  ///< by base
 };
 

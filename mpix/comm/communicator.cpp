@@ -50,13 +50,12 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
   context_.store(context, std::memory_order_relaxed);
   attribute_word_.store(attributes_outdated, std::memory_order_relaxed);
   pages_ = std::make_unique<std::atomic<Page*>[]>(pages_count());
-  comm_.store(comm, std::memory_order_release);
-  (void)attributes();
+  comm_.publish(comm);
+  (void)attributes();  // until then the word says that they are to be asked for
 }
 
 void Communicator::retire() {
-  // No handle: even MPI_COMM_NULL might be looked up.
-  comm_.store(reinterpret_cast<MPI_Comm>(this), std::memory_order_release);
+  comm_.withdraw();
   context_.store(0, std::memory_order_relaxed);
   for_each_target([](Target& target) { delete &target; });
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);

@@ -66,6 +66,7 @@ class MPIX_WAIST_API Communicator {
   /// target() where it takes a few instructions only; else nullptr.
   Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
+    // Acquire, twice: pairs with the releases in make_target().
     Page const* const page =
         pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
     if (page == nullptr) return nullptr;
@@ -76,10 +77,11 @@ class MPIX_WAIST_API Communicator {
   int size() const noexcept { return size_; }
   /// Of this communicator alone, never used for another; 0 once it is freed.
   std::uint32_t context() const noexcept { return context_.load(std::memory_order_relaxed); }
-  MPI_Comm handle() const noexcept { return comm_.load(std::memory_order_relaxed); }
+  MPI_Comm handle() const noexcept { return comm_.get(); }
 
   /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path; with
-  /// attributes_outdated they have to be asked for with attributes().
+  /// attributes_outdated they have to be asked for with attributes(). Relaxed: the values behind it are under
+  /// a lock.
   std::uint64_t attribute_word() const noexcept { return attribute_word_.load(std::memory_order_relaxed); }
   /// The attributes with their values, as they are now.
   MPIX_RMA_Attributes attributes();
@@ -107,7 +109,7 @@ class MPIX_WAIST_API Communicator {
     }
   }
 
-  bool is_open() const noexcept { return pages_ != nullptr; }
+  bool is_open() const noexcept { return comm_.is_published(); }
 
   /// The communicator is being freed: the state is reset and may be reused for another.
   void retire();
@@ -129,7 +131,7 @@ class MPIX_WAIST_API Communicator {
 
   static HandleCache<MPI_Comm, Communicator> cache_;
 
-  std::atomic<MPI_Comm> comm_{nullptr};
+  PublishedHandle<MPI_Comm> comm_;
   int size_ = 0;
   std::atomic<std::uint32_t> context_{0};
   std::atomic<std::uint64_t> attribute_word_{0};

@@ -52,7 +52,7 @@ void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
   has_sum_ = !flat_.mixed && engine::is_defined(engine::Operation::sum, flat_.element);
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
-  type_.store(type, std::memory_order_release);
+  type_.publish(type);
 }
 
 engine::Layout Datatype::layout(std::size_t count,

@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstddef>
 
 #include "engine/kernel/types.hpp"
@@ -38,7 +37,7 @@ class Datatype {
   /// find() where it takes a few instructions only; else nullptr.
   static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
 
-  MPI_Datatype handle() const noexcept { return type_.load(std::memory_order_relaxed); }
+  MPI_Datatype handle() const noexcept { return type_.get(); }
   FlatType const& flat() const noexcept { return flat_; }
   /// Elements follow each other without gaps, in memory order.
   bool is_contiguous() const noexcept { return contiguous_; }
@@ -53,15 +52,14 @@ class Datatype {
                         engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
 
   void open(MPI_Datatype type, FlatType flat) noexcept;
-  /// No handle: even MPI_DATATYPE_NULL might be looked up.
-  void retire() noexcept { type_.store(reinterpret_cast<MPI_Datatype>(this), std::memory_order_release); }
+  void retire() noexcept { type_.withdraw(); }
 
  private:
   static Datatype const* find_slowly(MPI_Datatype type);
 
   static HandleCache<MPI_Datatype, Datatype> cache_;
 
-  std::atomic<MPI_Datatype> type_{nullptr};
+  PublishedHandle<MPI_Datatype> type_;
   FlatType flat_;
   bool contiguous_ = false;
   unsigned atomic_word_ = 0;

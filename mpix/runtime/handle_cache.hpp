@@ -7,12 +7,41 @@
 
 namespace mpix {
 
-/// `State` has `handle() const`. States are never deallocated, only reused: a thread that reads an entry
-/// while another replaces it sees some state, and compares the handle.
-template <typename Handle, typename State>
+/// The handle that a state stands for. It is what tells readers that the state is theirs, so it appears after
+/// the rest of the state is set.
+template <typename Handle, template <typename> class Atomic = std::atomic>
+class PublishedHandle {
+ public:
+  /// Acquire: pairs with the release in publish(). States are reused: whoever finds its handle here sees
+  /// what was set for it, not what an earlier use has left.
+  Handle get() const noexcept { return handle_.load(std::memory_order_acquire); }
+
+  /// Of a state whose other members are set.
+  void publish(Handle handle) noexcept { handle_.store(handle, std::memory_order_release); }
+
+  /// No handle from here on. Not a null handle, which might be looked up.
+  void withdraw() noexcept { publish(no_handle()); }
+
+  bool is_published() const noexcept {
+    Handle const handle = get();
+    return handle != nullptr && handle != no_handle();
+  }
+
+ private:
+  Handle no_handle() const noexcept {
+    return reinterpret_cast<Handle>(const_cast<PublishedHandle*>(this));  // no object of MPI is here
+  }
+
+  Atomic<Handle> handle_{nullptr};
+};
+
+/// `State` has `handle() const`, of a PublishedHandle. States are never deallocated, only reused: a thread
+/// that reads an entry while another replaces it sees some state, and compares the handle.
+template <typename Handle, typename State, template <typename> class Atomic = std::atomic>
 class HandleCache {
  public:
   State* find(Handle handle) const noexcept {
+    // Acquire: pairs with the release in insert(), for the construction of the state.
     State* const state = entries_[slot_of(handle)].load(std::memory_order_acquire);
     return state != nullptr && state->handle() == handle ? state : nullptr;
   }
@@ -28,7 +57,7 @@ class HandleCache {
     return (bits >> 6 ^ bits >> 12) % size;
   }
 
-  std::atomic<State*> entries_[size] = {};
+  Atomic<State*> entries_[size] = {};
 };
 
 }  // namespace mpix

@@ -1,0 +1,264 @@
+/// The structures that are read without locks, against the memory model of the language: Relacy runs them
+/// with atomics of its own, which return every value that the model permits and not only those of this
+/// processor.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <iostream>
+#include <relacy/relacy.hpp>
+
+// Relacy replaces these for the program under test.
+#undef new
+#undef delete
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef assert
+#undef errno
+#undef memory_order_relaxed
+#undef memory_order_consume
+#undef memory_order_acquire
+#undef memory_order_release
+#undef memory_order_acq_rel
+#undef memory_order_seq_cst
+
+#include "engine/peer/mapped_segment.hpp"
+#include "engine/peer/message_mark.hpp"
+#include "engine/segment/range_slot.hpp"
+#include "mpix/runtime/handle_cache.hpp"
+
+namespace mpix::engine::model {
+
+rl::memory_order of(std::memory_order order) {
+  switch (order) {
+    case std::memory_order_relaxed: return rl::mo_relaxed;
+    case std::memory_order_acquire: return rl::mo_acquire;
+    case std::memory_order_release: return rl::mo_release;
+    case std::memory_order_acq_rel: return rl::mo_acq_rel;
+    default: return rl::mo_seq_cst;
+  }
+}
+
+/// The interface of std::atomic over Relacy's, which does not take every type.
+template <typename T>
+class ModelAtomic {
+ public:
+  ModelAtomic(T value = {}) { value_.store(bits_of(value), rl::mo_relaxed, $); }
+  T load(std::memory_order order) const { return value_of(value_.load(of(order), $)); }
+  void store(T value, std::memory_order order) { value_.store(bits_of(value), of(order), $); }
+  bool compare_exchange_strong(T& expected, T wanted, std::memory_order order, std::memory_order failure) {
+    std::uint64_t bits = bits_of(expected);
+    bool const done = value_.compare_exchange_strong(bits, bits_of(wanted), of(order), $, of(failure), $);
+    expected = value_of(bits);
+    return done;
+  }
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order order, std::memory_order failure) {
+    std::uint64_t bits = bits_of(expected);
+    bool const done = value_.compare_exchange_weak(bits, bits_of(wanted), of(order), $, of(failure), $);
+    expected = value_of(bits);
+    return done;
+  }
+
+ private:
+  static std::uint64_t bits_of(T value) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  }
+  static T value_of(std::uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  rl::atomic<std::uint64_t> value_;
+};
+
+/// The same with no order at all, as if everything were relaxed: the tests have to notice.
+template <typename T>
+class UnorderedAtomic : public ModelAtomic<T> {
+ public:
+  using ModelAtomic<T>::ModelAtomic;
+  T load(std::memory_order) const { return ModelAtomic<T>::load(std::memory_order_relaxed); }
+  void store(T value, std::memory_order) { ModelAtomic<T>::store(value, std::memory_order_relaxed); }
+  bool compare_exchange_strong(T& expected, T wanted, std::memory_order, std::memory_order failure) {
+    return ModelAtomic<T>::compare_exchange_strong(expected, wanted, std::memory_order_relaxed, failure);
+  }
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order, std::memory_order failure) {
+    return ModelAtomic<T>::compare_exchange_weak(expected, wanted, std::memory_order_relaxed, failure);
+  }
+};
+
+std::byte* pointer(std::uintptr_t bits) { return reinterpret_cast<std::byte*>(bits); }
+
+/// Two threads map segments at one place while a third looks an address up that is in both.
+template <template <typename> class Atomic>
+struct MappedSegmentModel : rl::test_suite<MappedSegmentModel<Atomic>, 3> {
+  Atomic<std::uint64_t> generations[2];
+  BasicMappedSegment<Atomic> segment;
+
+  typename BasicMappedSegment<Atomic>::View state(unsigned i) {
+    return {0x1000u + 0x80u * i, 0x100, pointer(0x10000u * (i + 1) + 0x80u * i), &generations[i], 2 * i + 1};
+  }
+  void before() {
+    for (unsigned i = 0; i < 2; ++i) generations[i].store(2 * i + 1, std::memory_order_relaxed);
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      segment.assign(state(index));
+      return;
+    }
+    std::byte* const found = segment.reach(0x10c0, 8);
+    RL_ASSERT(found == nullptr || found == pointer(0x100c0) || found == pointer(0x200c0));
+    auto const view = segment.view();
+    if (view.length == 0) return;
+    unsigned const which = view.begin == state(0).begin ? 0 : 1;
+    auto const expected = state(which);
+    RL_ASSERT(view.begin == expected.begin && view.local == expected.local);
+    RL_ASSERT(view.owner_generation == expected.owner_generation);
+    RL_ASSERT(view.generation == expected.generation);
+  }
+};
+
+/// As above, starting with a segment: a mixture of two does not lead to a null pointer.
+template <template <typename> class Atomic>
+struct ReplacedSegmentModel : MappedSegmentModel<Atomic> {
+  void before() {
+    MappedSegmentModel<Atomic>::before();
+    this->segment.assign(this->state(0));
+  }
+};
+
+/// The owner gives a slot of its table to another range while a peer reads it.
+template <template <typename> class Atomic>
+struct RangeSlotModel : rl::test_suite<RangeSlotModel<Atomic>, 2> {
+  BasicRangeSlot<Atomic> slot;
+
+  static PublishedRange use(unsigned i) { return {0x1000u * (i + 1), 0x100u + i, 7 + i, 2 * i + 1}; }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (unsigned i = 0; i < 2; ++i) {
+        slot.publish(use(i));
+        slot.withdraw(2 * i + 2);
+      }
+      return;
+    }
+    PublishedRange range;
+    if (!slot.read(&range)) return;
+    PublishedRange const expected = use(static_cast<unsigned>(range.generation / 2));
+    RL_ASSERT(range.base == expected.base && range.length == expected.length);
+    RL_ASSERT(range.number == expected.number);
+  }
+};
+
+/// The owner reuses memory that it has freed, once its peers know: none of them reaches it.
+template <template <typename> class Atomic>
+struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
+  BasicRangeSlot<Atomic> slot;
+  BasicMappedSegment<Atomic> segment;
+  Atomic<int> told;
+
+  void before() {
+    slot.publish({0x1000, 0x100, 0, 1});
+    segment.assign({0x1000, 0x100, pointer(0x10000), &slot.generation(), 1});
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      slot.withdraw(2);
+      told.store(1, std::memory_order_release);
+    } else if (told.load(std::memory_order_acquire) == 1) {
+      RL_ASSERT(segment.reach(0x1000, 8) == nullptr);
+      RL_ASSERT(segment.view().reach(0x1000, 8) == nullptr);
+    }
+  }
+};
+
+/// A thread stores, or returns from Complete, once another has waited for the messages before it. Relacy
+/// tells of accesses to `memory` that are not ordered.
+template <template <typename> class Atomic>
+struct MessageMarkModel : rl::test_suite<MessageMarkModel<Atomic>, 2> {
+  BasicMessageMark<Atomic> mark;
+  rl::var<int> memory;
+
+  void before() { mark.raise(5); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      memory($) = 1;  // what the messages do
+      mark.clear(5);
+    } else if (mark.get() == 0) {
+      memory($) = 2;
+    }
+  }
+};
+
+/// States of handles are used again: whoever finds one by its handle sees what was set for that.
+template <template <typename> class Atomic>
+struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
+  using Handle = char*;
+  struct State {
+    PublishedHandle<Handle, Atomic> published;
+    rl::var<int> content;
+    Handle handle() const { return published.get(); }
+  };
+  static Handle handle(int use) { return reinterpret_cast<Handle>(0x1000L + use * 0x100000L); }  // one slot
+
+  State state;
+  HandleCache<Handle, State, Atomic> cache;
+
+  void use(int number) {
+    state.content($) = number;
+    state.published.publish(handle(number));
+    cache.insert(state);
+  }
+  void before() {
+    use(1);
+    state.published.withdraw();
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      use(2);
+    } else if (State* const found = cache.find(handle(2))) {
+      RL_ASSERT(int(found->content($)) == 2);
+    }
+    RL_ASSERT(index == 0 || cache.find(handle(1)) == nullptr);
+  }
+};
+
+/// Whether no execution breaks what the model asserts. Relacy tells `report` which one does.
+template <typename Model>
+bool holds(std::ostream& report) {
+  rl::test_params parameters;
+  parameters.iteration_count = 20000;
+  parameters.search_type = rl::sched_random;
+  parameters.output_stream = &report;
+  parameters.progress_stream = &report;
+  return rl::simulate<Model>(parameters);
+}
+
+template <template <template <typename> class> class Model>
+void expect_that_order_matters() {
+  EXPECT_TRUE(holds<Model<ModelAtomic>>(std::cout));
+  std::ostream silent(nullptr);
+  EXPECT_FALSE(holds<Model<UnorderedAtomic>>(silent)) << "the check sees nothing";
+}
+
+TEST(LockFreeModel, a_mapped_segment_is_read_as_one_state) {
+  EXPECT_TRUE(holds<MappedSegmentModel<ModelAtomic>>(std::cout));
+  expect_that_order_matters<ReplacedSegmentModel>();
+}
+
+TEST(LockFreeModel, a_slot_of_a_table_is_read_as_one_state) { expect_that_order_matters<RangeSlotModel>(); }
+
+TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
+  expect_that_order_matters<MessageMarkModel>();
+}
+
+TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {
+  expect_that_order_matters<HandleCacheModel>();
+}
+
+TEST(LockFreeModel, freed_memory_is_not_reached) { expect_that_order_matters<FreedMemoryModel>(); }
+
+}  // namespace mpix::engine::model

@@ -1,0 +1,137 @@
+/// The structures that are read without locks, by real threads: values here, order where ThreadSanitizer
+/// watches. lock_free_model_test.cpp has what neither this processor nor the sanitizer shows.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "engine/peer/mapped_segment.hpp"
+#include "engine/peer/message_mark.hpp"
+#include "engine/segment/range_slot.hpp"
+#include "mpix/runtime/handle_cache.hpp"
+
+namespace mpix::engine {
+namespace {
+
+/// Runs `other` beside `self`.
+template <typename Self, typename Other>
+void run_beside(Self self, Other other) {
+  std::thread thread(other);
+  self();
+  thread.join();
+}
+
+TEST(LockFree, a_mapped_segment_that_is_replaced_is_read_as_one_state) {
+  constexpr int rounds = 20000;
+  std::atomic<std::uint64_t> const generations[2] = {1, 3};
+  MappedSegment segment;
+  auto const state = [&](unsigned i) {
+    auto* const local = reinterpret_cast<std::byte*>(std::uintptr_t{0x10000} * (i + 1) + 0x80 * i);
+    return SegmentView{0x1000u + 0x80u * i, 0x100, local, &generations[i], 2 * i + 1};
+  };
+  std::atomic<bool> stop{false};
+  run_beside(
+      [&] {
+        for (int i = 0; i < rounds; ++i) segment.assign(state(static_cast<unsigned>(i) % 2));
+        stop.store(true, std::memory_order_relaxed);
+      },
+      [&] {
+        while (!stop.load(std::memory_order_relaxed)) {
+          auto const found = reinterpret_cast<std::uintptr_t>(segment.reach(0x10c0, 8));
+          ASSERT_TRUE(found == 0 || found == 0x100c0 || found == 0x200c0) << found;
+          SegmentView const view = segment.view();
+          if (view.length == 0) continue;
+          ASSERT_EQ(view.local, state(view.begin == 0x1000 ? 0 : 1).local);
+          ASSERT_EQ(view.generation, view.owner_generation->load());
+        }
+      });
+  EXPECT_EQ(segment.view().generation, 3u);
+}
+
+TEST(LockFree, a_slot_that_is_used_again_is_read_as_one_state) {
+  constexpr std::uint32_t rounds = 20000;
+  RangeSlot slot;
+  std::atomic<bool> stop{false};
+  run_beside(
+      [&] {
+        for (std::uint32_t i = 1; i <= rounds; ++i) {
+          slot.publish({i * 0x1000u, i * 8u, i, 2u * i + 1});
+          slot.withdraw(2u * i + 2);
+        }
+        stop.store(true, std::memory_order_relaxed);
+      },
+      [&] {
+        PublishedRange range;
+        while (!stop.load(std::memory_order_relaxed)) {
+          if (!slot.read(&range)) continue;
+          ASSERT_EQ(range.base, range.number * std::uint64_t{0x1000});
+          ASSERT_EQ(range.length, range.number * std::uint64_t{8});
+          ASSERT_EQ(range.generation, range.number * std::uint64_t{2} + 1);
+        }
+      });
+  PublishedRange range;
+  EXPECT_FALSE(slot.read(&range));
+}
+
+TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
+  constexpr int rounds = 2000;
+  MessageMark mark;
+  int memory = 0;  // not atomic: a race is seen by the sanitizer
+  std::atomic<int> asked{0};
+  run_beside(
+      [&] {
+        for (int round = 1; round <= rounds; ++round) {
+          while (asked.load(std::memory_order_acquire) != round) std::this_thread::yield();
+          memory = -round;
+          mark.clear(static_cast<std::uint64_t>(round));
+        }
+      },
+      [&] {
+        for (int round = 1; round <= rounds; ++round) {
+          mark.raise(static_cast<std::uint64_t>(round));
+          asked.store(round, std::memory_order_release);
+          while (mark.get() != 0) std::this_thread::yield();
+          ASSERT_EQ(memory, -round);
+          memory = round;
+        }
+      });
+  EXPECT_EQ(memory, rounds);
+}
+
+/// A state as of a communicator, for handles that share one place of the cache.
+struct State {
+  PublishedHandle<char*> published;
+  int content = 0;  // not atomic, as above
+  char* handle() const { return published.get(); }
+};
+char* handle_of(int number) { return reinterpret_cast<char*>(0x1000L + number * 0x100000L); }
+
+TEST(LockFree, a_state_that_is_found_by_its_handle_is_set) {
+  constexpr int rounds = 2000;
+  State state;
+  HandleCache<char*, State> cache;
+  std::atomic<int> seen{0};
+  run_beside(
+      [&] {
+        for (int round = 1; round <= rounds; ++round) {
+          state.content = round;
+          state.published.publish(handle_of(round));
+          cache.insert(state);
+          while (seen.load(std::memory_order_acquire) != round) std::this_thread::yield();
+          state.published.withdraw();
+          ASSERT_FALSE(state.published.is_published());
+        }
+      },
+      [&] {
+        for (int round = 1; round <= rounds; ++round) {
+          State* found = nullptr;
+          while ((found = cache.find(handle_of(round))) == nullptr) std::this_thread::yield();
+          ASSERT_EQ(found->content, round);
+          seen.store(round, std::memory_order_release);
+        }
+      });
+  EXPECT_EQ(cache.find(handle_of(rounds)), nullptr);
+}
+
+}  // namespace
+}  // namespace mpix::engine
