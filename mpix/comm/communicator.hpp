@@ -30,20 +30,7 @@ struct Target {
   std::uint32_t context = 0;  ///< mark of the communicator at the engine, for late errors
 
   /// Newest message that this communicator issued to the rank; Complete waits for no other.
-  std::atomic<std::uint64_t> sequence{0};
-  /// Stores were made directly to the rank's memory since the last completion.
-  std::atomic<bool> stored{false};
-
-  void note_store() noexcept {
-    // Read first: a line that is only read stays shared between threads.
-    if (!stored.load(std::memory_order_relaxed)) stored.store(true, std::memory_order_relaxed);
-  }
-
-  void note_message(std::uint64_t newest) noexcept {
-    auto seen = sequence.load(std::memory_order_relaxed);
-    while (seen < newest && !sequence.compare_exchange_weak(seen, newest, std::memory_order_relaxed)) {
-    }
-  }
+  engine::MessageMark outstanding;
 };
 
 class MPIX_WAIST_API Communicator {

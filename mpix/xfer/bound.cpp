@@ -109,7 +109,6 @@ inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void*
   auto* const local = static_cast<std::byte*>(origin);
   if (bound.call.operation == MPIX_RMA_PUT) {
     engine::copy_bytes(remote, local, bytes);
-    bound.target->note_store();
   } else {
     engine::copy_bytes(local, remote, bytes);
   }

@@ -14,7 +14,6 @@ void remember(Communicator const& communicator, Datatype const& type, Target& ta
   recent.element_bytes = type.size();
   recent.atomic_word = type.atomic_word();
   recent.communicator = &communicator;
-  recent.target = &target;
   recent.peer = target.peer;
   recent.segment = target.peer->view(address);
 }

@@ -23,7 +23,6 @@ struct alignas(128) RecentTransfer {
   std::size_t element_bytes = 0;
   unsigned atomic_word = 0;  ///< as Datatype::atomic_word
   Communicator const* communicator = nullptr;
-  Target* target = nullptr;
   engine::Peer const* peer = nullptr;
   engine::SegmentView segment;  ///< where the latest target address was
 };

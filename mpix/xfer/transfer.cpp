@@ -27,11 +27,7 @@ template <typename Operation>
 engine::Issued issue_any(Target& target, Operation& operation) {
   operation.context = target.context;
   engine::Issued const issued = engine_of_process().issue(*target.peer, operation);
-  if (issued.sequence != 0) {
-    target.note_message(issued.sequence);
-  } else {
-    target.note_store();
-  }
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   return issued;
 }
 
@@ -68,7 +64,6 @@ bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcep
     engine::direct_transfer(transfer, mapped - extent.begin);
   }
   if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);
-  target.note_store();
   return true;
 }
 
@@ -81,34 +76,28 @@ engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) {
 engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { return wait_any(target, rmw); }
 
 engine::Status complete_messages(Target& target) {
-  target.stored.store(false, std::memory_order_relaxed);
-  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `sequence` until all
-  // that it covers is complete.
-  std::uint64_t sequence = target.sequence.load(std::memory_order_relaxed);
+  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`
+  // until all that it covers is complete.
+  std::uint64_t const sequence = target.outstanding.get();
   engine_of_process().complete(*target.peer, sequence);
-  target.sequence.compare_exchange_strong(sequence, 0, std::memory_order_relaxed);
+  target.outstanding.clear(sequence);
   return engine_of_process().take_error(*target.peer, target.context);
 }
 
 engine::Status complete_all(Communicator& communicator, int* failed) {
   engine::Status first = engine::Status::ok;
-  bool stored = false;
   communicator.for_each_target([&](Target& target) {
-    if (target.sequence.load(std::memory_order_relaxed) != 0) {
-      engine::Status const status = complete(target);
-      if (!engine::failed(status) || engine::failed(first)) return;
-      first = status;
-      if (failed != nullptr) *failed = target.rank;
-    } else if (target.stored.exchange(false, std::memory_order_relaxed)) {
-      stored = true;
-    }
+    if (target.outstanding.get() == 0) return;
+    engine::Status const status = complete_messages(target);
+    if (!engine::failed(status) || engine::failed(first)) return;
+    first = status;
+    if (failed != nullptr) *failed = target.rank;
   });
-  if (stored) std::atomic_thread_fence(std::memory_order_seq_cst);
+  // The stores of this thread to all of them, as in complete_stores.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   return first;
 }
 
-void fence(Target& target) noexcept {
-  engine_of_process().fence(*target.peer, target.sequence.load(std::memory_order_relaxed));
-}
+void fence(Target& target) noexcept { engine_of_process().fence(*target.peer, target.outstanding.get()); }
 
 }  // namespace mpix

@@ -27,7 +27,6 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   if (remote == nullptr) return false;
   if constexpr (direction == Direction::put) {
     engine::copy_bytes(remote, static_cast<std::byte const*>(origin), bytes);
-    target.note_store();
   } else {
     engine::copy_bytes(static_cast<std::byte*>(origin), remote, bytes);
   }
@@ -45,7 +44,6 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   engine::StripeGuard const guard(*target.peer->stripes(),
                                   locked ? engine::stripes_of(address, address + bytes) : 0);
   engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
-  target.note_store();
   return true;
 }
 
@@ -67,7 +65,6 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
   bool const locked = has(transfer.guarantees, Guarantee::element_atomic);
   engine::StripeGuard const guard(*target.peer->stripes(), locked ? engine::stripes_of(begin, end) : 0);
   engine::direct_transfer(transfer, mapped - extent.begin);
-  target.note_store();
   return true;
 }
 
@@ -105,9 +102,7 @@ MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyW
 
 /// complete() where no messages are outstanding; else false.
 inline bool complete_stores(Target& target) noexcept {
-  if (target.sequence.load(std::memory_order_relaxed) != 0) return false;
-  // `stored` stays set: to clear and set it again for every transfer costs more than the one fence too
-  // many that complete_all may make.
+  if (target.outstanding.get() != 0) return false;
   // The stores leave this processor's buffer: from here on everybody sees them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;

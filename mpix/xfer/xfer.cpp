@@ -61,7 +61,6 @@ inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype
   if (remote == nullptr || recent->peer->stores_are_held()) return false;
   auto* const local = static_cast<std::byte*>(origin);
   if (op == MPIX_RMA_PUT) {
-    recent->target->note_store();
     copy->to = remote;
     copy->from = local;
     return true;
