@@ -49,7 +49,7 @@ void create_keyvals() {
 }
 
 std::size_t attribute_of(int keyval) noexcept {
-  if (keyval == MPI_KEYVAL_INVALID || !keys_are_out.load(std::memory_order_relaxed)) return attribute_count;
+  if (keyval == MPI_KEYVAL_INVALID || !keys_are_out.load(std::memory_order_acquire)) return attribute_count;
   std::size_t index = 0;
   while (index < attribute_count && keyvals[index] != keyval) ++index;
   return index;

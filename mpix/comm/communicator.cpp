@@ -90,20 +90,22 @@ Target* Communicator::make_target(int rank) {
 MPIX_RMA_Attributes Communicator::attributes() {
   std::lock_guard const held(attributes_lock_);
   while ((attribute_word() & attributes_outdated) != 0) {
-    auto const changes = attribute_changes_.load(std::memory_order_acquire);
+    // Sequentially consistent, all four here and in outdate_attributes(): either the change counts here, or
+    // its mark comes after the word that is stored here.
+    auto const changes = attribute_changes_.load(std::memory_order_seq_cst);
     attributes_ = read_attributes(handle());
-    attribute_word_.store(attributes_.set, std::memory_order_relaxed);
+    attribute_word_.store(attributes_.set, std::memory_order_seq_cst);
     attributes_.set &= ~attributes_outdated;
     // A change meanwhile may or may not have been read.
-    if (attribute_changes_.load(std::memory_order_acquire) == changes) break;
+    if (attribute_changes_.load(std::memory_order_seq_cst) == changes) break;
     attribute_word_.fetch_or(attributes_outdated, std::memory_order_relaxed);
   }
   return attributes_;
 }
 
 void Communicator::outdate_attributes() noexcept {
-  attribute_changes_.fetch_add(1, std::memory_order_release);
-  attribute_word_.fetch_or(attributes_outdated, std::memory_order_release);
+  attribute_changes_.fetch_add(1, std::memory_order_seq_cst);
+  attribute_word_.fetch_or(attributes_outdated, std::memory_order_seq_cst);
 }
 
 void for_each_communicator(std::function<void(Communicator&)> const& visit) {

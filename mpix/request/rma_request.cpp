@@ -84,11 +84,12 @@ void RmaRequest::finish(int code) noexcept {
 }
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
+  // Acquire, in state(): pairs with the exchange in finish(), before what that has written.
+  if (state() != State::complete) return MPI_SUCCESS;
   int const code = code_;
   // States of communicators are never deallocated: one that is freed has another context.
   bool const freed = communicator_->context() != context_;
   MPI_Comm const comm = communicator_->handle();
-  if (state() != State::complete) return MPI_SUCCESS;
   if (stays_) {
     abandoned_.store(false, std::memory_order_relaxed);
     state_.store(State::inactive, std::memory_order_release);
