@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -59,7 +60,7 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
   std::vector<std::byte> bytes(sizeof blob + address.worker.size());
   std::memcpy(bytes.data(), &blob, sizeof blob);
-  std::memcpy(bytes.data() + sizeof blob, address.worker.data(), address.worker.size());
+  std::copy(address.worker.begin(), address.worker.end(), bytes.begin() + sizeof blob);
   return bytes;
 }
 
