@@ -16,3 +16,8 @@ if(MPIX_SANITIZE)
     add_compile_options(-Wno-tsan)  # fences are not modelled: only locks and atomics are checked
   endif()
 endif()
+
+# What the fuzzers explore is instrumented for coverage.
+if(MPIX_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,48 @@
+/// Addresses of processes: damaged ones are refused or harmless, and whatever decodes can be encoded again.
+#include <vector>
+
+#include "engine/peer/address.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace mpix::fuzz {
+
+namespace {
+
+// The first byte of an input: whether the rest is a whole address, or says how to damage a sound one.
+constexpr unsigned raw_bit = 1;
+
+std::vector<std::byte> damaged(Reader& reader) {
+  engine::ProcessAddress address;
+  address.process = reader.byte();
+  address.pid = static_cast<pid_t>(reader.byte());
+  address.host = engine::HostIdentity::of_this_process();
+  Input const worker = reader.take(reader.byte());
+  address.worker.assign(worker.begin(), worker.end());
+  std::vector<std::byte> bytes = engine::encode(address);
+  for (unsigned changes = reader.byte() % 8; changes != 0; --changes) {
+    std::size_t const at = (reader.byte() * std::size_t{256} + reader.byte()) % bytes.size();
+    bytes[at] = static_cast<std::byte>(reader.byte());
+  }
+  bytes.resize(bytes.size() - reader.byte() % bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+bool address(Input input) {
+  Reader reader(input);
+  bool const raw = (reader.byte() & raw_bit) != 0;
+  Input const rest = reader.rest();
+  std::vector<std::byte> const bytes =
+      raw ? std::vector<std::byte>(rest.begin(), rest.end()) : damaged(reader);
+  engine::ProcessAddress address;
+  if (!engine::decode(bytes, &address)) return false;
+  require(address.worker.size() <= bytes.size(), "a worker address that is longer than the whole");
+  engine::ProcessAddress again;
+  require(engine::decode(engine::encode(address), &again), "an address that cannot be decoded again");
+  require(again.process == address.process && again.host == address.host && again.worker == address.worker,
+          "an address that is another one after it was encoded");
+  return true;
+}
+
+}  // namespace mpix::fuzz

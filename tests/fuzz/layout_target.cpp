@@ -1,0 +1,73 @@
+/// Layouts: the normalised form names the same bytes in the same order, from every position.
+#include <cstring>
+#include <vector>
+
+#include "engine/layout/layout.hpp"
+#include "tests/fuzz/targets.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::fuzz {
+
+namespace {
+
+using namespace mpix::engine;
+
+constexpr std::size_t largest = 4096;  // data bytes
+
+std::ptrdiff_t signed_short(Reader& reader) {
+  unsigned const low = reader.byte();
+  return static_cast<std::int16_t>(low | reader.byte() << 8);
+}
+
+/// The bytes that a cursor visits from `position` on, in steps of at most `step`.
+std::vector<std::ptrdiff_t> visited(Layout const& layout, std::size_t position, std::size_t step) {
+  std::vector<std::ptrdiff_t> offsets;
+  LayoutCursor cursor(layout);
+  cursor.seek(position);
+  while (cursor.remaining() != 0) {
+    Segment const run = cursor.next(step);
+    require(run.length != 0 && run.length <= step, "a run that is empty or too long");
+    for (std::size_t i = 0; i < run.length; ++i)
+      offsets.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
+  }
+  return offsets;
+}
+
+}  // namespace
+
+bool layout(Input input) {
+  Reader reader(input);
+  std::vector<Dimension> dims(reader.byte() % 5);
+  std::vector<Segment> segments(reader.byte() % 9);
+  std::size_t block = reader.byte() % 32;
+  std::size_t const step = 1 + reader.byte();
+  std::size_t const seek = reader.byte() * 16;
+  for (Dimension& dimension : dims) {
+    dimension.count = reader.byte() % 8;
+    dimension.stride = signed_short(reader);
+  }
+  if (!segments.empty()) block = 0;
+  for (Segment& segment : segments) {
+    segment.length = reader.byte() % 16;
+    segment.offset = signed_short(reader);
+    block += segment.length;
+  }
+  Layout const raw{block, dims, segments};
+  if (raw.size() > largest) return false;
+  OwnedLayout const owned(raw);
+  Layout const normal = owned.view();
+  std::vector<std::ptrdiff_t> const expected = test::offsets_of(raw);
+  require(raw.size() == expected.size() && normal.size() == expected.size(), "sizes differ");
+  require(test::offsets_of(normal) == expected, "the normalised layout names other bytes");
+  std::size_t const position = seek < expected.size() ? seek : expected.size();
+  std::vector<std::ptrdiff_t> const rest(expected.begin() + static_cast<std::ptrdiff_t>(position),
+                                         expected.end());
+  require(visited(raw, position, step) == rest, "a cursor visits other bytes");
+  require(visited(normal, position, step) == rest, "a cursor visits other bytes of the normalised layout");
+  Extent const extent = normal.extent();
+  for (std::ptrdiff_t const offset : expected)
+    require(offset >= extent.begin && offset < extent.end, "a byte outside of the extent");
+  return true;
+}
+
+}  // namespace mpix::fuzz

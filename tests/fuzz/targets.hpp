@@ -1,0 +1,47 @@
+/// What is fed with arbitrary bytes: by libFuzzer, and by the replay of the corpus in the unit tests. A
+/// target that finds something wrong ends the process.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace mpix::fuzz {
+
+using Input = std::span<std::byte const>;
+
+/// Each returns whether the input was taken as sound.
+bool wire(Input input);
+bool layout(Input input);
+bool address(Input input);
+
+struct Target {
+  char const* name;  ///< also of its directory in the corpus
+  bool (*run)(Input input);
+};
+inline constexpr Target targets[] = {{"wire", &wire}, {"layout", &layout}, {"address", &address}};
+
+/// Ends the process with a line when `holds` is false.
+void require(bool holds, char const* what);
+
+/// Reads values off the front of an input; zeros when it is used up.
+class Reader {
+ public:
+  explicit Reader(Input input) : rest_(input) {}
+
+  /// As many bytes as there are, at most `bytes`.
+  Input take(std::size_t bytes) {
+    Input const taken = rest_.first(bytes < rest_.size() ? bytes : rest_.size());
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
+  unsigned byte() {
+    Input const one = take(1);
+    return one.empty() ? 0 : static_cast<unsigned>(one[0]);
+  }
+  Input rest() const { return rest_; }
+
+ private:
+  Input rest_;
+};
+
+}  // namespace mpix::fuzz

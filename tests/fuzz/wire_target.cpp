@@ -1,0 +1,93 @@
+/// Messages: checked as the receiver does, and walked as the executor would, without touching the memory that
+/// they name.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "engine/agent/executor.hpp"
+#include "engine/agent/wire.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace mpix::fuzz {
+
+namespace {
+
+using namespace mpix::engine;
+
+// The first byte of an input. Without `foreign` magic and version are made right, so that inputs stay of use
+// when these change; without `cut` a header that is too short is filled up with zeros.
+constexpr unsigned reply_bit = 1;
+constexpr unsigned foreign_bit = 2;
+constexpr unsigned cut_bit = 4;
+
+constexpr std::uint64_t longest_walk = 1u << 16;  // data bytes
+
+/// A header of `wanted` bytes on the heap, where the sanitizer sees each byte read beyond it.
+template <typename Header>
+std::unique_ptr<std::byte[]> make_header(Input bytes, unsigned mode) {
+  bool const cut = (mode & cut_bit) != 0;
+  auto made = std::make_unique<std::byte[]>(cut ? bytes.size() : sizeof(Header));
+  std::memcpy(made.get(), bytes.data(), bytes.size());
+  if ((mode & foreign_bit) == 0 && !cut) {
+    std::memcpy(made.get() + offsetof(Header, magic), &wire::magic, sizeof wire::magic);
+    std::memcpy(made.get() + offsetof(Header, version), &wire::version, sizeof wire::version);
+  }
+  return made;
+}
+
+/// What the executor relies on.
+void walk(wire::CheckedRequest const& request) {
+  wire::RequestHeader const& header = request.header;
+  std::size_t const size = request.layout.size();
+  require(header.position <= size && header.bytes <= size - header.position, "a range outside of the layout");
+  require(request.layout.dims.size() <= max_dimensions, "too many dimensions");
+  Extent const whole = request.layout.extent();
+  require(whole.begin <= whole.end, "an extent that ends before it begins");
+  (void)request.layout.has_whole(8);
+  if (header.bytes > longest_walk) return;
+  RemoteAddress begin = 0;
+  RemoteAddress end = 0;
+  bool const in_memory = touched_range(request, &begin, &end);
+  (void)stripes_for(request);
+  LayoutCursor cursor(request.layout);
+  cursor.seek(header.position);
+  for (std::uint64_t rest = header.bytes; rest != 0;) {
+    Segment const run = cursor.next(rest);
+    require(run.length != 0 && run.length <= rest, "a run that is empty or too long");
+    auto const run_end = run.offset + static_cast<std::ptrdiff_t>(run.length);
+    require(run.offset >= whole.begin && run_end <= whole.end, "a run outside of the extent");
+    RemoteAddress const at = header.address + static_cast<std::uint64_t>(run.offset);
+    require(!in_memory || (at >= begin && at + run.length <= end), "a run outside of the touched range");
+    rest -= run.length;
+  }
+}
+
+}  // namespace
+
+bool wire(Input input) {
+  Reader reader(input);
+  unsigned const mode = reader.byte();
+  bool const is_reply = (mode & reply_bit) != 0;
+  std::size_t const wanted = is_reply ? sizeof(wire::ReplyHeader) : sizeof(wire::RequestHeader);
+  Input const given = reader.take(wanted);
+  auto const header =
+      is_reply ? make_header<wire::ReplyHeader>(given, mode) : make_header<wire::RequestHeader>(given, mode);
+  std::size_t const header_bytes = (mode & cut_bit) != 0 ? given.size() : wanted;
+  Input const data = reader.rest();
+  auto const payload = std::make_unique<std::byte[]>(data.size());  // aligned, as a received one
+  if (!data.empty()) std::memcpy(payload.get(), data.data(), data.size());
+  if (is_reply) {
+    wire::ReplyHeader out{};
+    if (wire::check({header.get(), header_bytes}, {payload.get(), data.size()}, &out) != nullptr)
+      return false;
+    require(out.bytes == data.size(), "a reply of another size than it says");
+    return true;
+  }
+  wire::CheckedRequest request{};
+  if (wire::check({header.get(), header_bytes}, {payload.get(), data.size()}, &request) != nullptr)
+    return false;
+  walk(request);
+  return true;
+}
+
+}  // namespace mpix::fuzz
