@@ -6,6 +6,7 @@ char const* to_string(Status status) noexcept {
   switch (status) {
     case Status::ok: return "success";
     case Status::bad_address: return "no memory stands at the target address";
+    case Status::bad_origin: return "no memory stands at the origin address";
     case Status::bad_argument: return "an argument is out of range or inconsistent";
     case Status::unsupported: return "operation not supported";
     case Status::out_of_memory: return "out of memory or table space";

@@ -8,6 +8,7 @@ namespace mpix::engine {
 enum class [[nodiscard]] Status : std::uint8_t{
     ok = 0,
     bad_address,   ///< no readable/writable memory stands at the target address
+    bad_origin,    ///< no readable (a get: writable) memory stands at the origin address
     bad_argument,  ///< a field of the operation is out of range or inconsistent
     unsupported,   ///< operation, element type or path not available
     out_of_memory,

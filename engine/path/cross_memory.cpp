@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "engine/kernel/kernels.hpp"
+#include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
 
@@ -18,9 +19,13 @@ constexpr std::size_t batch_pieces = 256;
 // Accumulates go through a buffer of this size; a multiple of every element size.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
-Status status_of_errno() noexcept {
+/// Where the call stopped: at the first byte that is left, of which neither side has been touched.
+Status status_of_errno(bool write, iovec const& local) noexcept {
+  constexpr std::size_t page = 4096;  // no more: a probe brings the memory in
   switch (errno) {
-    case EFAULT: return Status::bad_address;
+    case EFAULT:
+      return accessible(local.iov_base, std::min(local.iov_len, page), !write) ? Status::bad_address
+                                                                               : Status::bad_origin;
     case EPERM:
     case ENOSYS: return Status::unsupported;
     case ESRCH: return Status::unreachable;
@@ -29,22 +34,48 @@ Status status_of_errno() noexcept {
   }
 }
 
-/// One system call over equally many bytes on both sides.
-Status move_pieces(pid_t pid, bool write, iovec const* local, iovec const* remote, std::size_t pieces,
-                   std::size_t bytes) noexcept {
-  auto const call = write ? &::process_vm_writev : &::process_vm_readv;
-  ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
-  if (moved < 0) return status_of_errno();
-  // The kernel stops at the first page that it cannot touch.
-  return static_cast<std::size_t>(moved) == bytes ? Status::ok : Status::bad_address;
+/// Takes the first `bytes` bytes away; returns how many pieces have nothing left.
+std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
+  std::size_t done = 0;
+  for (; bytes != 0 && bytes >= pieces[done].iov_len; ++done) bytes -= pieces[done].iov_len;
+  if (bytes != 0) {
+    pieces[done].iov_base = static_cast<std::byte*>(pieces[done].iov_base) + bytes;
+    pieces[done].iov_len -= bytes;
+  }
+  return done;
 }
+
+/// Moves pieces of which none is empty, and whose lengths are the same on both sides.
+Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size_t pieces) noexcept {
+  auto const call = write ? &::process_vm_writev : &::process_vm_readv;
+  // The kernel stops at the first page that it cannot touch, and may do so earlier: the next call tells.
+  while (pieces != 0) {
+    ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
+    if (moved < 0) return status_of_errno(write, *local);
+    if (moved == 0) return Status::bad_address;
+    std::size_t const done = skip(local, static_cast<std::size_t>(moved));
+    (void)skip(remote, static_cast<std::size_t>(moved));
+    local += done;
+    remote += done;
+    pieces -= done;
+  }
+  return Status::ok;
+}
+
+/// Where the data go, and how.
+struct Way {
+  pid_t pid;
+  bool write;
+  std::size_t bytes_per_call;
+};
 
 /// Pairs of pieces with equal lengths, moved by one system call.
 class Batch {
  public:
-  Batch(pid_t pid, bool write) noexcept : pid_(pid), write_(write) {}
+  explicit Batch(Way const& way) noexcept : way_(way) {}
 
-  bool full() const noexcept { return used_ == batch_pieces; }
+  /// Bytes that fit in yet.
+  std::size_t room() const noexcept { return used_ == batch_pieces ? 0 : way_.bytes_per_call - bytes_; }
 
   void add(std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
     local_[used_] = {local, bytes};
@@ -54,33 +85,41 @@ class Batch {
   }
 
   Status move() noexcept {
-    if (used_ == 0) return Status::ok;
     std::size_t const pieces = used_;
-    std::size_t const bytes = bytes_;
     used_ = 0;
     bytes_ = 0;
-    return move_pieces(pid_, write_, local_.data(), remote_.data(), pieces, bytes);
+    return move_pieces(way_.pid, way_.write, local_.data(), remote_.data(), pieces);
   }
 
  private:
-  pid_t pid_;
-  bool write_;
+  Way way_;
   std::size_t used_ = 0;
   std::size_t bytes_ = 0;
   std::array<iovec, batch_pieces> local_;
   std::array<iovec, batch_pieces> remote_;
 };
 
+Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
+  while (bytes != 0) {
+    std::size_t const step = std::min(bytes, way.bytes_per_call);
+    iovec here{local, step};
+    iovec there{reinterpret_cast<void*>(remote), step};
+    if (Status const status = move_pieces(way.pid, way.write, &here, &there, 1); failed(status))
+      return status;
+    local += step;
+    remote += step;
+    bytes -= step;
+  }
+  return Status::ok;
+}
+
 /// Moves bytes [position, position + bytes) of the two layouts' data.
-Status move(pid_t pid, bool write, std::byte* local, Layout const& local_layout, std::size_t local_position,
+Status move(Way const& way, std::byte* local, Layout const& local_layout, std::size_t local_position,
             RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position,
             std::size_t bytes) noexcept {
-  if (local_layout.is_contiguous() && remote_layout.is_contiguous()) {
-    iovec const here{local + local_position, bytes};
-    iovec const there{reinterpret_cast<void*>(remote + remote_position), bytes};
-    return move_pieces(pid, write, &here, &there, 1, bytes);
-  }
-  Batch batch(pid, write);
+  if (local_layout.is_contiguous() && remote_layout.is_contiguous())
+    return move_contiguous(way, local + local_position, remote + remote_position, bytes);
+  Batch batch(way);
   LayoutCursor here(local_layout);
   LayoutCursor there(remote_layout);
   here.seek(local_position);
@@ -90,14 +129,14 @@ Status move(pid_t pid, bool write, std::byte* local, Layout const& local_layout,
   while (bytes != 0) {
     if (a.length == 0) a = here.next(bytes);
     if (b.length == 0) b = there.next(bytes);
-    std::size_t const step = std::min(a.length, b.length);
+    std::size_t const step = std::min({a.length, b.length, batch.room()});
     batch.add(local + a.offset, remote + static_cast<std::uint64_t>(b.offset), step);
     bytes -= step;
     for (Segment* const run : {&a, &b}) {
       run->offset += static_cast<std::ptrdiff_t>(step);
       run->length -= step;
     }
-    if (batch.full()) {
+    if (batch.room() == 0) {
       if (Status const status = batch.move(); failed(status)) return status;
     }
   }
@@ -105,7 +144,7 @@ Status move(pid_t pid, bool write, std::byte* local, Layout const& local_layout,
 }
 
 /// Reads a chunk of the target, combines, writes it back.
-Status accumulate_across(Transfer const& transfer, pid_t pid) {
+Status accumulate_across(Transfer const& transfer, Way way) {
   std::size_t const total = transfer.target_layout.size();
   std::size_t const chunk = std::min(chunk_bytes, total);
   auto const target = std::make_unique_for_overwrite<std::byte[]>(2 * chunk);
@@ -115,8 +154,8 @@ Status accumulate_across(Transfer const& transfer, pid_t pid) {
     std::size_t const bytes = std::min(chunk, total - position);
     Layout const packed = Layout::contiguous(bytes);
     auto const move_chunk = [&](bool write) {
-      return move(pid, write, target.get(), packed, 0, transfer.target, transfer.target_layout, position,
-                  bytes);
+      way.write = write;
+      return move(way, target.get(), packed, 0, transfer.target, transfer.target_layout, position, bytes);
     };
     if (Status const status = move_chunk(false); failed(status)) return status;
     pack(origin, transfer.origin, transfer.origin_layout, position, bytes);
@@ -136,10 +175,11 @@ bool cross_memory_permitted(pid_t pid) noexcept {
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT;
 }
 
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid) {
-  if (transfer.direction == Direction::accumulate) return accumulate_across(transfer, pid);
-  return move(pid, transfer.direction == Direction::put, transfer.origin, transfer.origin_layout, 0,
-              transfer.target, transfer.target_layout, 0, transfer.target_layout.size());
+Status cross_memory_transfer(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
+  Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
+  if (transfer.direction == Direction::accumulate) return accumulate_across(transfer, way);
+  return move(way, transfer.origin, transfer.origin_layout, 0, transfer.target, transfer.target_layout, 0,
+              transfer.target_layout.size());
 }
 
 }  // namespace mpix::engine

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -11,8 +13,13 @@ namespace mpix::engine {
 /// Whether the system lets this process use the calls on `pid`.
 bool cross_memory_permitted(pid_t pid) noexcept;
 
-/// bad_address when the target's memory is not there (what was transferred before stays);
-/// unsupported when the system refuses. The caller holds the stripes that the guarantees ask for.
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid);
+/// What one system call is asked for at most: the kernel stops at 2 GiB less a page.
+inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
+
+/// bad_address when the target's memory is not there, bad_origin when a put's or a get's origin is not (what
+/// was transferred before stays); unsupported when the system refuses. The caller holds the stripes that the
+/// guarantees ask for.
+Status cross_memory_transfer(Transfer const& transfer, pid_t pid,
+                             std::size_t bytes_per_call = cross_memory_call_bytes);
 
 }  // namespace mpix::engine

@@ -43,7 +43,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT; MPI_ERR_TYPE (not committed, or the two sides do not
- *         fit); MPI_ERR_RANK; MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin);
+ *         fit); MPI_ERR_RANK; MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin; also
+ *         no memory at origin_addr, which is found out only for a PUT or GET whose target memory is on the
+ *         same host and not allocated, and elsewhere as undefined as for any MPI call);
  *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have);
  *         the address class (nothing stands at the target address) and the transport class of
  *         MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from the request's completion

@@ -13,6 +13,7 @@ int code_of(engine::Status status) noexcept {
   switch (status) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_address: return keys().address_class;
+    case Status::bad_origin: return MPI_ERR_BUFFER;
     case Status::bad_argument: return MPI_ERR_ARG;
     case Status::unsupported: return MPI_ERR_OP;
     case Status::no_descriptors:

@@ -1,0 +1,177 @@
+/// Transfers through the kernel: in how many calls they are done, and what they say when memory is missing.
+#include "engine/path/cross_memory.hpp"
+
+#include <sys/uio.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/support/child.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::Child;
+
+constexpr std::size_t page = 4096;
+
+/// Memory that a forked process has for itself at the same address.
+class Pages {
+ public:
+  explicit Pages(std::size_t bytes)
+      : bytes_(bytes),
+        base_(static_cast<std::byte*>(
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    EXPECT_NE(base_, MAP_FAILED);
+  }
+  ~Pages() { ::munmap(base_, bytes_); }
+  Pages(Pages const&) = delete;
+  Pages& operator=(Pages const&) = delete;
+
+  std::byte* data() const { return base_; }
+  std::size_t size() const { return bytes_; }
+  RemoteAddress address() const { return reinterpret_cast<RemoteAddress>(base_); }
+  void unmap_from(std::size_t offset) const { EXPECT_EQ(::munmap(base_ + offset, bytes_ - offset), 0); }
+  void number(unsigned seed) const {
+    for (std::size_t i = 0; i < bytes_; ++i) base_[i] = static_cast<std::byte>((i * 7 + seed) >> (i % 3));
+  }
+
+ private:
+  std::size_t bytes_;
+  std::byte* base_;
+};
+
+/// The child's memory, read in another way.
+std::vector<std::byte> content(Child const& child, Pages const& pages) {
+  std::vector<std::byte> result(pages.size());
+  for (std::size_t at = 0; at < pages.size(); at += page) {
+    iovec const here{result.data() + at, page};
+    iovec const there{pages.data() + at, page};
+    (void)::process_vm_readv(child.pid(), &here, 1, &there, 1, 0);
+  }
+  return result;
+}
+
+Transfer transfer(Direction direction, Pages const& origin, Layout const& origin_layout, Pages const& target,
+                  Layout const& target_layout) {
+  Transfer made;
+  made.direction = direction;
+  made.origin = origin.data();
+  made.origin_layout = origin_layout;
+  made.target = target.address();
+  made.target_layout = target_layout;
+  return made;
+}
+
+constexpr std::size_t limits[] = {1, 37, 1000, page, cross_memory_call_bytes};
+
+TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
+  Pages const origin(4 * page);
+  Pages const target(4 * page);
+  Child const child([] {});
+  Layout const all = Layout::contiguous(origin.size());
+  for (std::size_t const limit : limits) {
+    origin.number(static_cast<unsigned>(limit));
+    std::vector<std::byte> const sent(origin.data(), origin.data() + origin.size());
+    EXPECT_EQ(cross_memory_transfer(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+              Status::ok);
+    EXPECT_EQ(content(child, target), sent) << limit;
+    origin.number(0);
+    EXPECT_EQ(cross_memory_transfer(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+              Status::ok);
+    EXPECT_EQ(std::memcmp(origin.data(), sent.data(), sent.size()), 0) << limit;
+  }
+}
+
+TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
+  Pages const origin(8 * page);
+  Pages const target(8 * page);
+  Child const child([] {});
+  // More pieces than go into one call, of other lengths on the other side.
+  Dimension const every_50[] = {{600, 50}};
+  std::vector<Segment> pieces;
+  for (std::size_t i = 0; i < 111; ++i) pieces.push_back({static_cast<std::ptrdiff_t>(i * 250 + i % 7), 200});
+  Layout const fine{37, every_50, {}};
+  Layout const coarse{111 * 200, {}, pieces};
+  ASSERT_EQ(fine.size(), coarse.size());
+  for (std::size_t const limit : limits) {
+    origin.number(static_cast<unsigned>(limit));
+    EXPECT_EQ(
+        cross_memory_transfer(transfer(Direction::put, origin, fine, target, coarse), child.pid(), limit),
+        Status::ok);
+    std::vector<std::byte> const arrived = content(child, target);
+    std::vector<std::byte> back(origin.size());
+    for (std::size_t k = 0; k < fine.size(); ++k) {
+      std::size_t const from = k / 37 * 50 + k % 37;
+      std::size_t const to = static_cast<std::size_t>(pieces[k / 200].offset) + k % 200;
+      ASSERT_EQ(arrived[to], origin.data()[from]) << k << " limit " << limit;
+      back[from] = arrived[to];
+    }
+    std::memset(origin.data(), 0, origin.size());
+    EXPECT_EQ(
+        cross_memory_transfer(transfer(Direction::get, origin, fine, target, coarse), child.pid(), limit),
+        Status::ok);
+    EXPECT_EQ(std::memcmp(origin.data(), back.data(), back.size()), 0) << limit;
+  }
+}
+
+/// More than the kernel moves by one call, which it tells by a short count: the same memory again and again.
+TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) {
+  constexpr std::size_t block = std::size_t{16} << 20;
+  Pages const origin(2 * block);
+  Pages const target(2 * block);
+  origin.number(5);
+  Child const child([&] { std::memset(target.data(), 1, target.size()); });
+  Dimension const again[] = {{129, 0}};
+  std::vector<Segment> const first_then_second{{0, block}, {block, 1}};
+  Layout const layout{block + 1, again, first_then_second};
+  EXPECT_EQ(
+      cross_memory_transfer(transfer(Direction::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
+      Status::ok);
+  std::vector<std::byte> const arrived = content(child, target);
+  EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), block + 1), 0);
+  EXPECT_EQ(arrived[block + 1], std::byte{1});
+}
+
+TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_it) {
+  Pages const origin(4 * page);
+  Pages const target(4 * page);
+  origin.number(1);
+  Child const child([&] { target.unmap_from(2 * page); });
+  Layout const all = Layout::contiguous(origin.size());
+  for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
+    EXPECT_EQ(cross_memory_transfer(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+              Status::bad_address);
+    std::vector<std::byte> const arrived = content(child, target);
+    EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), 2 * page), 0);
+    EXPECT_EQ(cross_memory_transfer(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+              Status::bad_address);
+  }
+}
+
+TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) {
+  Pages const origin(4 * page);
+  Pages const target(4 * page);
+  Child const child([] {});
+  origin.unmap_from(3 * page);
+  ASSERT_EQ(::mprotect(origin.data() + 2 * page, page, PROT_READ), 0);
+  Layout const three = Layout::contiguous(3 * page);
+  Layout const four = Layout::contiguous(4 * page);
+  Dimension const rows[] = {{4, page}};
+  Layout const pieces{page, rows, {}};
+  for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
+    auto const run = [&](Direction direction, Layout const& layout, Layout const& target_layout) {
+      return cross_memory_transfer(transfer(direction, origin, layout, target, target_layout), child.pid(),
+                                   limit);
+    };
+    EXPECT_EQ(run(Direction::put, three, three), Status::ok);
+    EXPECT_EQ(run(Direction::put, four, four), Status::bad_origin);
+    EXPECT_EQ(run(Direction::put, pieces, four), Status::bad_origin);
+    EXPECT_EQ(run(Direction::get, three, three), Status::bad_origin);  // that page can only be read
+    EXPECT_EQ(run(Direction::get, pieces, four), Status::bad_origin);
+    EXPECT_EQ(run(Direction::get, Layout::contiguous(2 * page), Layout::contiguous(2 * page)), Status::ok);
+  }
+}
+
+}  // namespace
+}  // namespace mpix::engine
