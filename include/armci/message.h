@@ -31,34 +31,80 @@ enum armci_type_e {
     ARMCI_DOUBLE
 };
 
+/** The caller, the processes and the clock. Local; before ARMCI_Init they count in MPI_COMM_WORLD. (Not
+ *  in ARMCI 1.1.)
+ * @return the caller's rank, the number of processes, and seconds since some time in the past. */
 int armci_msg_me(void);
 int armci_msg_nproc(void);
-void armci_msg_abort(int code);
 double armci_timer(void);
 
+/** Ends the program by MPI_Abort. (Not in ARMCI 1.1.)
+ * @param code  exit code; 1 is taken for 0 */
+void armci_msg_abort(int code);
+
+/** Sends and receives a message, as MPI_Send and MPI_Recv on a communicator of ARMCI's own. Wrong
+ *  arguments, and a message that is longer than the buffer, end the program through ARMCI_Error. (Not in
+ *  ARMCI 1.1.)
+ * @param tag     what sender and receiver match by, from 0 on
+ * @param buffer  first byte of the message or of the place for it
+ * @param len     bytes to send
+ * @param to      receiver, a rank in the communicator of initialisation
+ * @param buflen  bytes of the place
+ * @param msglen  receives the bytes of the message; may be NULL
+ * @param from    sender
+ * @return armci_msg_rcvany: the sender. */
 void armci_msg_snd(int tag, void *buffer, int len, int to);
 void armci_msg_rcv(int tag, void *buffer, int buflen, int *msglen, int from);
-/** Returns the sender. */
 int armci_msg_rcvany(int tag, void *buffer, int buflen, int *msglen);
 
+/** Barrier of all processes or of a group. Collective. It completes no operations: see ARMCI_Barrier.
+ *  (Not in ARMCI 1.1.)
+ * @param group  group that the caller belongs to */
 void armci_msg_barrier(void);
 void armci_msg_group_barrier(ARMCI_Group *group);
-/** Neighbours in a binary tree of the scope's processes; -1 where there is none. */
+
+/** Neighbours in a binary tree of the scope's processes. Local. (Not in ARMCI 1.1.)
+ * @param scope  SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS
+ * @param Root   receives the root
+ * @param Up     receives the parent, -1 where there is none
+ * @param Left   receives the first child, -1 where there is none
+ * @param Right  receives the second child, -1 where there is none */
 void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right);
 
+/** Broadcast. Collective over the scope or the group. Wrong arguments end the program through
+ *  ARMCI_Error. (Not in ARMCI 1.1.)
+ * @param scope        SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
+ * @param buffer, buf  first byte
+ * @param len          bytes, the same at all processes
+ * @param root         whose bytes everybody gets, a rank in the communicator of initialisation, also for
+ *  a group
+ * @param group        group that the caller belongs to */
 void armci_msg_bcast(void *buffer, int len, int root);
 void armci_msg_bcast_scope(int scope, void *buffer, int len, int root);
 void armci_msg_brdcst(void *buffer, int len, int root);
-/** root is an id in the world group. */
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group);
 
-/** x is n bytes that begin with a value of `type`; everybody receives the x of the contributing process
- *  whose value is the "min" or the "max". */
+/** Everybody receives the bytes of the contributing process whose value is the least or the greatest.
+ *  Collective over the scope. Wrong arguments end the program through ARMCI_Error. (Not in ARMCI 1.1.)
+ * @param scope       SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
+ * @param x           bytes that begin with a value of `type`
+ * @param n           bytes
+ * @param op          "min" or "max"
+ * @param type        ARMCI_INT, ARMCI_LONG, ARMCI_LONG_LONG, ARMCI_FLOAT or ARMCI_DOUBLE
+ * @param contribute  whether the caller's value counts; where nobody's does, nothing changes */
 void armci_msg_sel(void *x, int n, char *op, int type, int contribute);
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute);
 
+/** Reductions, element by element; the result replaces x at every process, but of the reduce calls only
+ *  process 0 may rely on it. Collective over the scope or the group. Wrong arguments end the program
+ *  through ARMCI_Error. (Not in ARMCI 1.1.)
+ * @param scope  SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
+ * @param x      first element
+ * @param n      elements, the same at all processes
+ * @param op     name of the operation, see armci_msg(3)
+ * @param type   ARMCI_INT, ARMCI_LONG, ARMCI_LONG_LONG, ARMCI_FLOAT or ARMCI_DOUBLE
+ * @param group  group that the caller belongs to */
 void armci_msg_gop_scope(int scope, void *x, int n, char *op, int type);
-/** As the global operations; only process 0 may rely on the result. */
 void armci_msg_reduce(void *x, int n, char *op, int type);
 void armci_msg_reduce_scope(int scope, void *x, int n, char *op, int type);
 void armci_msg_igop(int *x, int n, char *op);
@@ -66,7 +112,6 @@ void armci_msg_lgop(long *x, int n, char *op);
 void armci_msg_llgop(long long *x, int n, char *op);
 void armci_msg_fgop(float *x, int n, char *op);
 void armci_msg_dgop(double *x, int n, char *op);
-
 void armci_msg_group_gop_scope(int scope, void *x, int n, char *op, int type, ARMCI_Group *group);
 void armci_msg_group_igop(int *x, int n, char *op, ARMCI_Group *group);
 void armci_msg_group_lgop(long *x, int n, char *op, ARMCI_Group *group);

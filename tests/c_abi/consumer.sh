@@ -75,6 +75,12 @@ echo 'int main(void) { return ARMCI_Initialized(); }' > "$dir/armci.c"
 "$dir/armci"
 "$dir/static_armci"
 "$dir/cxx_armci"
+# Manual pages, also for file systems that do not tell capitals from others.
+find "$dir/moved" -path '*/man3/*' | sed 's|.*/||' > "$dir/pages"
+for page in armci ARMCI_PutS ARMCI_GetS armci_msg_dgop MPIX_RMA_xfer MPIX_RMA_attribute_keys; do
+  grep -qx "$page.3" "$dir/pages" || fail "no manual page for $page"
+done
+if tr '[:upper:]' '[:lower:]' < "$dir/pages" | sort | uniq -d | grep .; then fail 'pages that differ in case only'; fi
 for static in static_program static_armci; do
   if readelf -d "$dir/$static" | grep -E 'NEEDED.*(libmpix_rma|libarmci)'; then fail "$static is linked to a shared library"; fi
 done
