@@ -28,7 +28,7 @@ Status Engine::start() {
   State& state = *state_;
   if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes);
       failed(status)) {
-    log(LogLevel::error, "no shared memory for the control segment: %s", to_string(status));
+    log(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
   if (Status const status = state.progress.transport.open(state.progress); failed(status))
@@ -40,8 +40,10 @@ Status Engine::start() {
         [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
     state.progress.agent_path.set_revoke_handler(&RdmaPath::revoke);
   }
-  ProcessAddress address{state.config.process, state.identity, ::getpid(),
-                         state.progress.segments.control_fd(), state.progress.transport.worker_address()};
+  SegmentTable const& segments = state.progress.segments;
+  ProcessAddress address{
+      state.config.process, state.identity,        ::getpid(),
+      segments.tables_fd(), segments.stripes_fd(), state.progress.transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
   return state.agent.start();
@@ -75,15 +77,16 @@ Peer* Engine::peer(std::uint64_t process) {
   if (!local_paths) {
     // Neighbours are treated like processes of another host.
   } else if (process == state.config.process) {
-    peer.segments.open_own(state.progress.segments.control());
+    peer.segments.open_own(state.progress.segments.tables(), state.progress.segments.stripes());
     peer.same_host = true;
   } else if (peer.same_machine) {
-    peer.same_host = peer.segments.open(process, peer.address.pid, peer.address.control_fd);
+    ProcessAddress const& its = peer.address;
+    peer.same_host = peer.segments.open(process, its.pid, its.tables_fd, its.stripes_fd);
     if (!peer.same_host && descriptors_run_short())
       log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
           static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
   }
-  if (peer.same_host) made->set_stripes(peer.segments.control().stripes);
+  if (peer.same_host) made->set_stripes(peer.segments.stripes());
   if (peer.same_host && state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY)) {
     peer.cross_memory.store(cross_memory_permitted(peer.address.pid), std::memory_order_relaxed);
   }

@@ -46,7 +46,7 @@ void Engine::acquire(Hold& hold) {
 }
 
 Holds Engine::stripes_for(Peer const& peer, Footprint const& footprint) noexcept {
-  StripeTable& own = state_->progress.segments.control().stripes;
+  StripeTable& own = state_->progress.segments.stripes();
   if (peer.stripes() == &own) return {StripeHold(own, footprint.origin | footprint.target), {}};
   StripeHold origin(own, footprint.origin);
   StripeHold target(*peer.stripes(), footprint.target);
@@ -66,7 +66,7 @@ StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
   bool const self = peer.process() == process() && !footprint.origin.empty();
   StripeSets const wanted = self ? footprint.origin | footprint.target : footprint.origin;
   if (wanted.empty()) return {};
-  StripeHold hold(state_->progress.segments.control().stripes, wanted);
+  StripeHold hold(state_->progress.segments.stripes(), wanted);
   acquire(hold);
   return hold;
 }

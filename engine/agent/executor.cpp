@@ -78,7 +78,7 @@ void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std:
   constexpr int short_spins = 64;
   StripeSets const stripes = stripes_for(request);
   if (stripes.empty()) return perform(origin, request, {});
-  StripeHold hold(segments_.control().stripes, stripes);
+  StripeHold hold(segments_.stripes(), stripes);
   for (int spins = 0; spins < short_spins; ++spins) {
     if (hold.acquire()) return perform(origin, request, std::move(hold));
     cpu_relax();

@@ -12,7 +12,7 @@ namespace mpix::engine {
 namespace {
 
 constexpr std::uint32_t blob_magic = 0x4d504144;  // "MPAD"
-constexpr std::uint32_t blob_version = 1;
+constexpr std::uint32_t blob_version = 2;
 
 struct Blob {
   std::uint32_t magic;
@@ -22,10 +22,12 @@ struct Blob {
   std::uint64_t ipc_namespace;
   std::uint64_t pid_namespace;
   std::int32_t pid;
-  std::int32_t control_fd;
+  std::int32_t tables_fd;
+  std::int32_t stripes_fd;
+  std::uint32_t reserved;
   std::uint64_t worker_bytes;
 };
-static_assert(sizeof(Blob) == 88);
+static_assert(sizeof(Blob) == 96);
 
 std::uint64_t namespace_of(char const* path) {
   struct stat status {};
@@ -55,7 +57,9 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
             address.host.ipc_namespace,
             address.host.pid_namespace,
             static_cast<std::int32_t>(address.pid),
-            address.control_fd,
+            address.tables_fd,
+            address.stripes_fd,
+            0,
             address.worker.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
   std::vector<std::byte> bytes(sizeof blob + address.worker.size());
@@ -77,7 +81,8 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   address->host.ipc_namespace = blob.ipc_namespace;
   address->host.pid_namespace = blob.pid_namespace;
   address->pid = blob.pid;
-  address->control_fd = blob.control_fd;
+  address->tables_fd = blob.tables_fd;
+  address->stripes_fd = blob.stripes_fd;
   auto const worker = bytes.subspan(sizeof blob);
   address->worker.assign(worker.begin(), worker.end());
   return true;

@@ -27,7 +27,8 @@ struct ProcessAddress {
   std::uint64_t process = 0;
   HostIdentity host;
   pid_t pid = 0;
-  int control_fd = -1;
+  int tables_fd = -1;             ///< of its PublishedTables
+  int stripes_fd = -1;            ///< of its StripeTable
   std::vector<std::byte> worker;  ///< UCX worker address
 };
 

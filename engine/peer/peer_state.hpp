@@ -56,7 +56,7 @@ struct MessageStream {
 struct PeerState {
   ProcessAddress address;
   bool same_machine = false;  ///< it runs on this host, whether or not its memory is at hand
-  bool same_host = false;     ///< its control segment is mapped: stripes and segments are at hand
+  bool same_host = false;     ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
   RemoteSegments segments;
   MessageStream messages;

@@ -14,7 +14,7 @@ namespace mpix::engine {
 struct PublishedRange {
   RemoteAddress base = 0;    ///< virtual address in the owner
   std::uint64_t length = 0;  ///< bytes
-  std::uint32_t number = 0;  ///< what else there is to know: see ControlSegment
+  std::uint32_t number = 0;  ///< what else there is to know: see PublishedTables
   std::uint64_t generation = 0;
 
   bool contains(RemoteAddress address) const noexcept { return address >= base && address - base < length; }

@@ -8,25 +8,30 @@
 
 namespace mpix::engine {
 
-bool RemoteSegments::open(std::uint64_t process, pid_t pid, int control_fd) {
-  FileDescriptor const fd = open_shared(pid, control_fd);
-  if (!fd) return false;
-  Mapping mapping = Mapping::of(fd, sizeof(ControlSegment));
-  if (!mapping) return false;
-  auto* const control = std::launder(reinterpret_cast<ControlSegment*>(mapping.base()));
-  if (control->magic != ControlSegment::expected_magic ||
-      control->version != ControlSegment::expected_version || control->process != process) {
+bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd) {
+  FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
+  FileDescriptor const stripes_file = open_shared(pid, stripes_fd, Access::write, sizeof(StripeTable));
+  if (!tables_file || !stripes_file) return false;
+  Mapping tables = Mapping::read_only(tables_file, sizeof(PublishedTables));
+  Mapping stripes = Mapping::of(stripes_file, sizeof(StripeTable));
+  if (!tables || !stripes) return false;
+  auto const* const shown = std::launder(reinterpret_cast<PublishedTables const*>(tables.base()));
+  if (shown->magic != PublishedTables::expected_magic ||
+      shown->version != PublishedTables::expected_version || shown->process != process) {
     return false;
   }
   pid_ = pid;
-  control_mapping_ = std::move(mapping);
-  control_ = control;
+  tables_mapping_ = std::move(tables);
+  tables_ = shown;
+  stripes_mapping_ = std::move(stripes);
+  stripes_ = std::launder(reinterpret_cast<StripeTable*>(stripes_mapping_.base()));
   return true;
 }
 
-void RemoteSegments::open_own(ControlSegment& control) {
+void RemoteSegments::open_own(PublishedTables const& tables, StripeTable& stripes) {
   own_ = true;
-  control_ = &control;
+  tables_ = &tables;
+  stripes_ = &stripes;
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {
@@ -50,19 +55,19 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
 
 bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noexcept {
   // Acquire, here and in scan(): pairs with the releases in SegmentTable.
-  std::uint32_t const count = std::min(control_->region_end.load(std::memory_order_acquire), max_regions);
+  std::uint32_t const count = std::min(tables_->region_end.load(std::memory_order_acquire), max_regions);
   for (std::uint32_t i = 0; i < count; ++i) {
     PublishedRange region;
-    if (!control_->regions[i].read(&region)) continue;
+    if (!tables_->regions[i].read(&region)) continue;
     if (begin < region.base + region.length && region.base < end) return true;
   }
   return false;
 }
 
 bool RemoteSegments::scan(RemoteAddress address, Found* out) {
-  std::uint32_t const end = std::min(control_->segment_end.load(std::memory_order_acquire), max_segments);
+  std::uint32_t const end = std::min(tables_->segment_end.load(std::memory_order_acquire), max_segments);
   for (std::uint32_t i = 0; i < end; ++i) {
-    RangeSlot const& slot = control_->segments[i];
+    RangeSlot const& slot = tables_->segments[i];
     PublishedRange range;
     if (!slot.read(&range) || !range.contains(address)) continue;
     *out = Found{range.base, range.length, 0, false, &slot.generation(), range.generation};
@@ -75,11 +80,12 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out) {
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta) {
   if (index >= regions_.size()) regions_.resize(index + 1);
   MappedRegion& known = regions_[index];
-  RangeSlot const& slot = control_->regions[index];
+  RangeSlot const& slot = tables_->regions[index];
   PublishedRange region;
   if (!slot.read(&region)) return false;
   if (!known.mapping || known.generation != region.generation) {
-    FileDescriptor const fd = open_shared(pid_, static_cast<int>(region.number));
+    FileDescriptor const fd =
+        open_shared(pid_, static_cast<int>(region.number), Access::write, region.length);
     if (!fd) return false;
     Mapping mapping = Mapping::of(fd, region.length);
     // Read again: the descriptor number may have come to name another file meanwhile.
@@ -100,7 +106,7 @@ void RemoteSegments::drop_stale() {
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     MappedRegion& known = regions_[i];
     if (known.mapping &&
-        control_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
+        tables_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
       known = MappedRegion{};
     }
   }

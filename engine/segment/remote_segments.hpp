@@ -1,4 +1,5 @@
-/// A peer's segments as they are mapped into this process. Only for peers on the same host.
+/// A peer's segments as they are mapped into this process. Only for peers on the same host. What a peer's
+/// tables say is checked against the files that are there: a wrong value leads to no access outside of them.
 #pragma once
 
 #include <sys/types.h>
@@ -10,19 +11,19 @@
 #include <vector>
 
 #include "engine/peer/peer.hpp"
-#include "engine/segment/control_segment.hpp"
+#include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
 
 namespace mpix::engine {
 
 class RemoteSegments {
  public:
-  /// Maps the control segment of process `process` with system identity `pid`; false when the system
-  /// does not let us, or something else runs under that pid by now.
-  bool open(std::uint64_t process, pid_t pid, int control_fd);
+  /// Maps what process `process` with system identity `pid` shows, in the files that have these numbers
+  /// there; false when the system does not let us, or something else runs under that pid by now.
+  bool open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd);
 
   /// For the own process: nothing to map, addresses are what they are.
-  void open_own(ControlSegment& control);
+  void open_own(PublishedTables const& tables, StripeTable& stripes);
 
   /// Fills `out` with the live segment that holds `address`, mapped if its region can be; false when
   /// there is none. `delta_known` tells whether it can be reached by load and store.
@@ -43,7 +44,7 @@ class RemoteSegments {
   void drop_stale();
 
   std::size_t mapped_regions() const;
-  ControlSegment& control() const noexcept { return *control_; }
+  StripeTable& stripes() const noexcept { return *stripes_; }
 
  private:
   struct MappedRegion {
@@ -58,8 +59,10 @@ class RemoteSegments {
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
   bool own_ = false;
-  Mapping control_mapping_;
-  ControlSegment* control_ = nullptr;
+  Mapping tables_mapping_;
+  PublishedTables const* tables_ = nullptr;
+  Mapping stripes_mapping_;
+  StripeTable* stripes_ = nullptr;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };

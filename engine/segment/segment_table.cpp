@@ -32,16 +32,17 @@ constexpr std::size_t footprint(std::size_t bytes) noexcept {
 
 Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   region_bytes_ = round_up(region_bytes, page_bytes);
-  if (Status const status = create_shared("mpix-control", sizeof(ControlSegment), &control_fd_);
-      failed(status))
-    return status;
-  control_mapping_ = Mapping::of(control_fd_, sizeof(ControlSegment));
-  if (!control_mapping_) return Status::out_of_memory;
-  // The file reads as zero, which is the initial state of every field but these.
-  control_ = std::launder(reinterpret_cast<ControlSegment*>(control_mapping_.base()));
-  control_->magic = ControlSegment::expected_magic;
-  control_->version = ControlSegment::expected_version;
-  control_->process = process;
+  Status status = create_published("mpix-tables", sizeof(PublishedTables), &tables_fd_, &tables_mapping_);
+  if (!failed(status)) status = create_shared("mpix-locks", sizeof(StripeTable), &stripes_fd_);
+  if (failed(status)) return status;
+  stripes_mapping_ = Mapping::of(stripes_fd_, sizeof(StripeTable));
+  if (!stripes_mapping_) return Status::out_of_memory;
+  // The files read as zero, which is the initial state of every field but these.
+  tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
+  stripes_ = std::launder(reinterpret_cast<StripeTable*>(stripes_mapping_.base()));
+  tables_->magic = PublishedTables::expected_magic;
+  tables_->version = PublishedTables::expected_version;
+  tables_->process = process;
   return Status::ok;
 }
 
@@ -169,11 +170,10 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
     regions_.emplace_back();
     region_generations_.push_back(0);
   }
-  control_->regions[slot].publish({reinterpret_cast<RemoteAddress>(region->mapping.base()), bytes,
-                                   static_cast<std::uint32_t>(region->fd.get()),
-                                   ++region_generations_[slot]});
+  tables_->regions[slot].publish({reinterpret_cast<RemoteAddress>(region->mapping.base()), bytes,
+                                  static_cast<std::uint32_t>(region->fd.get()), ++region_generations_[slot]});
   // Release: pairs with the acquire in RemoteSegments::in_region.
-  if (another) control_->region_end.store(slot + 1, std::memory_order_release);
+  if (another) tables_->region_end.store(slot + 1, std::memory_order_release);
   regions_[slot] = std::move(region);
   *index = slot;
   log(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
@@ -181,7 +181,7 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
 }
 
 void SegmentTable::remove_region(std::uint32_t index) {
-  control_->regions[index].withdraw(++region_generations_[index]);
+  tables_->regions[index].withdraw(++region_generations_[index]);
   regions_[index].reset();
 }
 
@@ -190,11 +190,11 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
     if (segment_end_ == max_segments) return Status::out_of_memory;
     free_slots_.push_back({segment_end_++, 0});
     // Release: pairs with the acquire in RemoteSegments::scan.
-    control_->segment_end.store(segment_end_, std::memory_order_release);
+    tables_->segment_end.store(segment_end_, std::memory_order_release);
   }
   auto const [slot, before] = free_slots_.back();
   free_slots_.pop_back();
-  control_->segments[slot].publish({base, length, region, before + 1});
+  tables_->segments[slot].publish({base, length, region, before + 1});
   segments_.emplace(base, OwnSegment{base, length, slot, region, before + 1});
   return Status::ok;
 }
@@ -202,7 +202,7 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
 OwnSegment SegmentTable::withdraw(std::map<RemoteAddress, OwnSegment>::iterator it) {
   OwnSegment const segment = it->second;
   FreeSlot const slot{segment.slot, segment.generation + 1};
-  control_->segments[slot.slot].withdraw(slot.generation);
+  tables_->segments[slot.slot].withdraw(slot.generation);
   free_slots_.push_back(slot);
   segments_.erase(it);
   return segment;

@@ -1,5 +1,5 @@
 /// The segments of this process: memory that it allocates for communication and user memory that it
-/// has registered. Owns the control segment. Not thread-safe: used under the engine's lock.
+/// has registered. Owns what peers see of them. Not thread-safe: used under the engine's lock.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 #include "engine/segment/allocation_hints.hpp"
-#include "engine/segment/control_segment.hpp"
 #include "engine/segment/heap.hpp"
+#include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
 
@@ -57,8 +58,11 @@ class SegmentTable {
   /// Whether [address, address + bytes) touches memory of our regions, allocated or not.
   bool in_region(RemoteAddress address, std::size_t bytes) const;
 
-  ControlSegment& control() const noexcept { return *control_; }
-  int control_fd() const noexcept { return control_fd_.get(); }
+  PublishedTables const& tables() const noexcept { return *tables_; }
+  StripeTable& stripes() const noexcept { return *stripes_; }
+  /// The files in which these two stand.
+  int tables_fd() const noexcept { return tables_fd_.get(); }
+  int stripes_fd() const noexcept { return stripes_fd_.get(); }
 
  private:
   /// A slot that is free, and the even generation that it has.
@@ -81,9 +85,12 @@ class SegmentTable {
   void return_memory(OwnSegment const& segment);
 
   std::size_t region_bytes_ = 0;
-  FileDescriptor control_fd_;
-  Mapping control_mapping_;
-  ControlSegment* control_ = nullptr;
+  FileDescriptor tables_fd_;
+  Mapping tables_mapping_;
+  PublishedTables* tables_ = nullptr;  ///< written only: what is read back stands below
+  FileDescriptor stripes_fd_;
+  Mapping stripes_mapping_;
+  StripeTable* stripes_ = nullptr;
   std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
   std::vector<std::uint64_t> region_generations_;  ///< likewise
   std::vector<FreeSlot> free_slots_;

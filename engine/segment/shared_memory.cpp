@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,18 +19,22 @@ Mapping::~Mapping() {
 }
 
 Mapping Mapping::of(FileDescriptor const& fd, std::size_t length) noexcept {
-  return with_flags(fd, length, MAP_SHARED | MAP_NORESERVE);
+  return make(fd, length, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+}
+
+Mapping Mapping::read_only(FileDescriptor const& fd, std::size_t length) noexcept {
+  return make(fd, length, PROT_READ, MAP_NORESERVE);
 }
 
 Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length) noexcept {
-  return with_flags(fd, length, MAP_SHARED);
+  return make(fd, length, PROT_READ | PROT_WRITE, 0);
 }
 
 void Mapping::advise_huge_pages() const noexcept { (void)::madvise(base_, length_, MADV_HUGEPAGE); }
 
-Mapping Mapping::with_flags(FileDescriptor const& fd, std::size_t length, int flags) noexcept {
+Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept {
   Mapping mapping;
-  void* const base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, flags, fd.get(), 0);
+  void* const base = ::mmap(nullptr, length, protection, MAP_SHARED | flags, fd.get(), 0);
   if (base != MAP_FAILED) {
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.length_ = length;
@@ -42,10 +47,28 @@ namespace {
 // What a UCX worker opens, with room to spare.
 constexpr int few_descriptors = 24;
 
+// Values of the kernel's interface, which older headers do not name.
+constexpr int seal_future_write = 0x0010;
+
+constexpr int fixed_length = F_SEAL_SHRINK | F_SEAL_GROW;
+
+/// With F_SEAL_SEAL: nobody adds seals that keep the owner from its own file.
+bool seal(FileDescriptor const& fd, int seals) noexcept {
+  return ::fcntl(fd.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) == 0;
+}
+
 Status create(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
-  FileDescriptor fd(::memfd_create(name, flags));
+  FileDescriptor fd(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return errno == EMFILE || errno == ENFILE ? Status::no_descriptors : Status::out_of_memory;
   if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return Status::out_of_memory;
+  *created = std::move(fd);
+  return Status::ok;
+}
+
+Status create_sealed(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
+  FileDescriptor fd;
+  if (Status const status = create(name, length, flags, &fd); failed(status)) return status;
+  if (!seal(fd, fixed_length)) return Status::unsupported;
   *created = std::move(fd);
   return Status::ok;
 }
@@ -53,11 +76,23 @@ Status create(char const* name, std::size_t length, unsigned flags, FileDescript
 }  // namespace
 
 Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept {
-  return create(name, length, MFD_CLOEXEC, created);
+  return create_sealed(name, length, 0, created);
 }
 
 Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept {
-  return create(name, length, MFD_CLOEXEC | MFD_HUGETLB, created);
+  return create_sealed(name, length, MFD_HUGETLB, created);
+}
+
+Status create_published(char const* name, std::size_t length, FileDescriptor* created,
+                        Mapping* mapping) noexcept {
+  FileDescriptor fd;
+  if (Status const status = create(name, length, 0, &fd); failed(status)) return status;
+  *mapping = Mapping::of(fd, length);
+  if (!*mapping) return Status::out_of_memory;
+  // The mapping that exists stays writable.
+  if (!seal(fd, fixed_length | seal_future_write) && !seal(fd, fixed_length)) return Status::unsupported;
+  *created = std::move(fd);
+  return Status::ok;
 }
 
 bool descriptors_run_short() noexcept {
@@ -69,10 +104,22 @@ bool descriptors_run_short() noexcept {
   return false;
 }
 
-FileDescriptor open_shared(pid_t pid, int fd) noexcept {
+FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), fd);
-  return FileDescriptor(::open(path, O_RDWR | O_CLOEXEC));
+  // Not to wait for whatever else the number may name.
+  int const flags = (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+  FileDescriptor opened(::open(path, flags));
+  if (!opened) return opened;
+  // Beyond the end of a file, and of one that is made shorter, an access is a SIGBUS.
+  int const seals = ::fcntl(opened.get(), F_GET_SEALS);
+  struct stat status {};
+  bool const fixed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  if (!fixed || ::fstat(opened.get(), &status) != 0 || status.st_size < 0 ||
+      static_cast<std::size_t>(status.st_size) < length) {
+    return {};
+  }
+  return opened;
 }
 
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept {

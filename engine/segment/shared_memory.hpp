@@ -1,5 +1,6 @@
 /// Memory that processes of one host share: anonymous files, mapped here and opened by peers through
-/// /proc. Nothing is left behind when a process dies, and /dev/shm and its size limit are not used.
+/// /proc. Nothing is left behind when a process dies, and /dev/shm and its size limit are not used. No file
+/// can be made shorter by anybody: what is mapped stays there.
 #pragma once
 
 #include <sys/types.h>
@@ -46,7 +47,10 @@ class Mapping {
   /// Maps `length` bytes of `fd` for reading and writing. Empty on failure.
   static Mapping of(FileDescriptor const& fd, std::size_t length) noexcept;
 
-  /// The same with its memory set aside, so that touching it cannot fail.
+  /// The same for reading only.
+  static Mapping read_only(FileDescriptor const& fd, std::size_t length) noexcept;
+
+  /// For reading and writing, with its memory set aside, so that touching it cannot fail.
   static Mapping reserved(FileDescriptor const& fd, std::size_t length) noexcept;
 
   /// Asks for huge pages behind ordinary memory; a hint.
@@ -57,7 +61,7 @@ class Mapping {
   explicit operator bool() const noexcept { return base_ != nullptr; }
 
  private:
-  static Mapping with_flags(FileDescriptor const& fd, std::size_t length, int flags) noexcept;
+  static Mapping make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept;
 
   std::byte* base_ = nullptr;
   std::size_t length_ = 0;
@@ -74,8 +78,16 @@ Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* 
 /// libraries that give back what they have opened and do not say why.
 bool descriptors_run_short() noexcept;
 
-/// Opens file `fd` of process `pid`; empty when the system does not permit it.
-FileDescriptor open_shared(pid_t pid, int fd) noexcept;
+/// A file that only this process writes, mapped as `mapping`; others can open it for reading. On Linux
+/// before 5.1 nothing but their good manners keeps them from more.
+Status create_published(char const* name, std::size_t length, FileDescriptor* created,
+                        Mapping* mapping) noexcept;
+
+enum class Access { read, write };
+
+/// Opens file `fd` of process `pid`, which has to be one of the above; empty when the system does not permit
+/// it, or when something other than at least `length` bytes of such memory is there.
+FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept;
 
 /// Gives the pages of [offset, offset + length) back to the system; they read as zero afterwards.
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept;

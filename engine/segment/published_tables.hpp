@@ -1,12 +1,13 @@
-/// What a process shows to the others on its host: its segments, the regions of memory that hold them,
-/// and the locks that guard them. Shared memory; the owner writes the tables, everybody takes the locks.
+/// What a process shows to the others on its host: its segments, and the regions of memory that hold them.
+///
+/// In a file that the others can only read. The locks that everybody takes (StripeTable) have a file of their
+/// own, from which the owner reads nothing but locks.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/atomic/stripes.hpp"
 #include "engine/segment/range_slot.hpp"
 
 namespace mpix::engine {
@@ -15,7 +16,7 @@ inline constexpr std::uint32_t max_regions = 1024;
 inline constexpr std::uint32_t max_segments = 65536;
 inline constexpr std::uint32_t no_region = UINT32_MAX;  ///< user memory: not mappable by peers
 
-struct ControlSegment {
+struct PublishedTables {
   static constexpr std::uint32_t expected_magic = 0x4d504358;  // "MPCX"
   static constexpr std::uint32_t expected_version = 2;
 
@@ -24,10 +25,10 @@ struct ControlSegment {
   std::uint64_t process;                   ///< guards against a reused pid
   std::atomic<std::uint32_t> segment_end;  ///< no slot from here on was ever used
   std::atomic<std::uint32_t> region_end;   ///< likewise
-  alignas(64) StripeTable stripes;
-  RangeSlot regions[max_regions];    ///< files that peers can map; `number`: descriptor in the owner
-  RangeSlot segments[max_segments];  ///< `number`: index into `regions`, or no_region
+  alignas(
+      64) RangeSlot regions[max_regions];  ///< files that peers can map; `number`: descriptor in the owner
+  RangeSlot segments[max_segments];        ///< `number`: index into `regions`, or no_region
 };
-static_assert(sizeof(ControlSegment) % 64 == 0);
+static_assert(sizeof(PublishedTables) % 64 == 0);
 
 }  // namespace mpix::engine
