@@ -32,7 +32,11 @@ std::byte* map(mpix::Target& target, mpix::RemoteAddress address, std::size_t by
 
 void Barrier::open(MPI_Comm comm) {
   MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank_in(comm), MPI_INFO_NULL, &host_);
-  bool const together = mpix::agree(host_, map_flags() ? 0 : 1) == 0;
+  Steps local;
+  bool mapped = false;
+  local.take([&] { mapped = map_flags(); });
+  check_together("ARMCI_Init", comm, local);
+  bool const together = mpix::agree(host_, mapped ? 0 : 1) == 0;
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;
   MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);

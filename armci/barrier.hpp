@@ -14,7 +14,7 @@ namespace armci {
 /// through MPI.
 class Barrier {
  public:
-  /// Collective over `comm`, which outlives the barrier. Throws a Failure, at every process of a host.
+  /// Collective over `comm`, which outlives the barrier. Throws a Failure, at every process.
   void open(MPI_Comm comm);
   /// Collective, after the last wait().
   void close();

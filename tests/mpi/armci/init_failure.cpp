@@ -1,0 +1,56 @@
+/// ARMCI_Init where some processes cannot take part: it fails at all, and nobody waits for ever.
+/// usage: init_failure no-component | no-memory
+#include <mpi.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "include/armci/armci.h"
+
+namespace {
+
+int in(MPI_Comm comm, int (*ask)(MPI_Comm, int*)) {
+  int value = 0;
+  ask(comm, &value);
+  return value;
+}
+
+/// The processes of one host, or the last one where there is one host only, get no memory any more. False
+/// where they are alone on their host: then they need none.
+bool take_memory_away() {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int lowest = in(MPI_COMM_WORLD, MPI_Comm_rank);
+  MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, host);
+  int const size = in(MPI_COMM_WORLD, MPI_Comm_size);
+  int needed = in(host, MPI_Comm_size) > 1 ? 1 : 0;
+  MPI_Bcast(&needed, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+  bool const one_host = in(host, MPI_Comm_size) == size;
+  bool const last = in(MPI_COMM_WORLD, MPI_Comm_rank) == size - 1;
+  MPI_Comm_free(&host);
+  if (one_host ? !last : lowest == 0) return needed != 0;
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const none{0, 0};
+  setrlimit(RLIMIT_FSIZE, &none);
+  return needed != 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const missing = argc == 2 ? argv[1] : "";
+  ::alarm(30);  // a hang ends the process, and mpirun the job
+  char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (missing == "no-component" && rank != nullptr && std::atoi(rank) == 1)
+    ::setenv("OMPI_MCA_osc", "^mpix", 1);
+  MPI_Init(&argc, &argv);
+  bool const fails = missing != "no-memory" || take_memory_away();
+  int const wrong = fails == (ARMCI_Init() == 0) || fails == (ARMCI_Initialized() != 0) ? 1 : 0;
+  if (wrong != 0) std::fprintf(stderr, "ARMCI_Init with %s: wrong result\n", missing.c_str());
+  MPI_Finalize();
+  return wrong;
+}
