@@ -105,24 +105,26 @@ TEST_F(X4, X4_06_remote_completion_shows_in_the_target) {
   }
 }
 
-TEST_F(X4, X4_07_aligned_words_are_never_torn) {
+/// In allocated memory: other memory of the same host is moved by the kernel, which promises nothing.
+TEST_F(X4, X4_07_single_aligned_words_are_not_torn) {
   fill(0);
   constexpr int rounds = 300;
-  for (int kind = 0; kind < Memory::kinds; ++kind) {
+  auto const put_and_get = [&](auto word, MPI_Datatype type, std::ptrdiff_t offset) {
+    using Word = decltype(word);
+    auto const ones = static_cast<Word>(0x0101010101010101U);
+    char* const target = memory_.at(0, Memory::allocated, offset);
     for (int round = 0; round < rounds; ++round) {
-      auto const byte = static_cast<std::uint64_t>(1 + (round + rank_) % 200);
-      std::uint64_t const word = byte * 0x0101010101010101u;
-      ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::uint64_t*>(&word), 1, MPI_UINT64_T, 0,
-                         memory_.at(0, kind, 64)),
-                MPI_SUCCESS);
-      std::uint64_t got = 1;
-      ASSERT_EQ(
-          transfer(MPIX_RMA_GET, &got, 1, MPI_UINT64_T, 0, memory_.at(0, kind, 64), MPIX_RMA_ATTR_BLOCKING),
-          MPI_SUCCESS);
-      ASSERT_EQ(got, (got & 0xff) * 0x0101010101010101u) << "kind " << kind;
+      word = static_cast<Word>(static_cast<Word>(1 + (round + rank_) % 200) * ones);
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, &word, 1, type, 0, target), MPI_SUCCESS);
+      Word got = 1;
+      ASSERT_EQ(transfer(MPIX_RMA_GET, &got, 1, type, 0, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+      ASSERT_EQ(got, static_cast<Word>((got & 0xff) * ones)) << sizeof(Word);
     }
-    ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
-  }
+  };
+  put_and_get(std::uint64_t{}, MPI_UINT64_T, 64);
+  put_and_get(std::uint32_t{}, MPI_UINT32_T, 76);
+  put_and_get(std::uint16_t{}, MPI_UINT16_T, 82);
+  ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
 }
 
 /// Every rank puts and gets uniform arrays; what one gets is always uniform.

@@ -26,6 +26,9 @@ void copy_fixed(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, 
 void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
                std::size_t rows, std::size_t bytes) noexcept {
   switch (bytes) {
+    // Words by single stores, which the C library promises for no size.
+    case 1: return copy_fixed<1>(to, to_stride, from, from_stride, rows);
+    case 2: return copy_fixed<2>(to, to_stride, from, from_stride, rows);
     case 4: return copy_fixed<4>(to, to_stride, from, from_stride, rows);
     case 8: return copy_fixed<8>(to, to_stride, from, from_stride, rows);
     case 16: return copy_fixed<16>(to, to_stride, from, from_stride, rows);

@@ -1,0 +1,96 @@
+/// Kernels beside other accesses to the same memory: words that stay whole, sums that lose nothing.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "engine/kernel/kernels.hpp"
+#include "tests/support/child.hpp"
+
+namespace mpix::engine {
+namespace {
+
+template <typename Word>
+struct Words {
+  std::atomic<bool> stop;
+  alignas(64) Word values[4];
+};
+
+/// A process puts words all of whose bytes are equal, every second place; this one looks at them.
+template <typename Word>
+void expect_whole_words() {
+  test::Shared<Words<Word>> shared;
+  test::Shared<std::atomic<std::uint64_t>> rounds;
+  auto* const target = reinterpret_cast<std::byte*>(shared->values);
+  pid_t const pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    Dimension const every_second[] = {{2, 2 * sizeof(Word)}};
+    Layout const strided{sizeof(Word), every_second, {}};
+    for (unsigned round = 0; !shared->stop; ++round) {
+      std::byte bytes[2 * sizeof(Word)];
+      std::memset(bytes, static_cast<int>(round % 251), sizeof bytes);
+      unpack(target, strided, 0, bytes, sizeof bytes);
+      copy_bytes(target + sizeof(Word), bytes, sizeof(Word));
+      ++*rounds;
+    }
+    ::_exit(0);
+  }
+  int torn = 0;
+  std::uint64_t looks = 0;
+  while (looks < 300000 || *rounds < 300000) {
+    for (Word& value : shared->values) {
+      Word const seen = __atomic_load_n(&value, __ATOMIC_RELAXED);
+      Word whole;
+      std::memset(&whole, static_cast<int>(seen & 0xff), sizeof whole);
+      if (seen != whole) ++torn;
+    }
+    ++looks;
+  }
+  shared->stop = true;
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  EXPECT_EQ(torn, 0) << sizeof(Word) << " bytes";
+}
+
+TEST(ConcurrentKernel, single_words_stay_whole) {
+  expect_whole_words<std::uint16_t>();
+  expect_whole_words<std::uint32_t>();
+  expect_whole_words<std::uint64_t>();
+}
+
+/// The base is misaligned, the elements are not.
+TEST(ConcurrentKernel, atomic_sums_of_aligned_elements_lose_nothing_whatever_their_base) {
+  constexpr int rounds = 200000;
+  alignas(64) std::uint64_t values[4] = {};
+  auto* const base = reinterpret_cast<std::byte*>(values) + 4;
+  Segment const pieces[] = {{4, 8}, {20, 8}};
+  Layout const indexed{16, {}, pieces};
+  Dimension const rows[] = {{2, 16}};
+  Segment const first[] = {{4, 8}};
+  Layout const strided{8, rows, first};
+  std::uint64_t const ones[] = {1, 1};
+  auto const* const origin = reinterpret_cast<std::byte const*>(ones);
+  Reduction const sum{ElementType::uint64, Operation::sum, true, nullptr};
+  std::thread other([&] {
+    for (int round = 0; round < rounds; ++round) {
+      for (int const place : {1, 3})
+        rmw(RmwOperation::increment, ElementType::uint64, reinterpret_cast<std::byte*>(&values[place]),
+            nullptr, nullptr, nullptr, 1, true);
+    }
+  });
+  for (int round = 0; round < rounds; ++round) {
+    if (round % 2 == 0)
+      accumulate(sum, base, indexed, origin, Layout::contiguous(16));
+    else
+      accumulate_packed(sum, base, strided, 0, origin, 16);
+  }
+  other.join();
+  EXPECT_EQ(values[0], 0u);
+  EXPECT_EQ(values[1], 2u * rounds);
+  EXPECT_EQ(values[2], 0u);
+  EXPECT_EQ(values[3], 2u * rounds);
+}
+
+}  // namespace
+}  // namespace mpix::engine
