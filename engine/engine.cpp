@@ -102,8 +102,21 @@ Peer* Engine::peer(std::uint64_t process) {
 }
 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
-  std::lock_guard const held(state_->progress.lock);
-  Status const status = state_->progress.segments.allocate(bytes, hints, base);
+  SegmentTable& segments = state_->progress.segments;
+  std::unique_lock held(state_->progress.lock);
+  SegmentTable::Reservation reservation;
+  Status status = segments.reserve(bytes, hints, &reservation);
+  if (failed(status)) return status;
+  if (reservation.uncommitted != nullptr) {
+    held.unlock();  // gigabytes take seconds
+    status = SegmentTable::commit(reservation);
+    held.lock();
+  }
+  if (failed(status)) {
+    segments.cancel(reservation);
+    return status;
+  }
+  status = segments.publish(reservation, base);
   if (!failed(status)) state_->progress.executor.segments_changed(reinterpret_cast<RemoteAddress>(*base));
   return status;
 }

@@ -106,7 +106,8 @@ class MPIX_ENGINE_API Engine {
   int progress();
 
   /// Memory that peers on this host reach by load and store. Aligned to at least 64 bytes. Local.
-  /// bad_argument: no bytes, or an alignment that is not a power of two or beyond 1 GiB.
+  /// bad_argument: no bytes, or an alignment that is not a power of two or beyond 1 GiB; out_of_memory: the
+  /// machine has too little left.
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
   /// Frees memory from allocate(). Returns when no peer can reach it any more. bad_argument: not such.

@@ -1,4 +1,6 @@
 /// What the document leaves open: communicators, sizes, memory, notification, bound transfers, threads.
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -320,6 +322,37 @@ TEST_F(G, G_16_threads_issue_and_complete_at_once) {
   EXPECT_EQ(all, static_cast<double>(threads) * rounds * size_);
 }
 
+/// Bytes of memory of this machine.
+MPI_Aint machine_bytes() {
+  return static_cast<MPI_Aint>(::sysconf(_SC_PHYS_PAGES)) * static_cast<MPI_Aint>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
+  ErrorsReturn const returned(world);
+  ErrorsReturn const returned_self(MPI_COMM_SELF);
+  std::vector<void*> bases(static_cast<std::size_t>(size_));
+  for (MPI_Aint const bytes : {MPI_Aint{100} << 40, machine_bytes() * 4})
+    EXPECT_EQ(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_NO_MEM);
+  // One rank asks for too much.
+  MPI_Aint const uneven = rank_ == size_ - 1 ? machine_bytes() * 4 : MPI_Aint{1} << 20;
+  EXPECT_EQ(MPIX_RMA_Allocate(uneven, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_NO_MEM);
+  // The program goes on.
+  fill(0);
+  std::vector<char> values(bytes, 5);
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::allocated),
+                     blocking_remote),
+            MPI_SUCCESS);
+  MPI_Barrier(world);
+  EXPECT_TRUE(is_uniform(memory_.own(Memory::allocated), bytes));
+  // Room that is not used needs no memory.
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpix_lazy_memory", "true");
+  ASSERT_EQ(MPIX_RMA_Allocate(machine_bytes() * 2, info, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+  MPI_Info_free(&info);
+}
+
 TEST_F(G, G_17_allocation_follows_info_keys) {
   ErrorsReturn const returned(world);
   MPI_Info info = MPI_INFO_NULL;
@@ -347,8 +380,11 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "100");
   EXPECT_EQ(MPIX_RMA_Allocate_local(64, info, &base), MPI_ERR_INFO_VALUE);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "64");
-  MPI_Info_set(info, "mpix_huge_pages", "maybe");
-  EXPECT_EQ(MPIX_RMA_Allocate_local(64, info, &base), MPI_ERR_INFO_VALUE);
+  for (char const* const key : {"mpix_huge_pages", "mpix_lazy_memory"}) {
+    MPI_Info_set(info, key, "maybe");
+    EXPECT_EQ(MPIX_RMA_Allocate_local(64, info, &base), MPI_ERR_INFO_VALUE);
+    MPI_Info_set(info, key, "false");
+  }
   MPI_Info_free(&info);
 }
 

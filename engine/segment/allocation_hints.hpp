@@ -9,6 +9,7 @@ namespace mpix::engine {
 struct AllocationHints {
   std::size_t alignment = 0;  ///< bytes, a power of two; less than what is usual: no matter
   bool huge_pages = false;    ///< where the system has them
+  bool lazy = false;  ///< pages are taken where and when they are touched first, if there are any then
 };
 
 }  // namespace mpix::engine

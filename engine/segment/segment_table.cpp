@@ -6,6 +6,7 @@
 #include <new>
 
 #include "engine/log.hpp"
+#include "engine/segment/commit.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -16,7 +17,8 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page_bytes = 2 * 1024 * 1024;
 constexpr std::size_t largest_alignment = 1024 * 1024 * 1024;
-// From here on an allocation is page-aligned and its pages go back to the system when it is freed.
+// From here on an allocation is page-aligned, its pages are taken when it is made, and go back to the system
+// when it is freed.
 constexpr std::size_t large_bytes = 256 * 1024;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
@@ -46,7 +48,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   return Status::ok;
 }
 
-Status SegmentTable::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
+Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out) {
   if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
   bool const power = (hints.alignment & (hints.alignment - 1)) == 0;
   if (!power || hints.alignment > largest_alignment) return Status::bad_argument;
@@ -69,14 +71,32 @@ Status SegmentTable::allocate(std::size_t bytes, AllocationHints const& hints, v
     if (failed(status)) return status;
     offset = *take_from(*regions_[index], taken, alignment);
   }
-  std::byte* const memory = regions_[index]->mapping.base() + offset;
-  if (auto const status = publish(reinterpret_cast<RemoteAddress>(memory), bytes, index); failed(status)) {
-    regions_[index]->free_ranges.give_back(offset, taken);
-    return status;
-  }
-  *base = memory;
+  Region const& region = *regions_[index];
+  auto const base = reinterpret_cast<RemoteAddress>(region.mapping.base() + offset);
+  bool const pages = bytes >= large_bytes && !hints.lazy && !region.set_aside;
+  *out = Reservation{{base, bytes, 0, index, 0}, pages ? &region : nullptr};
   return Status::ok;
 }
+
+Status SegmentTable::commit(Reservation const& reservation) noexcept {
+  if (reservation.uncommitted == nullptr) return Status::ok;
+  Region const& region = *reservation.uncommitted;
+  std::size_t const offset =
+      reservation.segment.base - reinterpret_cast<RemoteAddress>(region.mapping.base());
+  return commit_memory(region.fd, region.mapping, offset, footprint(reservation.segment.length));
+}
+
+Status SegmentTable::publish(Reservation const& reservation, void** base) {
+  OwnSegment const& segment = reservation.segment;
+  if (auto const status = publish(segment.base, segment.length, segment.region); failed(status)) {
+    cancel(reservation);
+    return status;
+  }
+  *base = reinterpret_cast<void*>(segment.base);
+  return Status::ok;
+}
+
+void SegmentTable::cancel(Reservation const& reservation) { return_memory(reservation.segment); }
 
 Status SegmentTable::free(void const* base) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
@@ -151,6 +171,7 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
     bytes = round_up(bytes, huge_page_bytes);
     if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
       region->mapping = Mapping::reserved(region->fd, bytes);
+    region->set_aside = static_cast<bool>(region->mapping);
     log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
         bytes);
   }

@@ -35,11 +35,30 @@ struct OwnSegment {
 };
 
 class SegmentTable {
+  struct Region {
+    FileDescriptor fd;
+    Mapping mapping;
+    FreeRanges free_ranges{0};
+    bool huge_pages = false;
+    bool set_aside = false;  ///< its memory cannot be used by others
+  };
+
  public:
   /// `region_bytes`: granularity of memory taken from the system.
   Status open(std::uint64_t process, std::size_t region_bytes);
 
-  Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
+  /// An allocation in three steps: reserve(); commit(), which may take long and is called without the lock;
+  /// then publish() or, when that has failed, cancel(). Of a reservation with `uncommitted` null the second
+  /// can be left out.
+  struct Reservation {
+    OwnSegment segment;  ///< without a slot so far
+    Region const* uncommitted = nullptr;
+  };
+  Status reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out);
+  static Status commit(Reservation const& reservation) noexcept;
+  Status publish(Reservation const& reservation, void** base);
+  void cancel(Reservation const& reservation);
+
   Status free(void const* base);
   Status attach(void* base, std::size_t bytes);
   Status detach(void const* base);
@@ -69,12 +88,6 @@ class SegmentTable {
   struct FreeSlot {
     std::uint32_t slot;
     std::uint64_t generation;
-  };
-  struct Region {
-    FileDescriptor fd;
-    Mapping mapping;
-    FreeRanges free_ranges{0};
-    bool huge_pages = false;
   };
 
   Status add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index);

@@ -49,6 +49,7 @@ constexpr int few_descriptors = 24;
 
 // Values of the kernel's interface, which older headers do not name.
 constexpr int seal_future_write = 0x0010;
+constexpr int populate_write = 23;
 
 constexpr int fixed_length = F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -120,6 +121,20 @@ FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length)
     return {};
   }
   return opened;
+}
+
+bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t offset,
+                std::size_t length) noexcept {
+  int error = 0;
+  do {
+    error = ::madvise(mapping.base() + offset, length, populate_write) == 0 ? 0 : errno;
+  } while (error == EINTR || error == EAGAIN);
+  if (error != EINVAL) return error == 0;
+  // Linux before 5.14: the pages are taken all the same, though not in the page tables yet.
+  do {
+    error = ::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  return error == 0;
 }
 
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept {

@@ -89,6 +89,11 @@ enum class Access { read, write };
 /// it, or when something other than at least `length` bytes of such memory is there.
 FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept;
 
+/// Takes pages for [offset, offset + length) of `fd`, which is mapped as `mapping`; false when there are too
+/// few, and then some may be taken.
+bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t offset,
+                std::size_t length) noexcept;
+
 /// Gives the pages of [offset, offset + length) back to the system; they read as zero afterwards.
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept;
 

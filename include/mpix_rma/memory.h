@@ -12,11 +12,16 @@ extern "C" {
  * @param size          bytes, not negative; sizes may differ; 0 gives a null pointer
  * @param info          MPI_INFO_NULL, or an info object with any of the keys
  *                      mpi_minimum_memory_alignment: bytes, a power of two, at most 1 GiB;
- *                      mpix_huge_pages: "true" for huge pages where the system has them. Others are ignored
+ *                      mpix_huge_pages: "true" for huge pages where the system has them;
+ *                      mpix_lazy_memory: "true" for pages that are taken where and when they are touched first.
+ *                      Others are ignored
  * @param communicator  address of the communicator
  * @param bases         array of communicator-size pointers: receives every rank's base address
  *
- * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined.
+ * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256 KiB on its
+ * pages are taken by this call, so that what the machine, or a control group of the process, does not have is an error
+ * here and kills nobody later; a 32nd of the total, 1 GiB at most, is left free. Memory that is asked for with
+ * mpix_lazy_memory is not counted.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank
  * is returned by all, and nothing stays allocated.

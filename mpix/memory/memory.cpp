@@ -1,7 +1,7 @@
 /// Communicatable memory: allocation and registration (5.4).
 #include <cerrno>
 #include <cstdlib>
-#include <string>
+#include <cstring>
 #include <vector>
 
 #include "include/mpix_rma.h"
@@ -23,6 +23,16 @@ int usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
 
+/// Reads a key whose value is true or false. MPI error class.
+int read_switch(MPI_Info info, char const* key, bool* wish) {
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+  if (found == 0) return MPI_SUCCESS;
+  *wish = std::strcmp(value, "true") == 0;
+  return *wish || std::strcmp(value, "false") == 0 ? MPI_SUCCESS : MPI_ERR_INFO_VALUE;
+}
+
 /// Reads the keys that an allocation knows. MPI error class.
 int read_hints(MPI_Info info, engine::AllocationHints* hints) {
   if (info == MPI_INFO_NULL) return MPI_SUCCESS;
@@ -37,13 +47,8 @@ int read_hints(MPI_Info info, engine::AllocationHints* hints) {
     if (errno != 0 || *end != '\0' || !power || alignment > 1ul << 30) return MPI_ERR_INFO_VALUE;
     hints->alignment = alignment;
   }
-  MPI_Info_get(info, "mpix_huge_pages", MPI_MAX_INFO_VAL, value, &found);
-  if (found != 0) {
-    std::string const wish = value;
-    if (wish != "true" && wish != "false") return MPI_ERR_INFO_VALUE;
-    hints->huge_pages = wish == "true";
-  }
-  return MPI_SUCCESS;
+  int const code = read_switch(info, "mpix_huge_pages", &hints->huge_pages);
+  return code != MPI_SUCCESS ? code : read_switch(info, "mpix_lazy_memory", &hints->lazy);
 }
 
 /// `size` bytes, none for 0. MPI error class.

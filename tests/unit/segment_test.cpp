@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -44,9 +45,17 @@ class Segments : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(table.open(process, region_bytes), Status::ok); }
 
-  void* allocate(std::size_t bytes) {
+  Status allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
+    SegmentTable::Reservation reservation;
+    if (Status const status = table.reserve(bytes, hints, &reservation); failed(status)) return status;
+    Status const status = SegmentTable::commit(reservation);
+    if (!failed(status)) return table.publish(reservation, base);
+    table.cancel(reservation);
+    return status;
+  }
+  void* allocate(std::size_t bytes, AllocationHints const& hints = {}) {
     void* base = nullptr;
-    EXPECT_EQ(table.allocate(bytes, {}, &base), Status::ok);
+    EXPECT_EQ(allocate(bytes, hints, &base), Status::ok);
     return base;
   }
 
@@ -138,6 +147,44 @@ TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
   int variable = 0;
   EXPECT_EQ(table.attach(&variable, sizeof variable), Status::ok);
   EXPECT_EQ(table.detach(&variable), Status::ok);
+}
+
+/// How many of the pages of `bytes` bytes have memory.
+std::size_t resident_pages(void* base, std::size_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  EXPECT_EQ(::mincore(base, bytes, pages.data()), 0);
+  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
+}
+
+TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
+  constexpr std::size_t bytes = 80 << 20;  // more than a step
+  void* const base = allocate(bytes);
+  EXPECT_EQ(resident_pages(base, bytes), bytes / 4096);
+  EXPECT_EQ(table.free(base), Status::ok);
+  AllocationHints hints;
+  hints.lazy = true;
+  void* const lazy = allocate(bytes, hints);
+  EXPECT_EQ(resident_pages(lazy, bytes), 0u);
+  static_cast<char*>(lazy)[bytes - 1] = 1;
+  EXPECT_EQ(resident_pages(lazy, bytes), 1u);
+  EXPECT_EQ(table.free(lazy), Status::ok);
+}
+
+TEST_F(Segments, what_the_machine_does_not_have_is_refused) {
+  auto const memory =
+      static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const before = allocate(1000);
+  void* base = nullptr;
+  for (std::size_t const bytes : {std::size_t{100} << 40, 4 * memory, memory})
+    EXPECT_EQ(allocate(bytes, {}, &base), Status::out_of_memory) << bytes;
+  EXPECT_EQ(base, nullptr);
+  PublishedRange region;
+  EXPECT_FALSE(table.tables().regions[1].read(&region)) << "the file stays";
+  AllocationHints hints;
+  hints.lazy = true;
+  void* const lazy = allocate(2 * memory, hints);
+  EXPECT_EQ(table.free(lazy), Status::ok);
+  EXPECT_EQ(table.free(before), Status::ok);
 }
 
 /// Tables that a hostile process might show: this process, to itself.
