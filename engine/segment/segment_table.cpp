@@ -98,6 +98,13 @@ Status SegmentTable::publish(Reservation const& reservation, void** base) {
 
 void SegmentTable::cancel(Reservation const& reservation) { return_memory(reservation.segment); }
 
+Status SegmentTable::hide(void const* base) {
+  auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
+  if (it == segments_.end()) return Status::bad_argument;
+  hide(it->second);
+  return Status::ok;
+}
+
 Status SegmentTable::free(void const* base) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
@@ -129,15 +136,18 @@ OwnSegment const* SegmentTable::find(RemoteAddress address) const {
   auto const next = segments_.upper_bound(address);
   if (next == segments_.begin()) return nullptr;
   OwnSegment const& segment = std::prev(next)->second;
-  return address - segment.base < segment.length ? &segment : nullptr;
+  return !segment.hidden && address - segment.base < segment.length ? &segment : nullptr;
 }
 
 SegmentTable::Gap SegmentTable::gap_around(RemoteAddress address) const {
   auto const next = segments_.upper_bound(address);
   Gap gap{0, next == segments_.end() ? UINT64_MAX : next->second.base};
-  if (next != segments_.begin()) {
-    OwnSegment const& before = std::prev(next)->second;
-    gap.begin = before.base + before.length;
+  auto before = next;
+  while (before != segments_.begin()) {
+    OwnSegment const& segment = (--before)->second;
+    if (segment.hidden) continue;
+    gap.begin = segment.base + segment.length;
+    break;
   }
   return gap;
 }
@@ -220,11 +230,16 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
   return Status::ok;
 }
 
+void SegmentTable::hide(OwnSegment& segment) {
+  if (segment.hidden) return;
+  segment.hidden = true;
+  tables_->segments[segment.slot].withdraw(++segment.generation);
+}
+
 OwnSegment SegmentTable::withdraw(std::map<RemoteAddress, OwnSegment>::iterator it) {
+  hide(it->second);
   OwnSegment const segment = it->second;
-  FreeSlot const slot{segment.slot, segment.generation + 1};
-  tables_->segments[slot.slot].withdraw(slot.generation);
-  free_slots_.push_back(slot);
+  free_slots_.push_back({segment.slot, segment.generation});
   segments_.erase(it);
   return segment;
 }

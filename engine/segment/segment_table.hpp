@@ -26,6 +26,7 @@ struct OwnSegment {
   std::uint32_t slot = 0;
   std::uint32_t region = no_region;
   std::uint64_t generation = 0;  ///< of its slot
+  bool hidden = false;           ///< on its way out: see SegmentTable::hide
 
   /// User memory may be unmapped behind the engine's back; memory of our regions may not.
   bool user_memory() const noexcept { return region == no_region; }
@@ -59,11 +60,14 @@ class SegmentTable {
   Status publish(Reservation const& reservation, void** base);
   void cancel(Reservation const& reservation);
 
+  /// First step of free() or detach() for who has to wait between the two: peers and find() see the segment
+  /// at `base` no more, and its memory stays as it is. bad_argument: there is none.
+  Status hide(void const* base);
   Status free(void const* base);
   Status attach(void* base, std::size_t bytes);
   Status detach(void const* base);
 
-  /// The segment that holds `address`, or nullptr.
+  /// The segment that holds `address`, or nullptr; none that is hidden.
   OwnSegment const* find(RemoteAddress address) const;
   /// The addresses around `address`, where no segment stands, that no segment takes: [begin, end).
   struct Gap {
@@ -71,7 +75,7 @@ class SegmentTable {
     RemoteAddress end;
   };
   Gap gap_around(RemoteAddress address) const;
-  /// The segment that starts at `base`, or nullptr.
+  /// The segment that starts at `base`, hidden or not, or nullptr.
   OwnSegment const* at(void const* base) const;
 
   /// Whether [address, address + bytes) touches memory of our regions, allocated or not.
@@ -94,6 +98,7 @@ class SegmentTable {
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index);
   Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
+  void hide(OwnSegment& segment);
   OwnSegment withdraw(std::map<RemoteAddress, OwnSegment>::iterator it);
   void return_memory(OwnSegment const& segment);
 

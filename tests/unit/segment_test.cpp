@@ -87,6 +87,32 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
 }
 
+TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
+  auto* const before = static_cast<char*>(allocate(64));
+  auto* const memory = static_cast<char*>(allocate(64));
+  memory[63] = 9;
+  auto const address = reinterpret_cast<RemoteAddress>(memory);
+  RemoteSegments seen;
+  ASSERT_TRUE(seen.open(process, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  RemoteSegments::Found found;
+  ASSERT_TRUE(seen.find(address, &found));
+  ASSERT_EQ(table.hide(memory), Status::ok);
+  EXPECT_EQ(table.hide(memory), Status::ok);
+  EXPECT_EQ(table.hide(memory + 1), Status::bad_argument);
+  EXPECT_FALSE(seen.find(address, &found));
+  EXPECT_EQ(table.find(address), nullptr);
+  EXPECT_NE(table.at(memory), nullptr);
+  SegmentTable::Gap const gap = table.gap_around(address + 8);
+  EXPECT_EQ(gap.begin, reinterpret_cast<RemoteAddress>(before) + 64);
+  EXPECT_GE(gap.end, address + 64);
+  EXPECT_NE(allocate(64), memory) << "in use until it is freed";
+  EXPECT_EQ(memory[63], 9);
+  EXPECT_EQ(table.free(memory), Status::ok);
+  EXPECT_EQ(table.free(memory), Status::bad_argument);
+  EXPECT_EQ(allocate(64), memory);
+  EXPECT_TRUE(seen.find(address, &found));
+}
+
 TEST_F(Segments, another_process_cannot_write_the_tables) {
   constexpr int future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, which older headers do not name
   if ((::fcntl(table.tables_fd(), F_GET_SEALS) & future_write) == 0) GTEST_SKIP() << "needs Linux 5.1";
