@@ -31,10 +31,10 @@ Status Engine::start() {
     log(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
-  if (Status const status = state.progress.transport.open(state.progress); failed(status))
-    return descriptors_run_short() ? Status::no_descriptors : status;
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
+  if (Status const status = state.progress.transport.open(state.progress, state.rdma_usable); failed(status))
+    return descriptors_run_short() ? Status::no_descriptors : status;
   if (state.rdma_usable) {
     state.progress.executor.set_key_provider(
         [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
@@ -46,6 +46,7 @@ Status Engine::start() {
       segments.tables_fd(), segments.stripes_fd(), state.progress.transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
+  state.progress.agent_path.set_introduction(state.address);
   return state.agent.start();
 }
 
@@ -95,6 +96,7 @@ Peer* Engine::peer(std::uint64_t process) {
   {
     std::lock_guard const locked(state.progress.lock);
     state.progress.agent_path.add_peer(*made);
+    if (peer.same_machine) state.progress.watch.add(process, peer.address.pid);
   }
   Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
   if (process == state.config.process) state.self.store(entry, std::memory_order_release);

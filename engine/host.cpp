@@ -30,6 +30,9 @@ namespace {
 // is copied once more where it arrives.
 constexpr std::size_t default_fragment_bytes = 63 * 1024;
 constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
+constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
+constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
+constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
 
@@ -49,6 +52,9 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
                   MPIX_ENGINE_PATH_AGENT;
   config->fragment_bytes = default_fragment_bytes;
   config->window_bytes = default_window_bytes;
+  config->target_memory_bytes = default_target_memory_bytes;
+  config->process_memory_bytes = default_process_memory_bytes;
+  config->origins_memory_bytes = default_origins_memory_bytes;
   config->heap_bytes = default_heap_bytes;
   config->agent_poll_us = default_agent_poll_us;
   config->check = MPIX_CHECKING;
@@ -63,6 +69,9 @@ int mpix_engine_start(const struct mpix_engine_config* config, const struct mpix
   }
   if (settings.fragment_bytes == 0) settings.fragment_bytes = default_fragment_bytes;
   if (settings.window_bytes == 0) settings.window_bytes = default_window_bytes;
+  if (settings.target_memory_bytes == 0) settings.target_memory_bytes = default_target_memory_bytes;
+  if (settings.process_memory_bytes == 0) settings.process_memory_bytes = default_process_memory_bytes;
+  if (settings.origins_memory_bytes == 0) settings.origins_memory_bytes = default_origins_memory_bytes;
   if (settings.heap_bytes == 0) settings.heap_bytes = default_heap_bytes;
   if (settings.agent_poll_us <= 0) settings.agent_poll_us = default_agent_poll_us;
   // Fragments must not cut elements.

@@ -85,7 +85,10 @@ struct mpix_engine_config {
   unsigned paths;            /**< set of mpix_engine_path that may be used */
   int rdma_without_hardware; /**< nonzero: use the rdma path also where UCX emulates it */
   size_t fragment_bytes;     /**< largest payload of one agent message; 0: default */
-  size_t window_bytes;       /**< unacknowledged agent payload per peer; 0: default */
+  size_t window_bytes;       /**< most that is under way to a peer on the agent path; 0: default */
+  size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
+  size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
+  size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
   size_t heap_bytes;         /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;         /**< how long the agent trusts a polling application before it
                                   serves messages itself, microseconds; 0: default */

@@ -191,6 +191,7 @@ bool has_whole_elements(Transfer const& transfer) noexcept {
 
 Issued Engine::issue(Peer& peer, Transfer const& transfer) {
   if (!has_whole_elements(transfer)) return {Status::bad_argument, true, 0};
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (transfer.target_layout.size() == 0) return notify(peer, transfer);
   if (transfer.direction == Direction::get && has(transfer.guarantees, Guarantee::ordered))
     wait_for_puts_to_self();
@@ -201,6 +202,7 @@ Issued Engine::issue(Peer& peer, Transfer const& transfer) {
 }
 
 Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (operation.count == 0) return notify(peer, operation);
   if (peer.state().same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT)) {
     wait_for_held_stores(peer);
@@ -220,6 +222,10 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
 /// What neither loads and stores nor the kernel can do.
 template <typename Operation>
 Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+  wait_until([&] {
+    std::lock_guard const held(state_->progress.lock);
+    return !state_->progress.agent_path.is_full(peer);
+  });
   // Before the lock: whoever waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(state_->progress.lock);

@@ -18,7 +18,7 @@ bool Engine::finished(Peer& peer, std::uint64_t sequence) {
 
 void Engine::wait_for_held_stores(Peer& peer) {
   std::uint64_t const held = peer.stores_held_by();
-  if (held == 0) return;
+  if (held == 0 || peer.is_lost()) return;
   wait_until([&] { return finished(peer, held); });
   peer.allow_stores(held);
 }

@@ -22,8 +22,7 @@ struct Engine::State {
   State(mpix_engine_config const& configuration, mpix_host_ops const& operations)
       : config(configuration),
         host(operations),
-        progress(configuration.process, configuration.fragment_bytes,
-                 std::max<std::size_t>(configuration.window_bytes / configuration.fragment_bytes, 2)),
+        progress(config, identity),
         agent(progress, std::chrono::microseconds(configuration.agent_poll_us)),
         registrations(progress.transport) {}
 

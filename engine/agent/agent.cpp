@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 #include <system_error>
 
 #include "engine/log.hpp"
@@ -22,6 +23,8 @@ using std::chrono::microseconds;
 constexpr microseconds glance{20};
 // Looks without a message after which the agent goes back to the event descriptor.
 constexpr int idle_looks = 16;
+// How often processes are looked at that announce their end by no descriptor.
+constexpr int look_interval_ms = 1000;
 
 }  // namespace
 
@@ -73,14 +76,17 @@ void Agent::run() {
 }
 
 bool Agent::sleep_until_event() {
+  bool looks = false;
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     bool busy = false;
     {
       std::lock_guard const held(progress_.lock);
+      progress_.look_at_processes();
       while (progress_.drive() != 0) {
       }
       busy = progress_.needs_polling();
+      looks = progress_.watch.needs_looks();
       if (!busy && progress_.transport.arm()) {
         progress_.set_quiet(true);
         break;
@@ -90,8 +96,10 @@ bool Agent::sleep_until_event() {
     if (busy && pause(glance)) forget_wake();
   }
   polls_seen_ = progress_.polls();
-  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};
-  while (::poll(sources, 2, -1) < 0) {
+  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0},
+                      {wake_event_.get(), POLLIN, 0},
+                      {progress_.watch.fd(), POLLIN, 0}};
+  while (::poll(sources, std::size(sources), looks ? look_interval_ms : -1) < 0) {
   }
   if ((sources[1].revents & POLLIN) != 0) forget_wake();
   progress_.set_quiet(false);

@@ -10,6 +10,9 @@ namespace mpix::engine {
 
 namespace {
 
+// What one request can make this process send; ours ask for a fragment at most.
+constexpr std::uint64_t max_fetched_bytes = 16 * 1024 * 1024;
+
 /// Bytes relative to the base that bytes [position, position + bytes) of the layout's data touch.
 Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
   if (bytes == 0) return {0, 0};
@@ -99,6 +102,7 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
 }
 
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
+  if (is_fetching(request.header) && request.header.bytes > max_fetched_bytes) return Status::bad_argument;
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
     case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;
@@ -164,7 +168,7 @@ Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& r
   std::byte const* const operand2 = request.data.size() > header.bytes ? operand + header.bytes : nullptr;
   std::byte* result = nullptr;
   if ((header.flags & wire::flag_fetch) != 0) {
-    Reply& reply = new_reply(origin, wire::ReplyKind::data, request);
+    Reply& reply = new_reply(origin, wire::ReplyKind::data, request.header);
     reply.header.offset = header.offset;
     reply.header.bytes = header.bytes;
     result = reply.message->payload(header.bytes);
@@ -177,8 +181,8 @@ Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& r
 void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base) {
   wire::RequestHeader const& header = request.header;
   for (std::uint64_t done = 0; done < header.bytes;) {
-    std::size_t const bytes = std::min<std::uint64_t>(fragment_bytes_, header.bytes - done);
-    Reply& reply = new_reply(origin, wire::ReplyKind::data, request);
+    std::size_t const bytes = std::min<std::uint64_t>(settings_.fragment_bytes, header.bytes - done);
+    Reply& reply = new_reply(origin, wire::ReplyKind::data, request.header);
     reply.header.offset = header.offset + done;
     reply.header.bytes = bytes;
     pack(reply.message->payload(bytes), base, request.layout, header.position + done, bytes);

@@ -1,7 +1,9 @@
+/// Executor: which request may be executed when.
 #include "engine/agent/executor.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "engine/atomic/backoff.hpp"
@@ -11,65 +13,125 @@ namespace mpix::engine {
 
 namespace {
 
-// Requests that an origin may have waiting for earlier ones; beyond that it is not one of ours.
-constexpr std::size_t max_held = 65536;
+// Positions beyond what is executed that an origin may use; an origin of ours stays far below.
+constexpr std::uint64_t furthest_ahead = 65536;
+// Processes that have sent something and not introduced themselves; one of ours begins with it.
+constexpr std::size_t max_strangers = 64;
+
+bool must_not_wait(wire::CheckedRequest const& request) noexcept {
+  return (request.header.flags & wire::flag_no_wait) != 0;
+}
 
 }  // namespace
 
-void Executor::on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
-                          ucp_ep_h reply) noexcept {
+void Executor::on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept {
+  try {
+    take(header, payload);
+  } catch (std::bad_alloc const&) {
+    wire::RequestHeader fields{};
+    drop("no memory to take it");
+    if (wire::is_answerable(header, &fields)) connections_.lose(fields.process, "no memory for its requests");
+  }
+}
+
+void Executor::drop(char const* reason) noexcept {
+  ++dropped_;
+  log(LogLevel::error, "dropped a request: %s", reason);
+}
+
+void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
   if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) != 0) {
     aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
     std::memcpy(aligned_.data(), payload.data(), payload.size());
     payload = {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
   }
   wire::CheckedRequest request{};
-  if (char const* const fault = wire::check(header, payload, &request)) {
-    ++dropped_;
-    log(LogLevel::error, "dropped a request: %s", fault);
-    return;
-  }
-  Origin& origin = origin_of(request.header.process, reply);
+  char const* const fault = wire::check(header, payload, &request);
+  if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drop(fault);
+  if (fault == nullptr && request.header.sequence == 0) return take_introduction(request);
+
+  Origin* const origin = origin_of(request.header.process);
+  if (origin == nullptr) return drop("its origin has not introduced itself");
   std::uint64_t const sequence = request.header.sequence;
-  bool const seen = sequence <= origin.executed || origin.ahead.contains(sequence) ||
-                    origin.held.contains(sequence) || origin.deferred.contains(sequence);
-  bool const too_many =
-      origin.held.size() >= max_held || origin.ahead.size() >= max_held || origin.deferred.size() >= max_held;
-  if (seen || too_many) {
-    ++dropped_;
-    log(LogLevel::error, "dropped a request: position %llu of the stream is taken",
-        static_cast<unsigned long long>(sequence));
+  if (sequence > origin->executed + furthest_ahead || origin->has_seen(sequence))
+    return drop("its position of the stream is taken, or far off");
+  if (fault != nullptr) {
+    drop(fault);
+    return refuse(*origin, request.header, payload.size(), Status::malformed);
+  }
+  if (origin->endpoint == nullptr || request.header.after > origin->executed) {
+    if (origin->endpoint != nullptr && must_not_wait(request))
+      return answer_busy(*origin, request, payload.size());
+    if (!has_room(*origin, payload.size()))
+      return refuse(*origin, request.header, payload.size(), Status::out_of_memory);
+    note_kept(*origin, origin->held.emplace(sequence, Kept(header, payload)).first->second);
     return;
   }
-  if (request.header.after > origin.executed && (request.header.flags & wire::flag_no_wait) != 0) {
-    new_reply(origin, wire::ReplyKind::busy, request);
-    return;
-  }
-  if (request.header.after > origin.executed) {
-    origin.held.emplace(sequence, keep(header, payload));
-    return;
-  }
-  receive(origin, request, header, payload);
-  release_held(origin);
+  receive(*origin, request, header, payload);
+  release_held(*origin);
 }
 
-Executor::Origin& Executor::origin_of(std::uint64_t process, ucp_ep_h reply) {
-  auto& origin = origins_[process];
-  if (!origin) {
-    origin = std::make_unique<Origin>();
-    origin->process = process;
-  }
-  origin->reply = reply;
-  return *origin;
+/// The origin with this identity; nullptr when there are too many that nobody knows.
+Origin* Executor::origin_of(std::uint64_t process) {
+  auto const found = origins_.find(process);
+  if (found != origins_.end()) return found->second.get();
+  auto const strangers = std::count_if(origins_.begin(), origins_.end(),
+                                       [](auto const& known) { return known.second->endpoint == nullptr; });
+  if (static_cast<std::size_t>(strangers) >= max_strangers) return nullptr;
+  auto& origin = origins_[process] = std::make_unique<Origin>();
+  origin->process = process;
+  return origin.get();
 }
 
-Executor::Kept Executor::keep(std::span<std::byte const> header, std::span<std::byte const> payload) {
-  Kept kept;
-  kept.header.assign(header.begin(), header.end());
-  kept.payload = std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1);
-  kept.payload_bytes = payload.size();
-  std::memcpy(kept.payload.get(), payload.data(), payload.size());
-  return kept;
+/// The connection back is opened outside of the callback that this is called from.
+void Executor::take_introduction(wire::CheckedRequest const& request) {
+  ProcessAddress address;
+  if (!decode(request.data, &address) || address.process != request.header.process)
+    return drop("an introduction that does not fit its sender");
+  auto const known = origins_.find(address.process);
+  if (known != origins_.end() && known->second->endpoint != nullptr)
+    return drop("its origin is known already");
+  if (introductions_.size() < furthest_ahead) introductions_.push_back(std::move(address));
+}
+
+void Executor::meet_introduced() {
+  std::vector<ProcessAddress> const arrived = std::exchange(introductions_, {});
+  for (ProcessAddress const& address : arrived) {
+    Origin* const origin = origin_of(address.process);
+    if (origin == nullptr || origin->endpoint != nullptr) continue;
+    origin->endpoint = connections_.open(address);
+    if (origin->endpoint == nullptr) {
+      forget(address.process);
+    } else {
+      release_held(*origin);
+    }
+  }
+}
+
+/// An origin of ours that keeps to its window always finds room.
+bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
+  std::size_t const one = 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
+  std::size_t const all =
+      settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
+  std::size_t const bytes = Kept::footprint(payload_bytes);
+  return origin.kept_bytes + bytes <= one && kept_bytes_ + bytes <= all;
+}
+
+void Executor::note_kept(Origin& origin, Kept const& kept) noexcept {
+  origin.kept_bytes += kept.footprint();
+  kept_bytes_ += kept.footprint();
+}
+
+void Executor::note_released(Origin& origin, Kept const& kept) noexcept {
+  origin.kept_bytes -= kept.footprint();
+  kept_bytes_ -= kept.footprint();
+}
+
+/// Takes the request's position of the stream without executing it.
+void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
+                      Status status) {
+  answer_failure(origin, header, status);
+  note_executed(origin, header.sequence, wire::cost_of(header, payload_bytes));
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
@@ -77,18 +139,24 @@ void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std:
                        std::span<std::byte const> payload) {
   constexpr int short_spins = 64;
   StripeSets const stripes = stripes_for(request);
-  if (stripes.empty()) return perform(origin, request, {});
+  if (stripes.empty()) return perform(origin, request, {}, payload.size());
   StripeHold hold(segments_.stripes(), stripes);
   for (int spins = 0; spins < short_spins; ++spins) {
-    if (hold.acquire()) return perform(origin, request, std::move(hold));
+    if (hold.acquire()) return perform(origin, request, std::move(hold), payload.size());
     cpu_relax();
   }
-  if ((request.header.flags & wire::flag_no_wait) != 0) {
-    new_reply(origin, wire::ReplyKind::busy, request);
-    return;
-  }
+  if (must_not_wait(request)) return answer_busy(origin, request, payload.size());
+  if (!has_room(origin, payload.size()))
+    return refuse(origin, request.header, payload.size(), Status::out_of_memory);
   origin.deferred.insert(request.header.sequence);
-  deferred_.push_back({&origin, keep(header, payload), std::move(hold)});
+  deferred_.push_back({&origin, Kept(header, payload), std::move(hold)});
+  note_kept(origin, deferred_.back().kept);
+}
+
+/// The origin sends it again.
+void Executor::answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes) {
+  origin.done += wire::cost_of(request.header, payload_bytes);
+  new_reply(origin, wire::ReplyKind::busy, request.header);
 }
 
 void Executor::retry_deferred() {
@@ -99,29 +167,28 @@ void Executor::retry_deferred() {
     }
     Deferred ready = std::move(*it);
     it = deferred_.erase(it);
+    note_released(*ready.origin, ready.kept);
     wire::CheckedRequest request{};
-    (void)wire::check(ready.kept.header, ready.kept.data(), &request);  // it passed when it arrived
+    (void)wire::check(ready.kept.header(), ready.kept.payload(), &request);  // it passed when it arrived
     ready.origin->deferred.erase(request.header.sequence);
-    perform(*ready.origin, request, std::move(ready.hold));
+    perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size());
     release_held(*ready.origin);
   }
 }
 
 /// The stripes, if any, are held.
-void Executor::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold) {
+void Executor::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+                       std::size_t payload_bytes) {
   wire::RequestHeader const& header = request.header;
+  std::uint64_t const cost = wire::cost_of(header, payload_bytes);
   if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
     origin.locks[header.token] = {std::move(hold), header.total};
-    new_reply(origin, wire::ReplyKind::granted, request);
-    note_executed(origin, header.sequence);
+    new_reply(origin, wire::ReplyKind::granted, header);
+    note_executed(origin, header.sequence, cost);
     return;
   }
   Status const status = execute(origin, request);
-  if (failed(status)) {
-    Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
-    reply.header.status = static_cast<std::uint8_t>(status);
-    reply.header.offset = header.bytes;
-  }
+  if (failed(status)) answer_failure(origin, header, status);
   count(origin, request, failed(status));
   bool ended = header.offset + header.bytes == header.total;
   if (auto const lock = origin.locks.find(header.token); lock != origin.locks.end()) {
@@ -129,14 +196,15 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     ended = lock->second.rest == 0;
     if (ended) origin.locks.erase(lock);
   }
-  note_executed(origin, header.sequence);
+  note_executed(origin, header.sequence, cost);
   // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
   // the origin holds for this operation.
-  if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, request);
+  if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
 }
 
-void Executor::note_executed(Origin& origin, std::uint64_t sequence) {
+void Executor::note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost) {
   ++executed_;
+  origin.done += cost;
   if (sequence == origin.executed + 1) {
     ++origin.executed;
     while (!origin.ahead.empty() && *origin.ahead.begin() == origin.executed + 1) {
@@ -150,118 +218,42 @@ void Executor::note_executed(Origin& origin, std::uint64_t sequence) {
 }
 
 void Executor::release_held(Origin& origin) {
+  if (origin.endpoint == nullptr) return;
   // Whatever runs may let the next one run.
   for (auto it = origin.held.begin(); it != origin.held.end();) {
     wire::CheckedRequest request{};
-    Kept const& kept = it->second;
-    (void)wire::check(kept.header, kept.data(), &request);  // it passed when it arrived
-    if (request.header.after > origin.executed) {
+    (void)wire::check(it->second.header(), it->second.payload(), &request);  // it passed when it arrived
+    bool const early = request.header.after > origin.executed;
+    if (early && !must_not_wait(request)) {
       ++it;
       continue;
     }
-    receive(origin, request, kept.header, kept.data());
-    origin.held.erase(it);
+    auto const ready = origin.held.extract(it);
+    Kept const& kept = ready.mapped();
+    note_released(origin, kept);
+    if (early) {
+      answer_busy(origin, request, kept.payload().size());
+    } else {
+      receive(origin, request, kept.header(), kept.payload());
+    }
     it = origin.held.begin();
   }
 }
 
-void Executor::owe(Origin& origin) {
-  if (origin.owes_answer) return;
-  origin.owes_answer = true;
-  owing_.push_back(&origin);
-}
-
-Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
-                                     wire::CheckedRequest const& request) {
-  Reply reply{&origin, {}, &transport_.message()};
-  reply.header.magic = wire::magic;
-  reply.header.version = wire::version;
-  reply.header.kind = static_cast<std::uint8_t>(kind);
-  reply.header.context = request.header.context;
-  reply.header.process = process_;
-  reply.header.token = request.header.token;
-  replies_.push_back(reply);
-  ++origin.replies_waiting;
-  return replies_.back();
-}
-
-void Executor::answer() {
-  // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
-  // that to the next answer, while this one is being sent.
-  while (!replies_.empty() || !owing_.empty()) {
-    std::vector<Reply> replies;
-    std::vector<Origin*> owing;
-    replies.swap(replies_);
-    owing.swap(owing_);
-    for (Reply const& reply : replies) {
-      --reply.origin->replies_waiting;
-      send(*reply.origin, reply.header, *reply.message);
-    }
-    for (Origin* const origin : owing) {
-      if (origin->owes_answer) acknowledge(*origin);
-    }
-  }
-}
-
-void Executor::acknowledge(Origin& origin) {
-  wire::ReplyHeader header{};
-  header.magic = wire::magic;
-  header.version = wire::version;
-  header.kind = static_cast<std::uint8_t>(wire::ReplyKind::executed);
-  header.process = process_;
-  send(origin, header, transport_.message());
-}
-
-/// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
-/// waits: an origin that sees it has seen every failure before.
-void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) {
-  if (origin.replies_waiting == 0) {
-    origin.acknowledged = origin.executed;
-    origin.owes_answer = false;
-  }
-  header.executed = origin.acknowledged;
-  header.segments_version = segments_version_;
-  message.set_header(header);
-  (void)transport_.send(origin.reply, wire::Channel::reply, message, false);
-}
-
-void Executor::revoke(RemoteAddress base) {
-  withdrawn_.insert(base);
-  auto const found = holders_.find(base);
-  if (found == holders_.end()) return;
-  for (std::uint64_t const process : found->second) {
-    wire::CheckedRequest none{};
-    none.header.token = base;
-    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none);
-  }
-  answer();
-}
-
-void Executor::forget_holder(Origin const& origin, RemoteAddress base) {
-  auto const found = holders_.find(base);
-  if (found == holders_.end()) return;
-  found->second.erase(origin.process);
-  if (found->second.empty()) holders_.erase(found);
-}
-
-void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
-  wire::SegmentReply found{};
-  std::vector<std::byte> key;
-  OwnSegment const* const segment = segments_.find(request.header.address);
-  if (segment == nullptr) {
-    SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
-    found = {gap.begin, gap.end - gap.begin, 0, 1};
-  } else {
-    // Nobody gets a key that others are just asked to give back.
-    if (provide_key_ && !withdrawn_.contains(segment->base)) key = provide_key_(*segment);
-    found = {segment->base, segment->length, key.size(), 0};
-    if (!key.empty()) holders_[segment->base].insert(origin.process);
-  }
-  Reply& reply = new_reply(origin, wire::ReplyKind::segment, request);
-  reply.header.bytes = sizeof found + key.size();
-  std::byte* const out = reply.message->payload(reply.header.bytes);
-  std::memcpy(out, &found, sizeof found);
-  if (!key.empty()) std::memcpy(out + sizeof found, key.data(), key.size());
+void Executor::forget(std::uint64_t process) {
+  auto const found = origins_.find(process);
+  if (found == origins_.end()) return;
+  Origin* const gone = found->second.get();
+  std::erase_if(replies_, [&](Reply const& reply) {
+    if (reply.origin == gone) transport_.discard(*reply.message);
+    return reply.origin == gone;
+  });
+  std::erase(owing_, gone);
+  std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
+  for (auto& [base, holders] : holders_) holders.erase(process);
+  std::erase_if(holders_, [](auto const& entry) { return entry.second.empty(); });
+  kept_bytes_ -= gone->kept_bytes;
+  origins_.erase(found);
 }
 
 }  // namespace mpix::engine

@@ -12,34 +12,46 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/agent/connections.hpp"
+#include "engine/agent/origin.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
-#include "engine/atomic/stripes.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
 
 class Executor {
  public:
+  struct Settings {
+    std::uint64_t process = 0;
+    std::size_t fragment_bytes = 0;
+    std::size_t window_bytes = 0;  ///< most that one origin may have under way
+    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
+  };
+
   /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
-  Executor(Transport& transport, SegmentTable& segments, std::uint64_t process, std::size_t fragment_bytes)
-      : transport_(transport), segments_(segments), process_(process), fragment_bytes_(fragment_bytes) {}
+  Executor(Transport& transport, Connections& connections, SegmentTable& segments, Settings const& settings)
+      : transport_(transport), connections_(connections), segments_(segments), settings_(settings) {}
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
-                  ucp_ep_h reply) noexcept;
+  /// Takes one message. Without memory for it, its origin is lost.
+  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
 
-  /// Executes requests whose stripes have become free.
-  void retry_deferred();
+  /// Does what may be done now and sends the answers: replies, and one acknowledgement per origin. After each
+  /// progress of the transport, outside of UCX's callbacks.
+  void drive() {
+    if (!introductions_.empty()) meet_introduced();
+    if (!deferred_.empty()) retry_deferred();
+    answer();
+  }
   /// Requests wait for stripes that nobody announces to be free.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
 
-  /// Sends what the requests since the last call have to be answered with: replies, and one
-  /// acknowledgement per origin. Outside of UCX callbacks.
-  void answer();
+  /// The process has gone: nothing of it waits, and what it held is free.
+  void forget(std::uint64_t process);
 
   /// Tells every peer that holds a key of the segment at `base` to forget it; nobody gets another.
   void revoke(RemoteAddress base);
@@ -54,41 +66,10 @@ class Executor {
 
   std::uint64_t executed() const noexcept { return executed_; }
   std::uint64_t dropped() const noexcept { return dropped_; }
+  std::size_t origins() const noexcept { return origins_.size(); }
+  std::size_t kept_bytes() const noexcept { return kept_bytes_; }
 
  private:
-  /// A request that is kept because it may not be executed yet.
-  struct Kept {
-    std::vector<std::byte> header;
-    std::unique_ptr<std::uint64_t[]> payload;  ///< aligned copy
-    std::size_t payload_bytes = 0;
-
-    std::span<std::byte const> data() const noexcept {
-      return {reinterpret_cast<std::byte const*>(payload.get()), payload_bytes};
-    }
-  };
-  /// Stripes that are held for an operation of several messages.
-  struct Lock {
-    StripeHold hold;
-    std::uint64_t rest = 0;  ///< bytes that are still to be executed
-  };
-  /// An operation of several messages whose end is to be counted.
-  struct Counted {
-    std::uint64_t bytes = 0;  ///< executed so far
-    bool failed = false;
-  };
-  struct Origin {
-    std::uint64_t process = 0;
-    ucp_ep_h reply = nullptr;
-    std::uint64_t executed = 0;                          ///< every request up to here
-    std::set<std::uint64_t> ahead;                       ///< executed beyond that
-    std::map<std::uint64_t, Kept> held;                  ///< by sequence: waiting for what they come after
-    std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
-    std::unordered_map<std::uint64_t, Lock> locks;       ///< by token
-    std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
-    std::uint64_t acknowledged = 0;                      ///< what the origin was told of `executed`
-    std::size_t replies_waiting = 0;                     ///< replies to it that are not sent
-    bool owes_answer = false;
-  };
   /// A request that waits for stripes.
   struct Deferred {
     Origin* origin;
@@ -101,38 +82,56 @@ class Executor {
     Message* message;
   };
 
-  Origin& origin_of(std::uint64_t process, ucp_ep_h reply);
-  static Kept keep(std::span<std::byte const> header, std::span<std::byte const> payload);
+  // executor.cpp: which request may be executed when.
+  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void drop(char const* reason) noexcept;
+  Origin* origin_of(std::uint64_t process);
+  void take_introduction(wire::CheckedRequest const& request);
+  void meet_introduced();
+  bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
+  void note_kept(Origin& origin, Kept const& kept) noexcept;
+  void note_released(Origin& origin, Kept const& kept) noexcept;
+  void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
   void receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
                std::span<std::byte const> payload);
-  void note_executed(Origin& origin, std::uint64_t sequence);
+  void answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes);
+  void retry_deferred();
   void release_held(Origin& origin);
+  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+               std::size_t payload_bytes);
+  void note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost);
 
-  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold);
+  // execute.cpp: the execution of one request.
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   bool counter_exists(RemoteAddress counter) const;
   static void count(Origin& origin, wire::CheckedRequest const& request, bool failed);
   Status carry_out(Origin& origin, wire::CheckedRequest const& request);
   Status read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target);
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
-  void answer_query(Origin& origin, wire::CheckedRequest const& request);
-  void forget_holder(Origin const& origin, RemoteAddress base);
   Status reachable(wire::CheckedRequest const& request, bool write) const;
 
-  Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::CheckedRequest const& request);
+  // answers.cpp: what goes back.
+  void answer();
+  Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
+  void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
+  void answer_query(Origin& origin, wire::CheckedRequest const& request);
+  void forget_holder(Origin const& origin, RemoteAddress base);
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
   void send(Origin& origin, wire::ReplyHeader header, Message& message);
+  std::uint64_t window() const noexcept;
 
   Transport& transport_;
+  Connections& connections_;
   SegmentTable& segments_;
-  std::uint64_t process_;
-  std::size_t fragment_bytes_;
+  Settings settings_;
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
+  std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;                              ///< in the order of arrival
+  std::size_t kept_bytes_ = 0;                                ///< of requests that are held or deferred
   std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
   std::set<RemoteAddress> withdrawn_;                         ///< bases of segments that are being withdrawn
   std::uint32_t segments_version_ = 1;

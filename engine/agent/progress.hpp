@@ -8,8 +8,11 @@
 #include <mutex>
 #include <span>
 
+#include "engine/agent/connections.hpp"
 #include "engine/agent/executor.hpp"
+#include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
+#include "engine/host.h"
 #include "engine/path/agent_path.hpp"
 #include "engine/segment/segment_table.hpp"
 
@@ -17,13 +20,19 @@ namespace mpix::engine {
 
 class Progress final : public MessageHandler {
  public:
-  Progress(std::uint64_t process, std::size_t fragment_bytes, std::uint64_t window_messages)
-      : agent_path(transport, {process, fragment_bytes, window_messages}),
-        executor(transport, segments, process, fragment_bytes) {}
+  Progress(mpix_engine_config const& config, HostIdentity const& host)
+      : connections(transport, watch, host),
+        agent_path(transport, connections,
+                   {config.process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+                    config.process_memory_bytes}),
+        executor(transport, connections, segments,
+                 {config.process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}) {}
 
   /// The engine's lock: for everything below it, and for every peer's PeerState.
   std::mutex lock;
   Transport transport;
+  ProcessWatch watch;
+  Connections connections;
   SegmentTable segments;
   AgentPath agent_path;
   Executor executor;
@@ -31,13 +40,18 @@ class Progress final : public MessageHandler {
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
     int const events = transport.progress();
-    if (executor.has_deferred()) executor.retry_deferred();
-    executor.answer();
+    if (connections.has_losses()) settle_losses();
+    executor.drive();
     agent_path.settle_due();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting();
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
+  }
+
+  /// Notes down which processes of this host have ended. With the lock held.
+  void look_at_processes() {
+    for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
   }
 
   /// Something is to be done that no event will announce.
@@ -85,15 +99,17 @@ class Progress final : public MessageHandler {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
-                  ucp_ep_h reply) noexcept override {
-    executor.on_request(header, payload, reply);
+  /// Both sides of the agent path take note before the connection is closed.
+  void settle_losses();
+
+  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
+    executor.on_request(header, payload);
   }
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
     agent_path.on_reply(header, payload);
   }
-  void on_broken(ucp_ep_h endpoint, char const* reason) noexcept override {
-    agent_path.on_broken(endpoint, reason);
+  void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
+    connections.lose(endpoint, reason);
   }
 
   std::function<void()> wake_ = [] {};

@@ -8,6 +8,8 @@ namespace {
 
 // A message that grew beyond this gives its memory back when it is recycled.
 constexpr std::size_t kept_capacity = 256 * 1024;
+// Messages beyond these give all of it back.
+constexpr std::size_t kept_messages = 256;
 
 bool ok(ucs_status_t status, char const* what) noexcept {
   if (status == UCS_OK) return true;
@@ -29,14 +31,15 @@ std::byte* Message::payload(std::size_t bytes) {
 
 Transport::~Transport() { close(); }
 
-Status Transport::open(MessageHandler& handler) {
+Status Transport::open(MessageHandler& handler, bool remote_memory) {
   handler_ = &handler;
+  free_.reserve(kept_messages);
   ucp_config_t* config = nullptr;
   if (!ok(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration"))
     return Status::transport;
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (remote_memory ? UCP_FEATURE_RMA : 0);
   params.name = "mpix";
   ucs_status_t const status = ucp_init(&params, config, &context_);
   ucp_config_release(config);
@@ -68,17 +71,8 @@ Status Transport::install(wire::Channel channel, ucp_am_recv_callback_t callback
 
 void Transport::close() noexcept {
   if (worker_ != nullptr) {
-    for (ucp_ep_h endpoint : endpoints_) {
-      ucp_request_param_t param{};
-      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-      ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
-      if (UCS_PTR_IS_PTR(request)) {
-        while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
-        ucp_request_free(request);
-      }
-    }
-    endpoints_.clear();
+    while (!endpoints_.empty()) disconnect(*endpoints_.begin());
+    while (!closing_.empty()) (void)progress();
     ucp_worker_destroy(worker_);
     worker_ = nullptr;
   }
@@ -86,6 +80,27 @@ void Transport::close() noexcept {
     ucp_cleanup(context_);
     context_ = nullptr;
   }
+}
+
+void Transport::disconnect(ucp_ep_h endpoint) noexcept {
+  endpoints_.erase(endpoint);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
+  if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
+}
+
+int Transport::progress() noexcept {
+  int const events = static_cast<int>(ucp_worker_progress(worker_));
+  if (!closing_.empty()) {
+    std::erase_if(closing_, [](ucs_status_ptr_t request) {
+      if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      ucp_request_free(request);
+      return true;
+    });
+  }
+  return events;
 }
 
 std::vector<std::byte> Transport::worker_address() const {
@@ -108,75 +123,81 @@ ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, bool dete
   params.err_handler.arg = this;
   ucp_ep_h endpoint = nullptr;
   if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
-  endpoints_.push_back(endpoint);
+  endpoints_.insert(endpoint);
   return endpoint;
 }
 
 Message& Transport::message() {
+  std::unique_ptr<Message> message;
   if (free_.empty()) {
-    messages_.push_back(std::make_unique<Message>());
-    messages_.back()->owner_ = this;
-    free_.push_back(messages_.back().get());
+    message = std::make_unique<Message>();
+    message->owner_ = this;
+  } else {
+    message = std::move(free_.back());
+    free_.pop_back();
   }
-  Message& message = *free_.back();
-  free_.pop_back();
-  message.payload_bytes_ = 0;
-  message.payload_ = nullptr;
-  message.sent = nullptr;
-  return message;
+  message->payload_bytes_ = 0;
+  message->payload_ = nullptr;
+  message->sent = nullptr;
+  return *message.release();  // recycle() takes it back
 }
 
 void Transport::recycle(Message& message) noexcept {
+  std::unique_ptr<Message> owned(&message);
   if (message.sent != nullptr) message.sent(message.sent_argument);
   if (message.capacity_ > kept_capacity) {
     message.storage_.reset();
     message.capacity_ = 0;
   }
-  free_.push_back(&message);
+  if (free_.size() < kept_messages) free_.push_back(std::move(owned));
 }
 
-Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& message, bool wants_reply) {
+Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& message) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = &Transport::on_sent;
   param.user_data = &message;
   // Eager always: a rendezvous would need another message from an application thread or the agent.
   param.flags = UCP_AM_SEND_FLAG_EAGER;
-  if (wants_reply) param.flags |= UCP_AM_SEND_FLAG_REPLY;
+  ++unsent_;
+  unsent_bytes_ += message.copied_bytes();
   ucs_status_ptr_t const request =
       ucp_am_send_nbx(endpoint, static_cast<unsigned>(channel), message.header_.data(), message.header_bytes_,
                       message.payload_, message.payload_bytes_, &param);
-  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent recycles it
-  recycle(message);
+  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent takes it back
+  take_back(message);
   if (request == nullptr) return Status::ok;
-  log(LogLevel::error, "ucp_am_send_nbx failed: %s", ucs_status_string(UCS_PTR_STATUS(request)));
+  handler_->on_lost(endpoint, ucs_status_string(UCS_PTR_STATUS(request)));
   return Status::transport;
 }
 
+/// UCX has let go of the message.
+void Transport::take_back(Message& message) noexcept {
+  --unsent_;
+  unsent_bytes_ -= message.copied_bytes();
+  recycle(message);
+}
+
 void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
-  static_cast<Transport*>(self)->handler_->on_broken(endpoint, ucs_status_string(status));
+  static_cast<Transport*>(self)->handler_->on_lost(endpoint, ucs_status_string(status));
 }
 
 void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
   auto& message = *static_cast<Message*>(argument);
-  if (status != UCS_OK && status != UCS_ERR_CANCELED) {
-    log(LogLevel::error, "a message could not be sent: %s", ucs_status_string(status));
-  }
-  message.owner_->recycle(message);
+  if (status != UCS_OK)  // the endpoint's error handler is called, too
+    log(LogLevel::life, "a message could not be sent: %s", ucs_status_string(status));
+  message.owner_->take_back(message);
   ucp_request_free(request);
 }
 
 ucs_status_t Transport::on_request(void* self, void const* header, std::size_t header_bytes, void* data,
                                    std::size_t bytes, ucp_am_recv_param_t const* param) {
-  bool const sound = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
-                     (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-  if (!sound) {
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
     log(LogLevel::error, "dropped a request that was not sent by this library");
     return UCS_OK;
   }
   static_cast<Transport*>(self)->handler_->on_request({static_cast<std::byte const*>(header), header_bytes},
-                                                      {static_cast<std::byte const*>(data), bytes},
-                                                      param->reply_ep);
+                                                      {static_cast<std::byte const*>(data), bytes});
   return UCS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/agent/wire.hpp"
@@ -46,6 +47,9 @@ class Message {
   friend class Transport;
   static constexpr std::size_t header_capacity = sizeof(wire::RequestHeader);
 
+  /// Of the payload, those that stand in `storage_`.
+  std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
+
   Transport* owner_ = nullptr;
   std::size_t header_bytes_ = 0;
   std::byte const* payload_ = nullptr;
@@ -58,10 +62,10 @@ class Message {
 /// Receives active messages, while the engine is locked, from inside progress().
 struct MessageHandler {
   virtual ~MessageHandler() = default;
-  virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload,
-                          ucp_ep_h reply) noexcept = 0;
+  virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
   virtual void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
-  virtual void on_broken(ucp_ep_h endpoint, char const* reason) noexcept = 0;
+  /// The connection is of no use any more. Also from inside of Transport::send.
+  virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
 };
 
 class Transport {
@@ -71,26 +75,32 @@ class Transport {
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
 
-  Status open(MessageHandler& handler);
+  /// `remote_memory`: for UCX put and get too.
+  Status open(MessageHandler& handler, bool remote_memory);
   /// Closes endpoints and the worker; messages that are not sent are dropped.
   void close() noexcept;
 
   std::vector<std::byte> worker_address() const;
 
   /// A new endpoint to the worker with this address; nullptr on failure, after one log line. With
-  /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that,
-  /// and a process that dies on the same host takes the job with it.
+  /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that.
   ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
+  /// Closes an endpoint at once: what is under way on it ends with an error. Not from UCX callbacks.
+  void disconnect(ucp_ep_h endpoint) noexcept;
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
   Message& message();
-  /// Sends and takes back `message`. With `wants_reply` the receiver can answer.
-  Status send(ucp_ep_h endpoint, wire::Channel channel, Message& message, bool wants_reply);
+  /// Sends and takes back `message`. Failure: the connection is lost, and the handler was told.
+  Status send(ucp_ep_h endpoint, wire::Channel channel, Message& message);
+  /// Takes back a message that is not to be sent.
+  void discard(Message& message) noexcept { recycle(message); }
 
   /// Messages that UCX has accepted but not sent yet. They need progress, and no event announces it.
-  std::size_t unsent() const noexcept { return messages_.size() - free_.size(); }
+  std::size_t unsent() const noexcept { return unsent_; }
+  /// The bytes of payload in them that were copied.
+  std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
 
-  int progress() noexcept { return static_cast<int>(ucp_worker_progress(worker_)); }
+  int progress() noexcept;
 
   /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.
   bool arm() noexcept { return ucp_worker_arm(worker_) == UCS_OK; }
@@ -102,6 +112,7 @@ class Transport {
  private:
   Status install(wire::Channel channel, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
+  void take_back(Message& message) noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
   static ucs_status_t on_request(void* self, void const* header, std::size_t header_bytes, void* data,
@@ -113,9 +124,11 @@ class Transport {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
-  std::vector<ucp_ep_h> endpoints_;
-  std::vector<std::unique_ptr<Message>> messages_;  ///< all that exist
-  std::vector<Message*> free_;
+  std::unordered_set<ucp_ep_h> endpoints_;
+  std::vector<ucs_status_ptr_t> closing_;  ///< of disconnect(), until UCX is done with them
+  std::vector<std::unique_ptr<Message>> free_;
+  std::size_t unsent_ = 0;
+  std::size_t unsent_bytes_ = 0;
 };
 
 }  // namespace mpix::engine

@@ -68,7 +68,8 @@ bool known_operation(RequestHeader const& header) noexcept {
 std::uint64_t data_bytes(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
-    case RequestKind::accumulate: return header.bytes;
+    case RequestKind::accumulate:
+    case RequestKind::introduction: return header.bytes;
     case RequestKind::rmw: {
       auto const operation = static_cast<RmwOperation>(header.operation);
       if (operation == RmwOperation::increment) return 0;
@@ -96,10 +97,12 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   std::memcpy(&fields, header.data(), sizeof fields);
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
   if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
-      fields.kind > static_cast<unsigned>(RequestKind::lock)) {
+      fields.kind > static_cast<unsigned>(RequestKind::introduction)) {
     return "unknown kind of request";
   }
-  if (fields.sequence == 0 || fields.after >= fields.sequence) return "request out of sequence";
+  bool const introduction = fields.kind == static_cast<unsigned>(RequestKind::introduction);
+  bool const in_stream = fields.sequence != 0 && fields.after < fields.sequence;
+  if (introduction ? fields.sequence != 0 || fields.after != 0 : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
   bool const named = fields.token != 0;
@@ -126,6 +129,12 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
     return "data does not fit the request";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
+}
+
+bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept {
+  if (header.size() != sizeof *out) return false;
+  std::memcpy(out, header.data(), sizeof *out);
+  return out->magic == magic && out->version == version && out->sequence != 0;
 }
 
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,

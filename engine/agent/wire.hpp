@@ -1,5 +1,10 @@
 /// The messages of the agent path.
 ///
+/// The first message on a connection introduces the origin; nothing else of it is executed before. Then its
+/// requests follow as a stream of numbered messages, each of which is answered: executed, or failed, also
+/// when it is malformed. Credit bounds what an origin has under way: the cost of what it has sent and the
+/// target has not done with stays below the window that the target's replies show.
+///
 /// Every message is a fixed header (the UCX active message's header) and a payload. All fields are in
 /// the byte order of the hosts, which a job shares; the version changes with the layout. A request's
 /// payload is: `dimensions` WireDimension, `segments` WireSegment, then the data.
@@ -17,7 +22,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 2;
+inline constexpr std::uint16_t version = 3;
 
 /// UCX active message identifiers.
 enum class Channel : unsigned { request = 17, reply = 18 };
@@ -29,7 +34,8 @@ enum class RequestKind : std::uint8_t {
   rmw,           ///< data: operand, then operand2 where the operation has one
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
   forgotten,     ///< answer to a revocation: `token` is the segment's base
-  lock           ///< `stripes` are held for the messages of `token` until `total` bytes are executed
+  lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
+  introduction   ///< data: the origin's address (engine/peer/address.hpp); has no position in the stream
 };
 
 enum RequestFlag : std::uint8_t {
@@ -55,7 +61,7 @@ struct RequestHeader {
   std::uint32_t context;  ///< of the origin; returned with errors
   std::uint32_t reserved;
   std::uint64_t process;   ///< the origin
-  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1
+  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
   std::uint64_t after;     ///< not before this position and all before it are executed; 0: any time
   std::uint64_t token;     ///< names the operation at the origin
   std::uint64_t address;   ///< base of the layout
@@ -105,8 +111,25 @@ struct ReplyHeader {
   std::uint64_t token;
   std::uint64_t offset;
   std::uint64_t bytes;
+  std::uint64_t done;    ///< cost of all requests that are executed or refused
+  std::uint64_t window;  ///< cost that the origin may have under way
 };
-static_assert(sizeof(ReplyHeader) == 56);
+static_assert(sizeof(ReplyHeader) == 72);
+
+/// The window before the first reply, bytes.
+inline constexpr std::size_t first_window = 64 * 1024;
+
+/// Whether the request is answered with `bytes` bytes of the target's memory.
+constexpr bool is_fetching(RequestHeader const& header) noexcept {
+  auto const kind = static_cast<RequestKind>(header.kind);
+  return kind == RequestKind::get || (kind == RequestKind::rmw && (header.flags & flag_fetch) != 0);
+}
+
+/// What a message counts against the window, in bytes: what it makes its receiver hold or send.
+constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload_bytes) noexcept {
+  constexpr std::uint64_t per_message = 256;
+  return per_message + payload_bytes + (is_fetching(header) ? header.bytes : 0);
+}
 
 /// The segment that holds the address, or the gap around the address in which none stands.
 struct SegmentReply {
@@ -129,5 +152,9 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
                   CheckedRequest* out) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ReplyHeader* out) noexcept;
+
+/// Whether a request that did not pass its check still tells which position of whose stream it takes, so that
+/// it can be answered; fills `out`.
+bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept;
 
 }  // namespace mpix::engine::wire

@@ -68,6 +68,11 @@ class OwnedLayout {
 
   Layout view() const noexcept { return {block_, dims_, segments_}; }
 
+  /// Memory that the description takes beyond the object itself.
+  std::size_t bytes() const noexcept {
+    return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(Segment);
+  }
+
  private:
   std::size_t block_ = 0;
   std::vector<Dimension> dims_;

@@ -13,9 +13,8 @@ namespace mpix::engine {
 
 namespace {
 
-// Unacknowledged messages per peer at which an application thread that issues more has to wait; bounds
-// the memory that a stream of small operations can take here and in UCX.
-constexpr std::uint64_t max_small_in_flight = 1024;
+// Messages under way to a peer; beyond, operations are queued here instead of in UCX.
+constexpr std::uint64_t max_in_flight = 1024;
 // From here on the origin buffer is handed to UCX instead of being copied into a message.
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
@@ -34,6 +33,21 @@ wire::RequestKind kind_of(Direction direction) noexcept {
     case Direction::put: return wire::RequestKind::put;
     case Direction::get: return wire::RequestKind::get;
     default: return wire::RequestKind::accumulate;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// So that a failure that comes later finds out who has to be told.
+void note_forgotten(MessageStream& stream, std::uint32_t context, std::uint64_t sequence) {
+  auto const known = std::find_if(stream.forgotten.begin(), stream.forgotten.end(),
+                                  [&](auto const& entry) { return entry.first == context; });
+  if (known == stream.forgotten.end()) {
+    stream.forgotten.emplace_back(context, sequence);
+  } else {
+    known->second = sequence;
   }
 }
 
@@ -118,6 +132,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
     if (has(guarantees, Guarantee::element_atomic)) header.flags |= wire::flag_atomic;
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+    note_forgotten(stream, header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counted on the layout that the fragments are cut from: the normalised one.
@@ -166,9 +181,7 @@ bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operatio
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
   if (awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
-  std::uint64_t const in_flight = peer.newest() - stream.executed.load(std::memory_order_relaxed);
-  return in_flight < max_small_in_flight &&
-         count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
+  return window_open(peer) && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
 /// Keeps what is still needed of the operation when its caller's arrays have gone.
@@ -184,6 +197,10 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) 
   entry.operation.header.token = entry.token;
   entry.path = this;
   entry.peer = &peer;
+  entry.queued_bytes =
+      sizeof entry + entry.target_layout.bytes() + entry.source_layout.bytes() + entry.sink_layout.bytes();
+  peer.state().messages.queued_bytes += entry.queued_bytes;
+  queued_bytes_ += entry.queued_bytes;
   return entry;
 }
 
@@ -193,20 +210,28 @@ FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const no
   return {bytes, max_described_segments};
 }
 
-bool AgentPath::window_open(Peer& peer, Outstanding const& entry) const noexcept {
-  std::uint64_t const in_flight =
-      entry.next_sequence - 1 - peer.state().messages.executed.load(std::memory_order_relaxed);
-  bool const large = entry.operation.total >= borrow_bytes;
-  return in_flight < (large ? settings_.window_messages : max_small_in_flight);
+bool AgentPath::window_open(Peer& peer) noexcept {
+  MessageStream const& stream = peer.state().messages;
+  // One message beyond the window, so that a large one always gets through.
+  return stream.newest_sent - std::min(stream.newest_sent, stream.executed.load(std::memory_order_relaxed)) <
+             max_in_flight &&
+         (stream.sent == stream.done || stream.sent - stream.done < stream.window);
+}
+
+bool AgentPath::is_full(Peer& peer) const noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return false;
+  return stream.queued_bytes >= settings_.target_bytes ||
+         queued_bytes_ + transport_.unsent_bytes() >= settings_.process_bytes;
 }
 
 void AgentPath::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
-  while (!stream.unsent.empty()) {
+  while (!stream.unsent.empty() && !stream.broken) {
     Outstanding& entry = *stream.unsent.front();
     if (entry.lock == LockState::asked) return;
     while (!entry.sent_completely()) {
-      if (!window_open(peer, entry)) return;
+      if (!window_open(peer)) return;
       if (!entry.started() && !entry.hold.acquire()) {
         stalled_.push_back(&peer);
         return;
@@ -223,12 +248,29 @@ void AgentPath::advance(Peer& peer) {
       // Before sending: UCX may complete at once and call back.
       std::uint64_t const sequence = entry.next_sequence++;
       entry.sent += fragment.bytes;
-      Status const status = send_fragment(peer, operation, fragment, sequence, &entry);
-      if (failed(status) && !failed(entry.status)) entry.status = status;
+      // What could not be sent is told to everybody when the connection's loss is.
+      if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
     }
     stream.unsent.pop_front();
+    note_sent(entry);
     if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) finish(entry);
   }
+}
+
+/// The operation waits for answers only.
+void AgentPath::note_sent(Outstanding& entry) noexcept {
+  entry.peer->state().messages.queued_bytes -= entry.queued_bytes;
+  queued_bytes_ -= entry.queued_bytes;
+  entry.queued_bytes = 0;
+}
+
+Status AgentPath::send(Peer& peer, wire::RequestHeader const& header, Message& message,
+                       std::size_t payload_bytes) {
+  MessageStream& stream = peer.state().messages;
+  stream.newest_sent = std::max(stream.newest_sent, header.sequence);
+  if (header.sequence != 0) stream.sent += wire::cost_of(header, payload_bytes);
+  message.set_header(header);
+  return transport_.send(stream.endpoint, wire::Channel::request, message);
 }
 
 Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
@@ -244,12 +286,12 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   header.position = fragment.position;
   header.bytes = fragment.bytes;
   header.offset = fragment.offset;
-  message.set_header(header);
 
   std::size_t const dimension_bytes = described.dims.size_bytes();
   std::size_t const description = dimension_bytes + described.segments.size_bytes();
   std::size_t const copies =
       (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
+  std::size_t const payload_bytes = description + copies * fragment.bytes;
   bool const borrow = entry != nullptr && copies == 1 && description == 0 && fragment.bytes >= borrow_bytes &&
                       operation.source_layout.is_contiguous();
   if (borrow) {
@@ -260,8 +302,8 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
       auto& sent = *static_cast<Outstanding*>(argument);
       if (--sent.sends_in_flight == 0) sent.path->due_.push_back(sent.peer);
     };
-  } else if (description + copies * fragment.bytes != 0) {
-    std::byte* out = message.payload(description + copies * fragment.bytes);
+  } else if (payload_bytes != 0) {
+    std::byte* out = message.payload(payload_bytes);
     if (dimension_bytes != 0) std::memcpy(out, described.dims.data(), dimension_bytes);
     if (description != dimension_bytes) {
       std::memcpy(out + dimension_bytes, described.segments.data(), description - dimension_bytes);
@@ -273,10 +315,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
     }
     if (operation.source2 != nullptr) std::memcpy(out, operation.source2 + fragment.offset, fragment.bytes);
   }
-  Status const status =
-      transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
-  if (failed(status)) peer.state().messages.broken = true;
-  return status;
+  return send(peer, header, message, payload_bytes);
 }
 
 /// Asks the target to hold the operation's stripes. The first message of the operation.
@@ -290,12 +329,7 @@ void AgentPath::send_lock(Outstanding& entry) {
   // Nothing of this stream waits for the stripes while they are held: it would keep the window closed.
   header.after = header.sequence - 1;
   header.notify = 0;
-  Message& message = transport_.message();
-  message.set_header(header);
-  Peer& peer = *entry.peer;
-  Status const status =
-      transport_.send(peer.state().messages.endpoint, wire::Channel::request, message, true);
-  if (failed(status)) on_broken(peer.state().messages.endpoint, to_string(status));
+  (void)send(*entry.peer, header, transport_.message(), 0);
 }
 
 Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
@@ -313,13 +347,20 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
 
 ucp_ep_h AgentPath::endpoint(Peer& peer) {
   PeerState& state = peer.state();
-  if (state.messages.endpoint == nullptr) {
-    state.messages.endpoint = transport_.connect(state.address.worker, !state.same_machine);
-    if (state.messages.endpoint == nullptr) return nullptr;
-    by_endpoint_.emplace(state.messages.endpoint, &peer);
-    log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(peer.process()));
+  if (state.messages.endpoint == nullptr && !state.messages.broken) {
+    state.messages.endpoint = connections_.open(state.address);
+    if (state.messages.endpoint != nullptr && !introduce(peer)) return nullptr;
   }
   return state.messages.endpoint;
+}
+
+/// Tells the peer who this process is, and how to answer it.
+bool AgentPath::introduce(Peer& peer) {
+  wire::RequestHeader header = make_header(settings_.process, wire::RequestKind::introduction);
+  header.block = header.bytes = header.total = introduction_.size();
+  Message& message = transport_.message();
+  std::memcpy(message.payload(introduction_.size()), introduction_.data(), introduction_.size());
+  return !failed(send(peer, header, message, introduction_.size()));
 }
 
 void AgentPath::settle_due() {
@@ -332,23 +373,31 @@ void AgentPath::settle_due() {
   }
 }
 
-void AgentPath::on_broken(ucp_ep_h endpoint, char const* reason) noexcept {
-  auto const found = by_endpoint_.find(endpoint);
-  if (found == by_endpoint_.end()) return;
+Peer* AgentPath::lose(Connections::Loss const& loss) {
+  auto const found = peers_.find(loss.process);
+  if (found == peers_.end()) return nullptr;
   Peer& peer = *found->second;
   MessageStream& stream = peer.state().messages;
-  if (stream.broken) return;
+  if (stream.broken) return &peer;
   // At the end of a job peers go one after the other: only what is lost with them is worth a line.
   bool const idle = finished(peer, peer.newest());
   log(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
-      static_cast<unsigned long long>(peer.process()), reason);
+      static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
+  stream.endpoint = nullptr;
+  peer.lose();
+  for (Outstanding* const entry : stream.unsent) note_sent(*entry);
   stream.unsent.clear();
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
     entry->status = Status::transport;
     entry->next_sequence = entry->last_sequence + 1;
   }
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  for (auto const& [context, newest] : stream.forgotten) {
+    if (newest > executed) stream.errors.keep(context, Status::transport);
+  }
   due_.push_back(&peer);
+  return &peer;
 }
 
 bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/agent/connections.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/fragment.hpp"
@@ -21,13 +22,19 @@ class AgentPath {
   struct Settings {
     std::uint64_t process = 0;
     std::size_t fragment_bytes = 0;
-    std::uint64_t window_messages = 0;  ///< fragments of large operations in flight per peer
+    std::size_t window_bytes = 0;   ///< most that is under way to a peer
+    std::size_t target_bytes = 0;   ///< memory that operations waiting to be sent to one peer may take
+    std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
   };
 
   /// Called when the owner of a segment wants it forgotten, until it returns true.
   using RevokeHandler = std::function<bool(Peer&, RemoteAddress base)>;
 
-  AgentPath(Transport& transport, Settings const& settings) : transport_(transport), settings_(settings) {}
+  AgentPath(Transport& transport, Connections& connections, Settings const& settings)
+      : transport_(transport), connections_(connections), settings_(settings) {}
+
+  /// What every connection begins with.
+  void set_introduction(std::span<std::byte const> address) { introduction_ = address; }
 
   void set_revoke_handler(RevokeHandler handler) { revoke_ = std::move(handler); }
 
@@ -57,8 +64,11 @@ class AgentPath {
     return !refused_.empty() || !stalled_.empty() || !revocations_.empty();
   }
 
-  /// The connection behind `endpoint` is lost: everything outstanding on it fails.
-  void on_broken(ucp_ep_h endpoint, char const* reason) noexcept;
+  /// The process is out of reach: everything outstanding to it fails. The peer, if there is one.
+  Peer* lose(Connections::Loss const& loss);
+
+  /// Whether whoever wants to issue more to the peer has to wait until some of what waits is sent.
+  bool is_full(Peer& peer) const noexcept;
 
   /// Sends what the window permits.
   void advance(Peer& peer);
@@ -78,9 +88,13 @@ class AgentPath {
   Outstanding& remember(Peer& peer, MessageOperation const& operation);
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
-  bool window_open(Peer& peer, Outstanding const& entry) const noexcept;
+  static bool window_open(Peer& peer) noexcept;
+  Status send(Peer& peer, wire::RequestHeader const& header, Message& message, std::size_t payload_bytes);
+  bool introduce(Peer& peer);
+  void note_sent(Outstanding& entry) noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
 
+  void take_reply(std::span<std::byte const> header, std::span<std::byte const> payload);
   void settle(Peer& peer);
   bool is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept;
   void finish(Outstanding& entry) noexcept;
@@ -90,11 +104,13 @@ class AgentPath {
   void answer_revocation(Peer& peer, RemoteAddress base);
 
   Transport& transport_;
+  Connections& connections_;
+  std::span<std::byte const> introduction_;
+  std::size_t queued_bytes_ = 0;
   Settings settings_;
   RevokeHandler revoke_;
   OutstandingPool pool_;
   std::unordered_map<std::uint64_t, Peer*> peers_;
-  std::unordered_map<ucp_ep_h, Peer*> by_endpoint_;
   std::vector<Peer*> due_;
   /// An operation whose target was busy.
   struct Refused {

@@ -1,6 +1,7 @@
 /// AgentPath: what replies do.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "engine/log.hpp"
 #include "engine/path/agent_path.hpp"
@@ -9,6 +10,17 @@
 namespace mpix::engine {
 
 void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) noexcept {
+  try {
+    take_reply(bytes, payload);
+  } catch (std::bad_alloc const&) {
+    wire::ReplyHeader header{};
+    log(LogLevel::error, "dropped a reply: no memory to take it");
+    if (wire::check(bytes, payload, &header) == nullptr)
+      connections_.lose(header.process, "no memory for its replies");
+  }
+}
+
+void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) {
     log(LogLevel::error, "dropped a reply: %s", fault);
@@ -21,10 +33,13 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
   }
   Peer& peer = *found->second;
   MessageStream& stream = peer.state().messages;
-  if (header.executed > peer.newest()) {
+  if (stream.broken) return;
+  if (header.executed > stream.newest_sent || header.done > stream.sent) {
     log(LogLevel::error, "dropped a reply: acknowledges messages that were not sent");
     return;
   }
+  stream.done = std::max(stream.done, header.done);
+  stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
@@ -146,8 +161,7 @@ void AgentPath::answer_revocation(Peer& peer, RemoteAddress base) {
   operation.header.kind = static_cast<std::uint8_t>(wire::RequestKind::forgotten);
   operation.header.process = settings_.process;
   operation.header.token = base;
-  Status const status = send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
-  if (failed(status)) log(LogLevel::error, "a revocation could not be answered: %s", to_string(status));
+  (void)send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
 }
 
 /// Finishes what the newest reply has completed, and uses the window that it has opened.
@@ -161,6 +175,7 @@ void AgentPath::settle(Peer& peer) {
     if (is_finished(*entry, executed)) finish(*entry);
     entry = next;
   }
+  if (executed == peer.newest()) stream.forgotten.clear();
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
     peer.allow_stores(held);
 }

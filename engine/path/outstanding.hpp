@@ -64,6 +64,7 @@ struct Outstanding {
   std::vector<std::byte> reply;  ///< find_segment: the payload of the answer
   Outstanding* previous = nullptr;
   Outstanding* next = nullptr;
+  std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
   bool live = false;
 
   bool started() const noexcept { return next_sequence != first_sequence; }

@@ -96,7 +96,13 @@ class Peer {
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
   std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
   /// Lifts hold_stores(sequence) unless a later one has replaced it.
-  void allow_stores(std::uint64_t sequence) noexcept { held_stores_.clear(sequence); }
+  void allow_stores(std::uint64_t sequence) noexcept {
+    if (sequence != lost_) held_stores_.clear(sequence);
+  }
+
+  /// The process is out of reach for ever. Its memory may still be mapped: reach() fails from here on.
+  void lose() noexcept { held_stores_.raise(lost_); }
+  bool is_lost() const noexcept { return held_stores_.get() == lost_; }
 
   /// Takes the next `count` positions of the message stream; returns the last. Under the engine's lock.
   std::uint64_t reserve(std::uint64_t count) noexcept {
@@ -106,6 +112,8 @@ class Peer {
   }
 
  private:
+  static constexpr std::uint64_t lost_ = UINT64_MAX;
+
   std::uint64_t process_ = 0;
   /// Not zero after a fence that has messages before it: a store must not overtake them.
   MessageMark held_stores_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/path/outstanding.hpp"
@@ -37,7 +38,7 @@ class LateErrors {
 
 /// The state of the messages to a peer. Under the engine's lock, but for `executed`.
 struct MessageStream {
-  ucp_ep_h endpoint = nullptr;  ///< made by the first message
+  ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
   bool broken = false;          ///< the connection was lost; nothing is sent any more
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
@@ -49,6 +50,16 @@ struct MessageStream {
   OutstandingList unfinished;
   /// Operations of `unfinished` that are not sent completely, in the order of issue.
   std::deque<Outstanding*> unsent;
+  /// Credit: the cost of what was sent, of what the peer has done with, and how far they may be apart.
+  std::uint64_t sent = 0;
+  std::uint64_t done = 0;
+  std::uint64_t window = wire::first_window;
+  std::uint64_t newest_sent = 0;  ///< message
+  /// What operations that are not sent completely take of this process's memory, bytes.
+  std::size_t queued_bytes = 0;
+  /// By context: the newest message of operations that nothing is kept of; pairs, cleared when all are
+  /// executed.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> forgotten;
   /// Failures of operations without a completion object.
   LateErrors errors;
 };

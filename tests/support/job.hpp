@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ constexpr int max_ranks = 8;
 struct Blackboard {
   pthread_barrier_t barrier;
   std::uint64_t values[max_ranks][16];
+  bool dies[max_ranks];
   std::size_t address_bytes[max_ranks];
   std::byte addresses[max_ranks][8192];
 };
@@ -52,6 +54,25 @@ class Rank {
   void show(int slot, void const* pointer) const { show(slot, reinterpret_cast<std::uint64_t>(pointer)); }
   std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
 
+  /// The same without barriers, for jobs in which processes die: waits until `rank` has shown `value`.
+  void tell(int slot, std::uint64_t value) const {
+    __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
+  }
+  bool was_told(int rank, int slot, std::uint64_t value, int seconds = 20) const {
+    for (int i = 0; i < seconds * 1000; ++i) {
+      if (__atomic_load_n(&board_.values[rank][slot], __ATOMIC_ACQUIRE) == value) return true;
+      ::usleep(1000);
+    }
+    return false;
+  }
+
+  /// This process ends at once, as if killed from outside; the job expects it.
+  [[noreturn]] void die() const {
+    board_.dies[rank_] = true;
+    ::kill(::getpid(), SIGKILL);
+    for (;;) ::pause();
+  }
+
   static std::uint64_t process_of(int rank) { return 0x100 + static_cast<std::uint64_t>(rank); }
 
  private:
@@ -60,10 +81,13 @@ class Rank {
   int size_;
 };
 
+/// Whether the processes of a job meet before and after the body, or may end at any time.
+enum class JobKind { meeting, mortal };
+
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
-/// to end without a failed expectation.
+/// to end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& configure,
-                    std::function<void(Rank&)> const& body) {
+                    std::function<void(Rank&)> const& body, JobKind kind = JobKind::meeting) {
   auto* const board = static_cast<Blackboard*>(
       ::mmap(nullptr, sizeof(Blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(board, MAP_FAILED);
@@ -104,17 +128,18 @@ inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& c
     board->address_bytes[rank] = length;
     pthread_barrier_wait(&board->barrier);
     body(self);
-    self.barrier();
+    if (kind == JobKind::meeting) self.barrier();
     mpix_engine_stop();
     bool const failed = ::testing::Test::HasFailure();
     std::fflush(nullptr);
     ::_exit(failed ? 1 : 0);
   }
-  for (pid_t const child : children) {
+  for (std::size_t rank = 0; rank < children.size(); ++rank) {
     int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        << "a process of the job ended with status " << status;
+    ASSERT_EQ(::waitpid(children[rank], &status, 0), children[rank]);
+    bool const well = board->dies[rank] ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                                        : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    EXPECT_TRUE(well) << "process " << rank << " of the job ended with status " << status;
   }
   pthread_barrier_destroy(&board->barrier);
   ::munmap(board, sizeof(Blackboard));

@@ -1,0 +1,130 @@
+/// Executor: what goes back to origins.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/agent/executor.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+wire::ReplyHeader make_reply(wire::ReplyKind kind, std::uint64_t process) noexcept {
+  wire::ReplyHeader header{};
+  header.magic = wire::magic;
+  header.version = wire::version;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.process = process;
+  return header;
+}
+
+}  // namespace
+
+Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
+                                     wire::RequestHeader const& request) {
+  Reply reply{&origin, make_reply(kind, settings_.process), &transport_.message()};
+  reply.header.context = request.context;
+  reply.header.token = request.token;
+  replies_.push_back(reply);
+  ++origin.replies_waiting;
+  return replies_.back();
+}
+
+void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status) {
+  Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
+  reply.header.status = static_cast<std::uint8_t>(status);
+  reply.header.offset = request.bytes;
+}
+
+void Executor::owe(Origin& origin) {
+  if (origin.owes_answer) return;
+  origin.owes_answer = true;
+  owing_.push_back(&origin);
+}
+
+void Executor::answer() {
+  // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
+  // that to the next answer, while this one is being sent.
+  while (!replies_.empty() || !owing_.empty()) {
+    std::vector<Reply> const replies = std::exchange(replies_, {});
+    std::vector<Origin*> const owing = std::exchange(owing_, {});
+    for (Reply const& reply : replies) {
+      --reply.origin->replies_waiting;
+      send(*reply.origin, reply.header, *reply.message);
+    }
+    for (Origin* const origin : owing) {
+      if (origin->owes_answer) acknowledge(*origin);
+    }
+  }
+}
+
+void Executor::acknowledge(Origin& origin) {
+  send(origin, make_reply(wire::ReplyKind::executed, settings_.process), transport_.message());
+}
+
+/// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
+/// waits: an origin that sees it has seen every failure before.
+void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) {
+  if (origin.replies_waiting == 0) {
+    origin.acknowledged = origin.executed;
+    origin.owes_answer = false;
+  }
+  header.executed = origin.acknowledged;
+  header.segments_version = segments_version_;
+  header.done = origin.done;
+  header.window = window();
+  message.set_header(header);
+  // A stranger is not answered: there is no way to it.
+  if (origin.endpoint == nullptr) {
+    transport_.discard(message);
+  } else {
+    (void)transport_.send(origin.endpoint, wire::Channel::reply, message);
+  }
+}
+
+/// Of the memory that is meant for what origins have under way, each gets the same share.
+std::uint64_t Executor::window() const noexcept {
+  std::size_t const share = settings_.memory_bytes / std::max<std::size_t>(origins_.size(), 1);
+  return std::min(std::max(share, wire::first_window), settings_.window_bytes);
+}
+
+void Executor::revoke(RemoteAddress base) {
+  withdrawn_.insert(base);
+  auto const found = holders_.find(base);
+  if (found == holders_.end()) return;
+  for (std::uint64_t const process : found->second) {
+    wire::RequestHeader none{};
+    none.token = base;
+    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none);
+  }
+  answer();
+}
+
+void Executor::forget_holder(Origin const& origin, RemoteAddress base) {
+  auto const found = holders_.find(base);
+  if (found == holders_.end()) return;
+  found->second.erase(origin.process);
+  if (found->second.empty()) holders_.erase(found);
+}
+
+void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
+  wire::SegmentReply found{};
+  std::vector<std::byte> key;
+  OwnSegment const* const segment = segments_.find(request.header.address);
+  if (segment == nullptr) {
+    SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
+    found = {gap.begin, gap.end - gap.begin, 0, 1};
+  } else {
+    // Nobody gets a key that others are just asked to give back.
+    if (provide_key_ && !withdrawn_.contains(segment->base)) key = provide_key_(*segment);
+    found = {segment->base, segment->length, key.size(), 0};
+    if (!key.empty()) holders_[segment->base].insert(origin.process);
+  }
+  Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
+  reply.header.bytes = sizeof found + key.size();
+  std::byte* const out = reply.message->payload(reply.header.bytes);
+  std::memcpy(out, &found, sizeof found);
+  if (!key.empty()) std::memcpy(out + sizeof found, key.data(), key.size());
+}
+
+}  // namespace mpix::engine

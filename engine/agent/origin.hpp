@@ -1,0 +1,78 @@
+/// What the executor keeps of each process that sends requests to this one.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/atomic/stripes.hpp"
+
+namespace mpix::engine {
+
+/// A request that is kept because it may not be executed yet. It passed its check when it arrived.
+class Kept {
+ public:
+  Kept(std::span<std::byte const> header, std::span<std::byte const> payload)
+      : header_(header.begin(), header.end()),
+        payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
+        payload_bytes_(payload.size()) {
+    std::memcpy(payload_.get(), payload.data(), payload.size());
+  }
+
+  std::span<std::byte const> header() const noexcept { return header_; }
+  /// Aligned as wire::check wants it.
+  std::span<std::byte const> payload() const noexcept {
+    return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
+  }
+  /// What it takes of this process's memory, about.
+  static std::size_t footprint(std::size_t payload_bytes) noexcept { return payload_bytes + 512; }
+  std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
+
+ private:
+  std::vector<std::byte> header_;
+  std::unique_ptr<std::uint64_t[]> payload_;
+  std::size_t payload_bytes_;
+};
+
+/// Stripes that are held for an operation of several messages.
+struct HeldLock {
+  StripeHold hold;
+  std::uint64_t rest = 0;  ///< bytes that are still to be executed
+};
+
+/// An operation of several messages whose end is to be counted.
+struct Counted {
+  std::uint64_t bytes = 0;  ///< executed so far
+  bool failed = false;
+};
+
+struct Origin {
+  std::uint64_t process = 0;
+  ucp_ep_h endpoint = nullptr;    ///< null until it has introduced itself
+  std::uint64_t executed = 0;     ///< every request up to here
+  std::set<std::uint64_t> ahead;  ///< executed beyond that
+  std::map<std::uint64_t, Kept>
+      held;  ///< by sequence: waiting for the introduction, or for what they come after
+  std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
+  std::size_t kept_bytes = 0;                          ///< of both
+  std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
+  std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
+  std::uint64_t done = 0;                              ///< cost of what is executed or refused
+  std::uint64_t acknowledged = 0;                      ///< what the origin was told of `executed`
+  std::size_t replies_waiting = 0;                     ///< replies to it that are not sent
+  bool owes_answer = false;
+
+  bool has_seen(std::uint64_t sequence) const {
+    return sequence <= executed || ahead.contains(sequence) || held.contains(sequence) ||
+           deferred.contains(sequence);
+  }
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,222 @@
+/// Processes that are killed or stopped: whoever talks to them finds out, and goes on.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::JobKind;
+
+/// Where the processes are for each other.
+struct Place {
+  char const* name;
+  unsigned paths;
+  bool other_hosts;
+};
+
+class Fault : public ::testing::TestWithParam<Place> {
+ protected:
+  static void configure(mpix_engine_config& config) {
+    config.paths = GetParam().paths;
+    config.rdma_without_hardware = (config.paths & MPIX_ENGINE_PATH_RDMA) != 0 ? 1 : 0;
+    config.fragment_bytes = 4096;
+    // Processes in different IPC namespaces are on different hosts for the engine.
+    if (GetParam().other_hosts && ::unshare(CLONE_NEWIPC) != 0) ::_exit(0);
+  }
+  static void run_mortal(int ranks, std::function<void(Rank&)> const& body) {
+    run_job(ranks, configure, body, JobKind::mortal);
+  }
+  /// The status that `operation` has in the end, when everybody knows that the peer has gone.
+  template <typename Operation>
+  static Status last_status(Rank& rank, int peer, Operation const& operation) {
+    for (int i = 0; i < 2000; ++i) {
+      Status const status = run(rank.engine(), rank.peer(peer), operation);
+      if (failed(status)) return status;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return Status::ok;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, Fault,
+                         ::testing::Values(Place{"same_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, false},
+                                           Place{"agent", MPIX_ENGINE_PATH_AGENT, false},
+                                           Place{"rdma", MPIX_ENGINE_PATH_RDMA, false},
+                                           Place{"other_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, true},
+                                           Place{"other_host_rdma", 0xf, true}),
+                         [](auto const& instance) { return instance.param.name; });
+
+std::int64_t resident_kib() {
+  long pages = 0;
+  long resident = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr || std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+  if (file != nullptr) std::fclose(file);
+  return resident * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
+  run_mortal(3, [](Rank& rank) {
+    std::vector<std::int64_t> memory(100000, 0);
+    void* allocated = nullptr;
+    ASSERT_EQ(rank.engine().allocate(4096, &allocated), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, allocated);
+    rank.tell(2, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    std::int64_t value = 7;
+    if (rank.rank() == 1) {
+      // In the middle of what the others send.
+      while (memory[0] == 0) ::usleep(100);
+      rank.die();
+    }
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> many(100000, 1);
+      Transfer stream = contiguous(Direction::accumulate, many.data(), rank.shown(1, 0), many.size() * 8);
+      stream.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+      stream.guarantees = Guarantee::atomic;
+      for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
+      rank.engine().complete(rank.peer(1), UINT64_MAX);
+      (void)rank.engine().take_error(rank.peer(1), 0);
+      for (int slot = 0; slot < 2; ++slot) {
+        for (Direction const direction : {Direction::put, Direction::get})
+          EXPECT_NE(last_status(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)), Status::ok);
+        ReadModifyWrite rmw;
+        rmw.operand = rmw.result = reinterpret_cast<std::byte*>(&value);
+        rmw.target = rank.shown(1, slot);
+        EXPECT_NE(last_status(rank, 1, rmw), Status::ok);
+      }
+      // What is known to be out of reach is so at once, and told by the call alone.
+      auto const begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 1), 8)),
+                Status::unreachable);
+      rank.engine().complete(rank.peer(1), UINT64_MAX);
+      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+      value = 9;
+      EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(Direction::put, &value, rank.shown(2, 0), 8)),
+                Status::ok);
+      rank.tell(3, 1);
+    } else if (rank.rank() == 2) {
+      ASSERT_TRUE(rank.was_told(0, 3, 1));
+      EXPECT_EQ(memory[0], 9);
+    }
+    EXPECT_EQ(rank.engine().free(allocated), Status::ok);
+    if (rank.rank() == 2) rank.tell(4, 1);
+    ASSERT_TRUE(rank.was_told(2, 4, 1));
+  });
+}
+
+TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
+  run_mortal(3, [](Rank& rank) {
+    std::vector<std::int64_t> memory(1000, 0);
+    void* allocated = nullptr;
+    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().allocate(4096, &allocated), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, allocated);
+    rank.tell(2, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    if (rank.rank() != 0) {
+      std::int64_t value = rank.rank();
+      for (int slot = 0; slot < 2; ++slot) {
+        ASSERT_EQ(
+            run(rank.engine(), rank.peer(0), contiguous(Direction::put, &value, rank.shown(0, slot), 8)),
+            Status::ok);
+      }
+      rank.tell(3, 1);
+      if (rank.rank() == 1) rank.die();
+      ASSERT_TRUE(rank.was_told(0, 4, 1, 40));
+    } else {
+      ASSERT_TRUE(rank.was_told(1, 3, 1));
+      ASSERT_TRUE(rank.was_told(2, 3, 1));
+      EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+      EXPECT_EQ(rank.engine().free(allocated), Status::ok);
+      rank.tell(4, 1);
+    }
+  });
+}
+
+TEST_P(Fault, what_a_killed_origin_held_is_free) {
+  run_mortal(3, [](Rank& rank) {
+    constexpr std::size_t words = 65536;  // many messages under one lock
+    std::vector<std::int64_t> memory(words, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.tell(2, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    std::vector<std::int64_t> ones(words, 1);
+    Transfer sum = contiguous(Direction::accumulate, ones.data(), rank.shown(0, 0), words * 8);
+    sum.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+    sum.guarantees = Guarantee::atomic;
+    if (rank.rank() == 1) {
+      // UCX 1.13 aborts at the other side when a process ends while its first connection is being made.
+      EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
+      for (int i = 0; i < 200; ++i) {
+        (void)rank.engine().issue(rank.peer(0), sum);
+        if (i == 20) rank.tell(3, 1);
+        if (i == 60) rank.die();
+      }
+    } else if (rank.rank() == 2) {
+      ASSERT_TRUE(rank.was_told(1, 3, 1));
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
+      rank.tell(4, 1);
+    } else {
+      ASSERT_TRUE(rank.was_told(2, 4, 1, 40));
+      EXPECT_GE(memory[0], 20);
+      EXPECT_GE(memory[words - 1], 20);
+    }
+    ASSERT_TRUE(rank.was_told(2, 4, 1, 40));
+  });
+}
+
+TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
+  run_mortal(2, [](Rank& rank) {
+    constexpr std::size_t puts = 100000;
+    std::vector<std::uint32_t> memory(puts, 0);
+    rank.show(0, memory.data());
+    rank.show(1, static_cast<std::uint64_t>(::getpid()));
+    rank.tell(2, 1);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    if (rank.rank() == 0) {
+      // By messages: nothing waits for them on paths that need no help of the target.
+      std::vector<std::uint32_t> values(puts);
+      for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
+      Transfer first = contiguous(Direction::put, values.data(), rank.shown(1, 0), 4);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), first), Status::ok);
+      auto const target = static_cast<pid_t>(rank.shown(1, 1));
+      std::int64_t const before = resident_kib();
+      ::kill(target, SIGSTOP);
+      std::thread helper([target] {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        ::kill(target, SIGCONT);
+      });
+      std::int64_t most = 0;
+      for (std::size_t i = 0; i < puts; ++i) {
+        Transfer const put = contiguous(Direction::put, &values[i], rank.shown(1, 0) + i * 4, 4);
+        ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
+        if (i % 1000 == 0) most = std::max(most, resident_kib());
+      }
+      rank.engine().complete(rank.peer(1), UINT64_MAX);
+      helper.join();
+      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      EXPECT_LT(most - before, 24 * 1024) << "KiB";
+      rank.tell(3, 1);
+    } else {
+      ASSERT_TRUE(rank.was_told(0, 3, 1, 60));
+      for (std::size_t i = 0; i < puts; ++i) ASSERT_EQ(memory[i], i + 1);
+      rank.tell(3, 1);
+    }
+    ASSERT_TRUE(rank.was_told(1, 3, 1, 60));
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
