@@ -85,14 +85,21 @@ void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
 }
 
 Failure failure_of_exception() noexcept {
-  bool const memory = mpix::code_of_exception() == MPI_ERR_NO_MEM;
-  Failure failure{};
-  std::snprintf(failure.text, sizeof failure.text, "ARMCI: %s",
-                memory ? "not enough memory" : "internal error");
-  return failure;
+  try {
+    throw;
+  } catch (Failure const& failure) {
+    return failure;
+  } catch (...) {
+    bool const memory = mpix::code_of_exception() == MPI_ERR_NO_MEM;
+    Failure failure{};
+    std::snprintf(failure.text, sizeof failure.text, "ARMCI: %s",
+                  memory ? "not enough memory" : "internal error");
+    return failure;
+  }
 }
 
-void report(Failure const& failure) noexcept {
+void report_exception() noexcept {
+  Failure const failure = failure_of_exception();
   // Before ARMCI_Init there is no rank.
   if (world.rank >= 0) {
     std::fprintf(stderr, "%d: %s\n", world.rank, failure.text);
@@ -101,8 +108,8 @@ void report(Failure const& failure) noexcept {
   }
 }
 
-void end(Failure const& failure) noexcept {
-  ARMCI_Error(failure.text, 1);
+void end_by_exception() noexcept {
+  ARMCI_Error(failure_of_exception().text, 1);
   std::abort();
 }
 

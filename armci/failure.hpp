@@ -47,34 +47,30 @@ void check_complete(char const* call, int process, mpix::engine::Status status);
 /// The communicators return errors.
 void check_mpi(char const* call, int code);
 
-/// Memory that cannot be had, and whatever else is thrown below; inside of a handler.
+/// Inside of a handler: what is being thrown as a Failure, memory that cannot be had too.
 Failure failure_of_exception() noexcept __attribute__((cold));
 
 /// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
 /// goes on.
-void report(Failure const& failure) noexcept __attribute__((cold));
+void report_exception() noexcept __attribute__((cold));
 template <typename Body>
 int returning(Body body, int failed = 1) noexcept {
   try {
     return body();
-  } catch (Failure const& failure) {
-    report(failure);
   } catch (...) {
-    report(failure_of_exception());
+    report_exception();
+    return failed;
   }
-  return failed;
 }
 
 /// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
-[[noreturn]] void end(Failure const& failure) noexcept __attribute__((cold));
+[[noreturn]] void end_by_exception() noexcept __attribute__((cold));
 template <typename Body>
 auto ending(Body body) noexcept {
   try {
     return body();
-  } catch (Failure const& failure) {
-    end(failure);
   } catch (...) {
-    end(failure_of_exception());
+    end_by_exception();
   }
 }
 
@@ -85,8 +81,6 @@ class Steps {
   void take(Step step) {
     try {
       step();
-    } catch (Failure const& failure) {
-      if (!first_) first_ = failure;
     } catch (...) {
       if (!first_) first_ = failure_of_exception();
     }
