@@ -105,6 +105,8 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (introduction ? fields.sequence != 0 || fields.after != 0 : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
+  if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::rmw))
+    return "counter of a request that moves nothing";
   bool const named = fields.token != 0;
   if (fields.kind == static_cast<unsigned>(RequestKind::lock) && !named) return "lock without a name";
   if (!known_operation(fields)) return "undefined operation";

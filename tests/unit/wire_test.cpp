@@ -89,6 +89,19 @@ TEST(WireRequest, each_wrong_field_is_refused) {
   }
 }
 
+TEST(WireRequest, what_moves_nothing_has_no_counter) {
+  for (RequestKind const kind : {RequestKind::find_segment, RequestKind::forgotten}) {
+    Sample sample;
+    sample.payload.clear();
+    sample.header.kind = static_cast<std::uint8_t>(kind);
+    sample.header.dimensions = 0;
+    sample.header.block = sample.header.bytes = sample.header.total = 0;
+    EXPECT_EQ(sample.run(), nullptr);
+    sample.header.notify = 0x2000;
+    EXPECT_NE(sample.run(), nullptr);
+  }
+}
+
 TEST(WireRequest, short_and_long_messages_are_refused) {
   EXPECT_NE(Sample().run(sizeof(RequestHeader) - 1), nullptr);
   EXPECT_NE(Sample().run(0), nullptr);
