@@ -1,0 +1,114 @@
+/// A process that speaks the transport of the engine, and not its language.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/agent/wire.hpp"
+
+namespace mpix::test {
+
+/// An own UCX worker with one endpoint, beside or without an engine. Whatever comes back is thrown away.
+class Rogue {
+ public:
+  explicit Rogue(std::span<std::byte const> victim) {
+    ucp_config_t* config = nullptr;
+    ucp_config_read(nullptr, nullptr, &config);
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    ucp_init(&params, config, &context_);
+    ucp_config_release(config);
+    ucp_worker_params_t worker_params{};
+    ucp_worker_create(context_, &worker_params, &worker_);
+    for (auto const channel : {engine::wire::Channel::request, engine::wire::Channel::reply}) listen(channel);
+    ucp_ep_params_t endpoint_params{};
+    endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());
+    ucp_ep_create(worker_, &endpoint_params, &endpoint_);
+  }
+  ~Rogue() {
+    while (!pending_.empty()) progress();
+    if (endpoint_ != nullptr) finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FLUSH));
+    ucp_worker_destroy(worker_);
+    ucp_cleanup(context_);
+  }
+  Rogue(Rogue const&) = delete;
+  Rogue& operator=(Rogue const&) = delete;
+
+  bool is_connected() const { return endpoint_ != nullptr; }
+  std::vector<std::byte> worker_address() const {
+    ucp_address_t* address = nullptr;
+    std::size_t bytes = 0;
+    ucp_worker_get_address(worker_, &address, &bytes);
+    auto const* const begin = reinterpret_cast<std::byte const*>(address);
+    std::vector<std::byte> copy(begin, begin + bytes);
+    ucp_worker_release_address(worker_, address);
+    return copy;
+  }
+
+  /// Sends copies of the two; waits while too much is under way.
+  void send(engine::wire::Channel channel, std::vector<std::byte> header, std::vector<std::byte> payload,
+            unsigned flags) {
+    constexpr std::size_t most_pending = 256;
+    Pending& pending = pending_.emplace_back(Pending{std::move(header), std::move(payload), nullptr});
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = flags;
+    pending.request =
+        ucp_am_send_nbx(endpoint_, static_cast<unsigned>(channel), pending.header.data(),
+                        pending.header.size(), pending.payload.data(), pending.payload.size(), &param);
+    do {
+      progress();
+    } while (pending_.size() > most_pending);
+  }
+
+  void progress() {
+    ucp_worker_progress(worker_);
+    while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
+  }
+  /// Messages that came back.
+  std::size_t received() const { return received_; }
+
+ private:
+  struct Pending {
+    std::vector<std::byte> header;
+    std::vector<std::byte> payload;
+    ucs_status_ptr_t request;
+  };
+
+  void listen(engine::wire::Channel channel) {
+    ucp_am_handler_param_t param{};
+    param.field_mask =
+        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    param.id = static_cast<unsigned>(channel);
+    param.cb = [](void* self, void const*, std::size_t, void*, std::size_t, ucp_am_recv_param_t const*) {
+      ++static_cast<Rogue*>(self)->received_;
+      return UCS_OK;
+    };
+    param.arg = this;
+    ucp_worker_set_am_recv_handler(worker_, &param);
+  }
+  static bool is_done(ucs_status_ptr_t request) {
+    if (!UCS_PTR_IS_PTR(request)) return true;
+    if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+    ucp_request_free(request);
+    return true;
+  }
+  void finish(ucs_status_ptr_t request) {
+    while (!is_done(request)) ucp_worker_progress(worker_);
+  }
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+  std::deque<Pending> pending_;
+  std::size_t received_ = 0;
+};
+
+}  // namespace mpix::test

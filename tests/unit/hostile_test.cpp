@@ -1,0 +1,378 @@
+/// A live engine, and a process that sends it a million messages that no peer of ours would send.
+///
+/// What is promised, and checked: the engine neither crashes nor hangs; it serves a well-behaved peer
+/// meanwhile and afterwards; its memory stays bounded; memory that no sound request names keeps its content.
+///
+/// What is not promised, and kept out of the messages: a sound request may name any memory that the process
+/// can write, whether it is a segment or not, so those that write name the victim's own segment, or addresses
+/// where nothing can be mapped; reads name anything. A sound lock keeps its stripes from everybody until it
+/// is used up, so none is sent. Sound requests read at most a few kilobytes, replies are taken off the wire,
+/// and who introduces itself tells the truth about where it can be reached: UCX believes the address of a
+/// worker.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/agent/executor.hpp"
+#include "engine/agent/wire.hpp"
+#include "engine/peer/address.hpp"
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/random_layout.hpp"
+#include "tests/support/rogue.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr std::uint64_t messages = 1000000;
+constexpr std::chrono::seconds longest{45};
+constexpr std::size_t page = 4096;
+constexpr std::size_t target_bytes = 16 * page;  ///< a segment between guards
+// The sanitizers keep freed memory for a while.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t bounded_growth = std::size_t{2} << 30;
+#else
+constexpr std::size_t bounded_growth = std::size_t{64} << 20;
+#endif
+constexpr auto pattern = std::byte{0xc3};
+
+/// Ranks of the job and what they show each other.
+enum : int { victim, friendly, rogue, ranks };
+enum : int { target_slot, friend_slot, end_slot };
+
+std::size_t resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  unsigned long total = 0;
+  unsigned long resident = 0;
+  int const read = std::fscanf(file, "%lu %lu", &total, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * page : 0;
+}
+
+/// A segment in the middle of pages that nobody may touch.
+class Guarded {
+ public:
+  Guarded() {
+    memory_ = static_cast<std::byte*>(
+        ::mmap(nullptr, 3 * target_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::fill_n(memory_, 3 * target_bytes, pattern);
+  }
+  ~Guarded() { ::munmap(memory_, 3 * target_bytes); }
+  Guarded(Guarded const&) = delete;
+  Guarded& operator=(Guarded const&) = delete;
+
+  std::byte* segment() const { return memory_ + target_bytes; }
+  bool guards_are_whole() const {
+    auto const whole = [](std::byte const* begin) {
+      return std::all_of(begin, begin + target_bytes, [](std::byte value) { return value == pattern; });
+    };
+    return whole(memory_) && whole(memory_ + 2 * target_bytes);
+  }
+
+ private:
+  std::byte* memory_;
+};
+
+/// The kind of message with which a process introduces itself, 0 where there is none.
+template <typename Kind>
+constexpr std::uint8_t introduction_kind() {
+  if constexpr (requires { Kind::introduction; }) {
+    return static_cast<std::uint8_t>(Kind::introduction);
+  } else {
+    return 0;
+  }
+}
+constexpr auto introduction = introduction_kind<wire::RequestKind>();
+
+ProcessAddress address_of(Rank& rank, int of) {
+  void const* bytes = nullptr;
+  std::size_t length = 0;
+  ProcessAddress address;
+  if (rank.engine().host().peer_address(Rank::process_of(of), &bytes, &length) == 0) {
+    EXPECT_TRUE(decode({static_cast<std::byte const*>(bytes), length}, &address));
+  }
+  return address;
+}
+
+struct Text {
+  std::vector<std::byte> header;
+  std::vector<std::byte> payload;
+};
+
+/// Makes up messages.
+class Author {
+ public:
+  Author(std::uint64_t seed, RemoteAddress target, ProcessAddress self)
+      : random_(seed), target_(target), self_(std::move(self)) {}
+
+  Text introduce() {
+    std::vector<std::byte> const address = encode(self_);
+    wire::RequestHeader header = blank(introduction);
+    header.sequence = 0;
+    header.block = header.bytes = header.total = address.size();
+    return {bytes_of(header), address};
+  }
+  Text request() {
+    Text text = below(8) == 0 ? noise(below(300)) : sound();
+    if (below(2) == 0) mutate(text);
+    if (!is_harmless(text)) return request();
+    return text;
+  }
+  /// Nobody has asked for it.
+  Text reply() {
+    wire::ReplyHeader header{};
+    fill(&header, sizeof header);
+    header.magic = wire::magic;
+    header.version = wire::version;
+    header.kind = static_cast<std::uint8_t>(below(10));
+    header.status = static_cast<std::uint8_t>(below(12));
+    if (below(2) == 0) header.process = Rank::process_of(static_cast<int>(below(ranks)));
+    if (below(2) == 0) header.executed = below(1000);
+    if (below(2) == 0) header.token = below(1000);
+    Text text{bytes_of(header), std::vector<std::byte>(below(200))};
+    header.bytes = below(4) == 0 ? random_() : text.payload.size();
+    text.header = bytes_of(header);
+    if (below(4) == 0) mutate(text);
+    return text;
+  }
+  std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+
+ private:
+  template <typename Header>
+  static std::vector<std::byte> bytes_of(Header const& header) {
+    std::vector<std::byte> bytes(sizeof header);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    return bytes;
+  }
+  void fill(void* at, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i)
+      static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(random_());
+  }
+  wire::RequestHeader blank(std::uint8_t kind) const {
+    wire::RequestHeader header{};
+    header.magic = wire::magic;
+    header.version = wire::version;
+    header.kind = kind;
+    header.process = self_.process;
+    header.sequence = sequence_;
+    return header;
+  }
+
+  Text noise(std::size_t payload) {
+    Text text{std::vector<std::byte>(below(4) == 0 ? below(300) : sizeof(wire::RequestHeader)),
+              std::vector<std::byte>(payload)};
+    fill(text.header.data(), text.header.size());
+    fill(text.payload.data(), text.payload.size());
+    return text;
+  }
+
+  /// In the segment, around it, or where nothing is.
+  RemoteAddress any_address() {
+    switch (below(6)) {
+      case 0: return below(page);
+      case 1: return ~below(page);
+      case 2: return (std::uint64_t{1} << 60) + random_() % (std::uint64_t{1} << 40);
+      case 3: return target_ - 8 * below(64);
+      default: return target_ + 8 * below(target_bytes / 8);
+    }
+  }
+
+  /// A request as a peer would send it, with any address and any place in the stream.
+  Text sound() {
+    wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(6)));
+    auto const kind = static_cast<wire::RequestKind>(header.kind);
+    header.flags = static_cast<std::uint8_t>(random_()) & static_cast<std::uint8_t>(~wire::flag_scale);
+    header.context = static_cast<std::uint32_t>(random_());
+    header.token = below(100);
+    header.address = any_address();
+    std::vector<Dimension> dims;
+    std::size_t data = 0;
+    if (kind != wire::RequestKind::find_segment && kind != wire::RequestKind::forgotten) {
+      header.block = 8 * (1 + below(16));
+      header.bytes = header.block;
+      header.element_type = static_cast<std::uint8_t>(1 + below(10));
+      if (kind != wire::RequestKind::rmw && below(2) == 0) {
+        dims.push_back({1 + below(8), 8 * static_cast<std::ptrdiff_t>(below(400)) - 1600});
+        header.bytes *= dims[0].count;
+      }
+      header.total = header.bytes;
+      if (kind == wire::RequestKind::rmw) header.operation = static_cast<std::uint8_t>(below(20));
+      if (kind == wire::RequestKind::accumulate) header.operation = static_cast<std::uint8_t>(below(14));
+      bool const two = kind == wire::RequestKind::rmw &&
+                       header.operation >= static_cast<unsigned>(RmwOperation::mask_swap);
+      bool const none =
+          kind == wire::RequestKind::get || (kind == wire::RequestKind::rmw && header.operation == 0);
+      data = none ? 0 : header.bytes * (two ? 2 : 1);
+    }
+    header.dimensions = static_cast<std::uint16_t>(dims.size());
+    if (below(30) == 0) header.sequence = below(2) == 0 ? random_() : sequence_ + below(100000);
+    if (below(30) == 0) header.after = random_() % std::max<std::uint64_t>(header.sequence, 1);
+    if (header.sequence == sequence_) ++sequence_;
+    Text text{bytes_of(header), std::vector<std::byte>(dims.size() * sizeof(Dimension) + data)};
+    if (!dims.empty()) std::memcpy(text.payload.data(), dims.data(), dims.size() * sizeof(Dimension));
+    fill(text.payload.data() + dims.size() * sizeof(Dimension), data);
+    return text;
+  }
+
+  /// Changes, cuts or lengthens it; huge values among the changes.
+  void mutate(Text& text) {
+    for (auto changes = 1 + below(3); changes != 0; --changes) {
+      std::vector<std::byte>& part = text.payload.empty() || below(3) != 0 ? text.header : text.payload;
+      if (part.empty()) continue;
+      std::size_t const at = below(part.size());
+      switch (below(5)) {
+        case 0: part.resize(at); break;
+        case 1: part.resize(part.size() + below(64)); break;
+        case 2: part[at] ^= std::byte{1} << below(8); break;
+        case 3: part[at] = static_cast<std::byte>(random_()); break;
+        default: {
+          std::uint64_t const huge = below(2) == 0 ? ~std::uint64_t{0} >> below(64) : random_();
+          std::size_t const word = at / 8 * 8;
+          std::memcpy(part.data() + word, &huge, std::min(sizeof huge, part.size() - word));
+        }
+      }
+    }
+  }
+
+  /// Keeps to what the head of this file says.
+  bool is_harmless(Text const& text) const {
+    std::vector<std::uint64_t> aligned(text.payload.size() / 8 + 1);
+    if (!text.payload.empty()) std::memcpy(aligned.data(), text.payload.data(), text.payload.size());
+    wire::CheckedRequest request{};
+    auto const* const data = reinterpret_cast<std::byte const*>(aligned.data());
+    if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
+    constexpr std::size_t most_bytes = 8192;
+    auto const kind = static_cast<wire::RequestKind>(request.header.kind);
+    if (kind == wire::RequestKind::lock || request.header.kind == introduction) return false;
+    if (request.header.process != self_.process && request.header.process < 0x1000) return false;
+    if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::forgotten) return true;
+    if (request.header.bytes > most_bytes) return false;
+    if (kind == wire::RequestKind::get) return true;
+    RemoteAddress begin = 0;
+    RemoteAddress end = 0;
+    if (!touched_range(request, &begin, &end) || request.header.bytes == 0) return true;
+    bool const inside = begin >= target_ && end <= target_ + target_bytes;
+    constexpr RemoteAddress lowest = 65536;  // nothing is mapped below, nor beyond the user's half
+    constexpr RemoteAddress highest = RemoteAddress{1} << 56;
+    return inside || end <= lowest || begin >= highest;
+  }
+
+  std::mt19937_64 random_;
+  RemoteAddress target_;
+  ProcessAddress self_;
+  std::uint64_t sequence_ = 1;
+};
+
+/// Serves as usual: values come back as they were put, and a counter counts.
+void be_friendly(Rank& rank, int rounds) {
+  RemoteAddress const there = rank.shown(victim, friend_slot);
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);
+    std::vector<std::uint64_t> in(out.size());
+    Peer& peer = rank.peer(victim);
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), there, out.size() * 8)),
+              Status::ok);
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), there, in.size() * 8)),
+              Status::ok);
+    ASSERT_EQ(in, out);
+    std::int64_t const one = 1;
+    std::int64_t before = -1;
+    ReadModifyWrite rmw;
+    rmw.operand = reinterpret_cast<std::byte const*>(&one);
+    rmw.result = reinterpret_cast<std::byte*>(&before);
+    rmw.target = there + out.size() * 8;
+    ASSERT_EQ(run(rank.engine(), peer, rmw), Status::ok);
+    ASSERT_GE(before, 0);
+  }
+}
+
+void be_hostile(Rank& rank, std::uint64_t seed) {
+  test::Rogue sender(address_of(rank, victim).worker);
+  ASSERT_TRUE(sender.is_connected());
+  ProcessAddress self = address_of(rank, rogue);
+  self.process = 0xbad;
+  self.worker = sender.worker_address();
+  Author author(seed, rank.shown(victim, target_slot), self);
+  unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
+  if (introduction != 0) {
+    Text const text = author.introduce();
+    sender.send(wire::Channel::request, text.header, text.payload, eager);
+  }
+  auto const end = std::chrono::steady_clock::now() + longest;
+  std::uint64_t sent = 0;
+  while (sent < messages && (sent % 1024 != 0 || std::chrono::steady_clock::now() < end)) {
+    bool const request = author.below(10) != 0;
+    Text text = request ? author.request() : author.reply();
+    unsigned flags = eager;
+    if (author.below(1000) == 0)
+      flags = author.below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;
+    if (author.below(5000) == 0) text.payload.resize(100000);
+    sender.send(request ? wire::Channel::request : wire::Channel::reply, std::move(text.header),
+                std::move(text.payload), flags);
+    ++sent;
+  }
+  std::printf("%llu messages sent, %zu came back\n", static_cast<unsigned long long>(sent),
+              sender.received());
+  EXPECT_GT(sender.received(), sent / 100) << "the engine has executed nearly nothing";
+}
+
+void configure(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_AGENT;
+  // A line for each message that is dropped is right, and too much here.
+  int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (config.process == Rank::process_of(victim)) ::dup2(nowhere, STDERR_FILENO);
+  ::close(nowhere);
+}
+
+TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
+  std::uint64_t const seed = test::seed();
+  run_job(ranks, configure, [seed](Rank& rank) {
+    Guarded memory;
+    std::vector<std::byte> const bystander(1 << 20, pattern);
+    std::vector<std::uint64_t> for_friends(page);
+    if (rank.rank() == victim) {
+      ASSERT_EQ(rank.engine().attach(memory.segment(), target_bytes), Status::ok);
+      ASSERT_EQ(rank.engine().attach(for_friends.data(), for_friends.size() * 8), Status::ok);
+      rank.show(target_slot, memory.segment());
+      rank.show(friend_slot, for_friends.data());
+    }
+    rank.show(end_slot, std::uint64_t{0});
+    rank.barrier();
+    std::size_t const before = resident_bytes();
+    if (rank.rank() == rogue) {
+      be_hostile(rank, seed);
+      rank.show(end_slot, 1);
+    }
+    if (rank.rank() == friendly) {
+      int rounds = 0;
+      for (; rank.shown(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds)
+        be_friendly(rank, 1);
+      std::printf("%d rounds of a well-behaved peer meanwhile\n", rounds);
+      EXPECT_GT(rounds, 20);
+    }
+    rank.barrier();
+    if (rank.rank() == friendly) be_friendly(rank, 100);
+    rank.barrier();
+    if (rank.rank() != victim) return;
+    EXPECT_TRUE(memory.guards_are_whole());
+    EXPECT_TRUE(
+        std::all_of(bystander.begin(), bystander.end(), [](std::byte value) { return value == pattern; }));
+    std::size_t const after = resident_bytes();
+    std::printf("%zu KiB resident before, %zu KiB after; %llu executed, %llu dropped\n", before / 1024,
+                after / 1024, static_cast<unsigned long long>(rank.engine().statistics().messages_executed),
+                static_cast<unsigned long long>(rank.engine().statistics().messages_dropped));
+    EXPECT_LT(after, before + bounded_growth);
+    EXPECT_EQ(rank.engine().detach(memory.segment()), Status::ok);
+    EXPECT_EQ(rank.engine().detach(for_friends.data()), Status::ok);
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
