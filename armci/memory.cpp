@@ -13,6 +13,12 @@ std::set<void*> allocated;  ///< of this process
 
 // What is not collective bypasses MPI's error handlers: the calls have return values of their own.
 mpix::engine::Engine& engine() { return *mpix::engine::Engine::running(); }
+
+int class_of(int code) {
+  int error_class = code;
+  MPI_Error_class(code, &error_class);
+  return error_class;
+}
 }  // namespace
 
 bool is_allocated(void* base) { return allocated.contains(base); }
@@ -25,7 +31,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   int const code = MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases);
   if (bases == nullptr) fail(call, "the pointer array is null");
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
-  if (code == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
+  if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
   if (code != MPI_SUCCESS) fail(call, "%ld bytes are not available", bytes);
   if (bases[rank] != nullptr) allocated.insert(bases[rank]);
 }
@@ -40,7 +46,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
   // Collective also when it fails: a wrong base at one process is refused at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
-  if (code == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
+  if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
   allocated.erase(base);
   modes.forget(base, comm);
   check_complete(call, process, completed);

@@ -50,13 +50,15 @@ struct mpix_host_ops {
   /** A new active MPI_Request, or NULL. Completed by request_complete. */
   void* (*request_create)(void* communicator);
 
-  /** Completes a request from request_create with an MPI error class and the number of bytes
-   *  transferred; the MPI library sees the completion at its next progress. */
-  void (*request_complete)(void* request, int mpi_error, size_t bytes);
+  /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
+   *  completion at its next progress. `error_of` is NULL where the operation has succeeded. Otherwise the
+   *  application thread that makes that progress calls it, once, with `context`: MPI error codes can be
+   *  made by such a thread only. */
+  void (*request_complete)(void* request, size_t bytes, int (*error_of)(void* context), void* context);
 
-  /** The same on an application thread, for an operation that is complete when its call returns: the MPI
-   *  library sees it at once. */
-  void (*request_finish)(void* request, int mpi_error, size_t bytes);
+  /** Completes a request whose operation has succeeded when its call returns, on an application thread: the
+   *  MPI library sees it at once. */
+  void (*request_finish)(void* request);
 
   /** A request handle that is complete from the start and needs no resources. */
   void* (*request_completed)(void);

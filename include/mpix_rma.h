@@ -11,10 +11,16 @@
  * collective, a function is local: it needs no action of the application at any other process.
  *
  * Errors: every function returns an MPI error code after invoking the error handler of the communicator
- * (MPI_COMM_WORLD's where there is no valid communicator argument). A refused call changes nothing.
- * Besides what is said at each of them, all return MPI_ERR_OTHER, after a line on stderr, before MPI_Init
- * and after MPI_Finalize (no handler is invoked then), and when Open MPI did not start the library's
- * component (docs/debugging.md); MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID then.
+ * (MPI_COMM_WORLD's where there is no valid communicator argument) with it. A refused call changes nothing.
+ * What is said at each function is the code's class, as from MPI_Error_class; MPI_Error_string says which
+ * argument of which call was wrong, and its value, or which memory of which rank an operation was about. A
+ * code keeps its string until the library has told sixteen other errors of the class. Where the handler is
+ * the one that ends the job, the string is also written to stderr, behind the rank in MPI_COMM_WORLD.
+ *
+ * Besides what is said at each of them, all return MPI_ERR_OTHER, after a line on stderr, before MPI_Init and
+ * after MPI_Finalize (no handler is invoked then), and an error of that class, after such a line, when Open MPI
+ * did not start the library's component (docs/debugging.md). A collective call returns it at all ranks when
+ * that is so at one of them. MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID in these cases.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

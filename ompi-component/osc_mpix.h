@@ -37,8 +37,9 @@ int ompi_osc_mpix_datatype_is_committed(void *datatype);
 void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
 void *ompi_osc_mpix_request_create(void *communicator);
-void ompi_osc_mpix_request_complete(void *request, int mpi_error, size_t bytes);
-void ompi_osc_mpix_request_finish(void *request, int mpi_error, size_t bytes);
+void ompi_osc_mpix_request_complete(void *request, size_t bytes, int (*error_of)(void *context),
+                                    void *context);
+void ompi_osc_mpix_request_finish(void *request);
 void *ompi_osc_mpix_request_completed(void);
 void *ompi_osc_mpix_request_create_persistent(void (*freed)(void *request));
 void ompi_osc_mpix_request_start(void *request, void *communicator);

@@ -18,7 +18,9 @@
 typedef struct osc_mpix_request_t {
     ompi_request_t super;
     struct osc_mpix_request_t *next_completed;
-    int mpi_error;
+    int mpi_error;           /* of an operation that was shown to Open MPI */
+    int (*error_of)(void *); /* failed operations: gives mpi_error */
+    void *error_context;
     size_t bytes;
     volatile int32_t references; /* one of the engine until completion, one of the user until free */
     void (*freed)(void *);       /* persistent requests: the front end's hook */
@@ -163,10 +165,11 @@ int ompi_osc_mpix_request_is_active(void *handle)
     return OMPI_REQUEST_ACTIVE == request->super.req_state;
 }
 
-void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)
+void ompi_osc_mpix_request_complete(void *handle, size_t bytes, int (*error_of)(void *), void *context)
 {
     osc_mpix_request_t *request = handle;
-    request->mpi_error = mpi_error;
+    request->error_of = error_of;
+    request->error_context = context;
     request->bytes = bytes;
     request->next_completed = atomic_load_explicit(&completed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&completed, &request->next_completed, request,
@@ -176,17 +179,18 @@ void ompi_osc_mpix_request_complete(void *handle, int mpi_error, size_t bytes)
 
 static void show(osc_mpix_request_t *request)
 {
+    request->mpi_error = NULL == request->error_of ? MPI_SUCCESS : request->error_of(request->error_context);
     request->super.req_status.MPI_ERROR = request->mpi_error;
     request->super.req_status._ucount = request->bytes;
     ompi_request_complete(&request->super, true);
     release(request);
 }
 
-void ompi_osc_mpix_request_finish(void *handle, int mpi_error, size_t bytes)
+void ompi_osc_mpix_request_finish(void *handle)
 {
     osc_mpix_request_t *request = handle;
-    request->mpi_error = mpi_error;
-    request->bytes = bytes;
+    request->error_of = NULL;
+    request->bytes = 0;
     show(request);
 }
 

@@ -36,7 +36,7 @@ MPIX_RMA_API int MPIX_RMA_Fence(MPI_Comm *communicator, int target_rank);
 
 /**
  * The two error classes that MPI does not have: no memory at the target address, and no connection to the
- * target. Their texts come from MPI_Error_string.
+ * target. MPI_Error_class gives them for the codes of such errors.
  *
  * @param address    receives the class of operations on memory that is not there
  * @param transport  receives the class of operations whose target cannot be reached

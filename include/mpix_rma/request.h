@@ -84,7 +84,8 @@ MPIX_RMA_API int MPIX_Rma_req_get_attr(MPIX_Rma_request *request, int comm_keyva
  * Local; drives progress. An object without attributes is freed and the handle set to
  * MPIX_RMA_REQUEST_NULL; one with attributes becomes inactive.
  *
- * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler.
+ * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler and
+ *         with the operation's name in its string.
  */
 MPIX_RMA_API int MPIX_Rma_wait(MPIX_Rma_request *request);
 

@@ -179,7 +179,8 @@ MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void *operand_addr, int coun
  * @param base          this process's base address; NULL: displacements to it are addresses
  * @param communicator  address of the communicator; of an intercommunicator, both groups take part
  *
- * Collective. Holds for operations that are issued after it; is not copied by MPI_Comm_dup.
+ * Collective. Holds for operations that are issued after it; is not copied by MPI_Comm_dup. It fails at all
+ * ranks or at none.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM.
  */

@@ -14,6 +14,7 @@ namespace mpix {
 /// One entry per attribute. To add one: a bit, a key macro and, where it has a value, a field in the public
 /// header, and a line in attribute_table.
 struct AttributeEntry {
+  char const* name;              ///< of its key macro
   std::uint64_t bits;            ///< of MPIX_RMA_Attributes::set
   std::uint64_t guarantee_bits;  ///< those of `bits` that ask for `guarantee`
   engine::Guarantee guarantee;

@@ -28,13 +28,15 @@ int attribute_deleted(MPI_Comm comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Shared by the call of the standard and its deprecated predecessor.
+/// Shared by the calls of the standard and their deprecated predecessors.
 template <typename Set>
 int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   std::size_t const index = attribute_of(keyval);
   if (index == attribute_count) return set();
   MPIX_RMA_Attributes scratch{};
-  if (!attribute_table[index].assign(scratch, value)) return raise(comm, MPI_ERR_ARG);
+  AttributeEntry const& attribute = attribute_table[index];
+  if (!attribute.assign(scratch, value))
+    return raise({"MPI_Comm_set_attr", comm}, MPI_ERR_ARG, "%p is not a value of %s", value, attribute.name);
   int const code = set();
   if (Communicator* const state = Communicator::find_known(comm)) state->outdate_attributes();
   return code;

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/runtime.hpp"
+
 namespace mpix {
 
 inline int size_of(MPI_Comm comm) {
@@ -33,6 +36,31 @@ std::vector<T> exchange(MPI_Comm comm, T const& mine, int ranks) {
   std::vector<T> all(static_cast<std::size_t>(ranks));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
   return all;
+}
+
+/// What all processes of a communicator (of both groups) have agreed on.
+struct Verdict {
+  int error_class = MPI_SUCCESS;
+  int rank = MPI_PROC_NULL;  ///< where it failed; MPI_PROC_NULL on an intercommunicator
+};
+
+/// An error class as other processes understand it, and back.
+int wire_class(int error_class) noexcept;
+Verdict verdict_of(int wire, int rank) noexcept;
+
+/// Collective: one failure of all processes' classes. Needs MPI only.
+Verdict agree_on_class(MPI_Comm comm, int error_class);
+
+/// Raises what was agreed on: with the own reason where that is it, else with the rank. MPI error code.
+int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict);
+
+/// raise_unusable() for collective calls: where it is this process alone that cannot serve the call, it takes
+/// its `part(comm)` in the exchange, in which it shows MPI_ERR_OTHER, so that the others do not wait for it.
+template <typename Part>
+int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
+  bool const given = comm != nullptr && *comm != MPI_COMM_NULL;
+  if (given && prepare() == Readiness::no_component) part(*comm);
+  return raise_unusable(call, comm);
 }
 
 }  // namespace mpix

@@ -10,16 +10,22 @@ namespace mpix {
 
 namespace {
 
-/// Applies `one` to the target of a valid rank or `all` to the communicator; what both calls share.
+/// Applies `one` to the target of a valid rank or `all` to the communicator; what both calls share. Both give
+/// MPI error codes.
 template <typename One, typename All>
 int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
   Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
   if (state == nullptr) return raise_unusable(call, comm);
-  if (Target* const target = state->target(rank)) return result_of(state->handle(), one(*target));
-  if (rank == MPIX_ALL_RANKS) return result_of(state->handle(), all(*state));
+  Site const site{call, state->handle()};
+  if (Target* const target = state->target(rank)) return one(site, *target);
+  if (rank == MPIX_ALL_RANKS) return all(site, *state);
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  bool const in_range = rank >= 0 && rank < state->size();
-  return raise(state->handle(), in_range ? keys().transport_class : MPI_ERR_RANK);
+  if (rank < 0 || rank >= state->size()) return raise_rank(site, rank, state->size());
+  return raise(site, failure(engine::Status::unreachable, {rank}));
+}
+
+int tell(Site const& site, engine::Status status, int rank) {
+  return engine::failed(status) ? raise(site, late_failure(status, rank)) : MPI_SUCCESS;
 }
 
 }  // namespace
@@ -29,11 +35,15 @@ namespace mpix {
 namespace {
 
 __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) try {
-  auto const one = [](Target& target) { return complete(target); };
-  auto const all = [](Communicator& state) { return complete_all(state); };
+  auto const one = [](Site const& site, Target& target) { return tell(site, complete(target), target.rank); };
+  auto const all = [](Site const& site, Communicator& state) {
+    int failed_rank = MPI_PROC_NULL;
+    engine::Status const status = complete_all(state, &failed_rank);
+    return tell(site, status, failed_rank);
+  };
   return for_targets("MPIX_RMA_Complete", communicator, rank, one, all);
 } catch (...) {
-  return raise_exception(communicator);
+  return raise_exception(communicator, "MPIX_RMA_Complete");
 }
 
 }  // namespace
@@ -50,13 +60,13 @@ int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
 }
 
 int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) try {
-  auto const one = [](mpix::Target& target) {
+  auto const one = [](mpix::Site const&, mpix::Target& target) {
     mpix::fence(target);
-    return mpix::engine::Status::ok;
+    return MPI_SUCCESS;
   };
-  auto const all = [](mpix::Communicator& state) {
+  auto const all = [](mpix::Site const&, mpix::Communicator& state) {
     state.for_each_target([](mpix::Target& target) { mpix::fence(target); });
-    return mpix::engine::Status::ok;
+    return MPI_SUCCESS;
   };
   return mpix::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);
 } catch (...) {

@@ -1,14 +1,63 @@
 #include "mpix/error/error.hpp"
 
+#include <cstdarg>
 #include <cstdio>
 
 #include "include/mpix_rma.h"
+#include "mpix/error/codes.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
 
-int code_of(engine::Status status) noexcept {
+namespace {
+
+std::string formatted(char const* format, std::va_list arguments) {
+  char text[MPI_MAX_ERROR_STRING];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  return text;
+}
+
+/// Whether the communicator's handler is one of those that MPI has for ending the job.
+bool ends_job(MPI_Comm comm) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return false;
+  bool ends = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+  ends = ends || handler == MPI_ERRORS_ABORT;
+#endif
+  PMPI_Errhandler_free(&handler);
+  return ends;
+}
+
+/// Open MPI shows the error of one process of the job and leaves its rank out.
+void say(std::string const& text) {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fprintf(stderr, "[rank %d] %s\n", rank, text.c_str());
+}
+
+std::string text_of(char const* call, Failure const& failure) {
+  return std::string(call) + ": " + failure.reason;
+}
+
+int invoke_handler(MPI_Comm comm, int code) {
+  MPI_Comm_call_errhandler(comm, code);
+  return code;
+}
+
+/// The whole reason can be longer than the string of a code.
+int raise_missing_component(char const* call, MPI_Comm comm) {
+  std::string const reason =
+      "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
+  std::fprintf(stderr, "%s: %s\n", call, reason.c_str());
+  return invoke_handler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm,
+                        make_code(call, {MPI_ERR_OTHER, reason}));
+}
+
+}  // namespace
+
+int class_of(engine::Status status) noexcept {
   using engine::Status;
   switch (status) {
     case Status::ok: return MPI_SUCCESS;
@@ -25,14 +74,62 @@ int code_of(engine::Status status) noexcept {
   return MPI_ERR_INTERN;
 }
 
-int raise(MPI_Comm comm, int code) {
-  MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
-  return code;
+Failure failure(int error_class, char const* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  Failure made{error_class, formatted(format, arguments)};
+  va_end(arguments);
+  return made;
 }
 
-int raise_unusable(char const* call, MPI_Comm const*) {
+Failure failure(engine::Status status, Subject const& subject) {
+  if (!engine::failed(status)) return {};
+  bool const missing = status == engine::Status::bad_address && subject.missing != nullptr;
+  char const* const words = missing ? subject.missing : engine::to_string(status);
+  int const error_class = class_of(status);
+  bool const here = status == engine::Status::bad_origin;
+  if (here || subject.rank == MPI_PROC_NULL) return failure(error_class, "%s", words);
+  if (subject.address == 0) return failure(error_class, "%s (rank %d)", words, subject.rank);
+  return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)", words,
+                 static_cast<unsigned long long>(subject.address), subject.rank, subject.bytes);
+}
+
+Failure late_failure(engine::Status status, int rank) {
+  if (!engine::failed(status)) return {};
+  return failure(class_of(status), "an operation on rank %d failed: %s", rank, engine::to_string(status));
+}
+
+int make_code(char const* call, Failure const& failure) {
+  return code_for(failure.error_class, text_of(call, failure));
+}
+
+int raise(Site const& site, Failure const& failure) {
+  MPI_Comm const comm = site.comm == MPI_COMM_NULL ? MPI_COMM_WORLD : site.comm;
+  int const code = make_code(site.call, failure);
+  if (ends_job(comm)) say(text_of(site.call, failure));
+  return invoke_handler(comm, code);
+}
+
+int raise(Site const& site, int error_class, char const* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  Failure const made{error_class, formatted(format, arguments)};
+  va_end(arguments);
+  return raise(site, made);
+}
+
+int raise_rank(Site const& site, int rank, int size) {
+  return raise(site, MPI_ERR_RANK, "target_rank %d is not in the communicator, which has %d process%s", rank,
+               size, size == 1 ? "" : "es");
+}
+
+int raise_unusable(char const* call, MPI_Comm const* comm) {
   switch (prepare()) {
-    case Readiness::ready: return raise(MPI_COMM_NULL, MPI_ERR_COMM);
+    case Readiness::ready:
+      if (comm == nullptr) return raise({call}, MPI_ERR_COMM, "communicator is a null pointer");
+      if (*comm == MPI_COMM_NULL) return raise({call}, MPI_ERR_COMM, "communicator is MPI_COMM_NULL");
+      return raise({call}, MPI_ERR_COMM, "communicator %p does not exist or has been freed",
+                   static_cast<void*>(*comm));
     case Readiness::not_initialised:
       std::fprintf(stderr, "%s: called before MPI_Init\n", call);
       return MPI_ERR_OTHER;
@@ -40,9 +137,7 @@ int raise_unusable(char const* call, MPI_Comm const*) {
       std::fprintf(stderr, "%s: called after MPI_Finalize\n", call);
       return MPI_ERR_OTHER;
     case Readiness::no_component:
-      std::fprintf(stderr, "%s: Open MPI did not start the component osc/mpix; %s\n", call,
-                   why_no_component().c_str());
-      return raise(MPI_COMM_NULL, MPI_ERR_OTHER);
+      return raise_missing_component(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
   }
   return MPI_ERR_INTERN;
 }
@@ -50,11 +145,13 @@ int raise_unusable(char const* call, MPI_Comm const*) {
 }  // namespace mpix
 
 int MPIX_RMA_Error_classes(int* address, int* transport) try {
-  if (mpix::prepare() != mpix::Readiness::ready)
-    return mpix::raise_unusable("MPIX_RMA_Error_classes", nullptr);
-  if (address == nullptr || transport == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  *address = mpix::keys().address_class;
-  *transport = mpix::keys().transport_class;
+  using namespace mpix;
+  char const* const call = "MPIX_RMA_Error_classes";
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  if (address == nullptr || transport == nullptr)
+    return raise({call}, MPI_ERR_ARG, "%s is a null pointer", address == nullptr ? "address" : "transport");
+  *address = keys().address_class;
+  *transport = keys().transport_class;
   return MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);

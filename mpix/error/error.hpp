@@ -3,23 +3,63 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "engine/status.hpp"
 
 namespace mpix {
 
-/// MPI error code for a failure of the engine.
-int code_of(engine::Status status) noexcept;
+/// Where an error is told: the call that the application made, and the communicator whose handler gets it.
+struct Site {
+  char const* call;
+  MPI_Comm comm = MPI_COMM_NULL;  ///< MPI_COMM_NULL: MPI_COMM_WORLD's handler
+};
 
-/// Invokes the error handler of `comm` (MPI_COMM_WORLD's for MPI_COMM_NULL) with `code`; returns it.
-int raise(MPI_Comm comm, int code);
+/// What an operation was about, for the text of its error.
+struct Subject {
+  int rank = MPI_PROC_NULL;
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+  char const* missing = nullptr;  ///< what Status::bad_address means here, where it is not target memory
+};
 
-/// For calls whose communicator argument gives no state: says why, through MPI_COMM_WORLD's handler, or
-/// in one line on stderr where MPI is not running. `call` is the name of the function.
-int raise_unusable(char const* call, MPI_Comm const* comm);
+/// An error that is not told yet: an MPI error class, and a sentence that goes behind the name of the call.
+struct Failure {
+  int error_class = MPI_SUCCESS;
+  std::string reason;
+  explicit operator bool() const noexcept { return error_class != MPI_SUCCESS; }
+};
+
+__attribute__((cold, format(printf, 2, 3))) Failure failure(int error_class, char const* format, ...);
+__attribute__((cold)) Failure failure(engine::Status status, Subject const& subject);
+
+/// For an operation on `rank` that no request has told of.
+__attribute__((cold)) Failure late_failure(engine::Status status, int rank);
+
+/// MPI error class for a failure of the engine.
+int class_of(engine::Status status) noexcept;
+
+/// An error code of the failure's class with "call: reason" as its string. No handler is invoked.
+__attribute__((cold)) int make_code(char const* call, Failure const& failure);
+
+/// Invokes the handler with such a code and returns it, after one line on stderr where the handler ends the
+/// job.
+__attribute__((cold)) int raise(Site const& site, Failure const& failure);
+__attribute__((cold, format(printf, 3, 4))) int raise(Site const& site, int error_class, char const* format,
+                                                      ...);
+
+/// For a rank argument that is not in a communicator of `size` processes.
+__attribute__((cold)) int raise_rank(Site const& site, int rank, int size);
+
+/// For calls whose communicator argument gives no state: says why, through a handler, or in one line on
+/// stderr where MPI is not running. `comm` is the argument, null for a call that has none.
+__attribute__((cold)) int raise_unusable(char const* call, MPI_Comm const* comm);
 
 /// raise() for an engine status, MPI_SUCCESS for ok.
-inline int result_of(MPI_Comm comm, engine::Status status) {
-  return engine::failed(status) ? raise(comm, code_of(status)) : MPI_SUCCESS;
+inline int result_of(Site const& site, engine::Status status, Subject const& subject) {
+  return engine::failed(status) ? raise(site, failure(status, subject)) : MPI_SUCCESS;
 }
 
 }  // namespace mpix

@@ -26,12 +26,22 @@ int code_of_exception() noexcept {
   }
 }
 
-int raise_exception(MPI_Comm const* communicator) noexcept {
-  int const code = code_of_exception();
+int raise_exception(MPI_Comm const* communicator, char const* call) noexcept {
+  int const error_class = code_of_exception();
   engine::Engine const* const engine = engine::Engine::running();
   bool const live =
       communicator != nullptr && engine != nullptr && engine->host().communicator_is_live(*communicator) != 0;
-  return raise(live ? *communicator : MPI_COMM_NULL, code);
+  MPI_Comm const comm = live ? *communicator : MPI_COMM_WORLD;
+  try {
+    char const* const reason = error_class == MPI_ERR_NO_MEM ? "out of memory"
+                               : error_class == MPI_ERR_TYPE
+                                   ? "a datatype has a constructor that is not known"
+                                   : "internal error";
+    return raise({call, comm}, error_class, "%s", reason);
+  } catch (...) {  // no memory for a text
+    MPI_Comm_call_errhandler(comm, error_class);
+    return error_class;
+  }
 }
 
 }  // namespace mpix

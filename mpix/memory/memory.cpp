@@ -18,24 +18,27 @@ namespace {
 
 engine::Engine& the_engine() { return *engine::Engine::running(); }
 
+constexpr char not_allocated[] = "base %p was not allocated, or is free already";
+
 /// For local calls: MPI_SUCCESS when the library can be used.
 int usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
 
-/// Reads a key whose value is true or false. MPI error class.
-int read_switch(MPI_Info info, char const* key, bool* wish) {
+/// Reads a key whose value is true or false.
+Failure read_switch(MPI_Info info, char const* key, bool* wish) {
   char value[MPI_MAX_INFO_VAL + 1];
   int found = 0;
   MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-  if (found == 0) return MPI_SUCCESS;
+  if (found == 0) return {};
   *wish = std::strcmp(value, "true") == 0;
-  return *wish || std::strcmp(value, "false") == 0 ? MPI_SUCCESS : MPI_ERR_INFO_VALUE;
+  if (*wish || std::strcmp(value, "false") == 0) return {};
+  return failure(MPI_ERR_INFO_VALUE, "%s \"%.40s\" is neither true nor false", key, value);
 }
 
-/// Reads the keys that an allocation knows. MPI error class.
-int read_hints(MPI_Info info, engine::AllocationHints* hints) {
-  if (info == MPI_INFO_NULL) return MPI_SUCCESS;
+/// Reads the keys that an allocation knows.
+Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
+  if (info == MPI_INFO_NULL) return {};
   char value[MPI_MAX_INFO_VAL + 1];
   int found = 0;
   MPI_Info_get(info, "mpi_minimum_memory_alignment", MPI_MAX_INFO_VAL, value, &found);
@@ -44,20 +47,38 @@ int read_hints(MPI_Info info, engine::AllocationHints* hints) {
     errno = 0;
     unsigned long const alignment = std::strtoul(value, &end, 10);
     bool const power = alignment != 0 && (alignment & (alignment - 1)) == 0;
-    if (errno != 0 || *end != '\0' || !power || alignment > 1ul << 30) return MPI_ERR_INFO_VALUE;
+    if (errno != 0 || *end != '\0' || !power || alignment > 1ul << 30)
+      return failure(MPI_ERR_INFO_VALUE,
+                     "mpi_minimum_memory_alignment \"%.40s\" is not a power of two up to 1 GiB", value);
     hints->alignment = alignment;
   }
-  int const code = read_switch(info, "mpix_huge_pages", &hints->huge_pages);
-  return code != MPI_SUCCESS ? code : read_switch(info, "mpix_lazy_memory", &hints->lazy);
+  if (Failure wrong = read_switch(info, "mpix_huge_pages", &hints->huge_pages)) return wrong;
+  return read_switch(info, "mpix_lazy_memory", &hints->lazy);
 }
 
-/// `size` bytes, none for 0. MPI error class.
-int allocate(MPI_Aint size, MPI_Info info, void** base) {
+/// `size` bytes, none for 0.
+Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
   engine::AllocationHints hints;
-  if (size < 0) return MPI_ERR_ARG;
-  if (int const code = read_hints(info, &hints); code != MPI_SUCCESS) return code;
-  if (size == 0) return MPI_SUCCESS;
-  return code_of(the_engine().allocate(static_cast<std::size_t>(size), hints, base));
+  if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
+  if (Failure wrong = read_hints(info, &hints)) return wrong;
+  if (size == 0) return {};
+  engine::Status const status = the_engine().allocate(static_cast<std::size_t>(size), hints, base);
+  if (!engine::failed(status)) return {};
+  return failure(class_of(status), "%lld bytes cannot be allocated: %s", static_cast<long long>(size),
+                 engine::to_string(status));
+}
+
+/// One exchange for the addresses: a rank that failed shows it by one that cannot be.
+std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_class) {
+  auto const shown = error_class == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base)
+                                                : -static_cast<std::intptr_t>(wire_class(error_class));
+  return exchange(comm, shown, size_of(comm));
+}
+
+bool is_intercommunicator(MPI_Comm comm) {
+  int inter = 0;
+  MPI_Comm_test_inter(comm, &inter);
+  return inter != 0;
 }
 
 }  // namespace
@@ -66,56 +87,77 @@ int allocate(MPI_Aint size, MPI_Info info, void** base) {
 using mpix::engine::Status;
 
 int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
-  if (int const code = mpix::usable("MPIX_RMA_Allocate_local"); code != MPI_SUCCESS) return code;
-  if (size <= 0 || base == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  int const code = mpix::allocate(size, info, base);
-  return code == MPI_SUCCESS ? code : mpix::raise(MPI_COMM_NULL, code);
+  using namespace mpix;
+  Site const site{"MPIX_RMA_Allocate_local"};
+  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
+  if (size == 0) return raise(site, MPI_ERR_ARG, "size is 0");
+  Failure const failed = allocate(size, info, base);
+  return failed ? raise(site, failed) : MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Free_local(void* base) try {
-  if (int const code = mpix::usable("MPIX_RMA_Free_local"); code != MPI_SUCCESS) return code;
-  return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().free(base));
+  using namespace mpix;
+  Site const site{"MPIX_RMA_Free_local"};
+  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  Status const status = the_engine().free(base);
+  return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Register(void* base, MPI_Aint size) try {
-  if (int const code = mpix::usable("MPIX_RMA_Register"); code != MPI_SUCCESS) return code;
-  if (size <= 0 || base == nullptr) return mpix::raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().attach(base, static_cast<std::size_t>(size)));
+  using namespace mpix;
+  Site const site{"MPIX_RMA_Register"};
+  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  auto const bytes = static_cast<long long>(size);
+  if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
+  if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
+  switch (Status const status = the_engine().attach(base, static_cast<std::size_t>(size))) {
+    case Status::ok: return MPI_SUCCESS;
+    case Status::bad_argument:
+      return raise(site, MPI_ERR_ARG, "%lld bytes at %p overlap other communicatable memory", bytes, base);
+    case Status::bad_address:
+      return raise(site, class_of(status), "%lld bytes at %p are not all there", bytes, base);
+    default:
+      return raise(site, class_of(status), "%lld bytes at %p: %s", bytes, base, engine::to_string(status));
+  }
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Deregister(void* base) try {
-  if (int const code = mpix::usable("MPIX_RMA_Deregister"); code != MPI_SUCCESS) return code;
-  return mpix::result_of(MPI_COMM_NULL, mpix::the_engine().detach(base));
+  using namespace mpix;
+  Site const site{"MPIX_RMA_Deregister"};
+  if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  Status const status = the_engine().detach(base);
+  if (!engine::failed(status)) return MPI_SUCCESS;
+  return raise(site, class_of(status), "base %p is not registered", base);
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) try {
-  mpix::Communicator* const state =
-      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Allocate", communicator);
-  MPI_Comm const comm = state->handle();
-  int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
-  if (inter != 0) return mpix::raise(comm, MPI_ERR_COMM);
+  using namespace mpix;
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  char const* const call = "MPIX_RMA_Allocate";
+  if (state == nullptr)
+    return raise_unusable_together(call, communicator, [](MPI_Comm comm) {
+      if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, MPI_ERR_OTHER);
+    });
+  Site const site{call, state->handle()};
+  if (is_intercommunicator(site.comm))
+    return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
   void* base = nullptr;
-  int code = bases == nullptr ? MPI_ERR_ARG : mpix::allocate(size, info, &base);
-  // One exchange: a rank that failed shows it by an address that cannot be.
-  auto const mine =
-      code == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base) : -static_cast<std::intptr_t>(code);
-  std::vector<std::intptr_t> const all = mpix::exchange(comm, mine, state->size());
-  for (std::intptr_t const shown : all) {
-    if (shown < 0) code = static_cast<int>(-shown);
-  }
-  if (code != MPI_SUCCESS) {
-    if (base != nullptr) (void)mpix::the_engine().free(base);
-    return mpix::raise(comm, code);
+  Failure const own =
+      bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer") : mpix::allocate(size, info, &base);
+  std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] >= 0) continue;
+    if (base != nullptr) (void)the_engine().free(base);
+    return raise_agreed(site, own, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
   }
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
   return MPI_SUCCESS;
@@ -124,42 +166,48 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
 }
 
 int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
-  mpix::Communicator* const state =
-      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Free", communicator);
-  MPI_Comm const comm = state->handle();
+  using namespace mpix;
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  char const* const call = "MPIX_RMA_Free";
+  if (state == nullptr)
+    return raise_unusable_together(call, communicator,
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+  Site const site{call, state->handle()};
   // Before anything changes: all can call again with the right base.
-  bool const right = base == nullptr || mpix::the_engine().is_allocated(base);
-  if (int const refused = mpix::agree(comm, right ? MPI_SUCCESS : MPI_ERR_ARG); refused != MPI_SUCCESS)
-    return mpix::raise(comm, refused);
-  int code = mpix::code_of(mpix::complete_all(*state));
-  PMPI_Barrier(comm);  // nobody's operations are on their way any more
+  bool const right = base == nullptr || the_engine().is_allocated(base);
+  Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
+  int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
+  if (refused != MPI_SUCCESS) return refused;
+  int failed_rank = MPI_PROC_NULL;
+  Status const completed = complete_all(*state, &failed_rank);
+  failed = late_failure(completed, failed_rank);
+  PMPI_Barrier(site.comm);  // nobody's operations are on their way any more
   if (base != nullptr) {
-    int const freed = mpix::code_of(mpix::the_engine().free(base));
-    if (code == MPI_SUCCESS) code = freed;
+    Status const freed = the_engine().free(base);
+    if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);
   }
-  code = mpix::agree(comm, code);
-  mpix::the_engine().drop_stale_mappings();
-  return code == MPI_SUCCESS ? MPI_SUCCESS : mpix::raise(comm, code);
+  Verdict const verdict = agree_on_class(site.comm, failed.error_class);
+  the_engine().drop_stale_mappings();
+  return raise_agreed(site, failed, verdict);
 } catch (...) {
   return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, int* flag, void** base,
                    MPI_Aint* size) try {
-  mpix::Communicator* const state =
-      communicator != nullptr ? mpix::Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return mpix::raise_unusable("MPIX_RMA_Query", communicator);
-  MPI_Comm const comm = state->handle();
-  if (target_rank < 0 || target_rank >= state->size()) return mpix::raise(comm, MPI_ERR_RANK);
-  if (flag == nullptr) return mpix::raise(comm, MPI_ERR_ARG);
-  mpix::Target* const target = state->target(target_rank);
-  if (target == nullptr) return mpix::raise(comm, mpix::keys().transport_class);
-  mpix::engine::SegmentInfo info{};
-  auto const address = reinterpret_cast<mpix::RemoteAddress>(target_addr);
-  Status const status = mpix::the_engine().find_segment(*target->peer, address, &info);
-  if (mpix::engine::failed(status) && status != Status::bad_address)
-    return mpix::raise(comm, mpix::code_of(status));
+  using namespace mpix;
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Query", communicator);
+  Site const site{"MPIX_RMA_Query", state->handle()};
+  if (target_rank < 0 || target_rank >= state->size()) return raise_rank(site, target_rank, state->size());
+  if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
+  Target* const target = state->target(target_rank);
+  if (target == nullptr) return raise(site, failure(Status::unreachable, {target_rank}));
+  engine::SegmentInfo info{};
+  auto const address = reinterpret_cast<RemoteAddress>(target_addr);
+  Status const status = the_engine().find_segment(*target->peer, address, &info);
+  if (engine::failed(status) && status != Status::bad_address)
+    return raise(site, failure(status, {target_rank, address}));
   *flag = status == Status::ok ? 1 : 0;
   if (*flag == 0) return MPI_SUCCESS;
   if (base != nullptr) *base = reinterpret_cast<void*>(info.base);

@@ -14,25 +14,44 @@ namespace mpix {
 
 namespace {
 
-/// What the local calls have in common: the communicator's state and one of its counters.
+/// What the local calls have in common: use(Site, counter) with one of the communicator's counters.
 template <typename Use>
 int with_counter(char const* call, MPI_Comm* comm, int index, Use use) {
   Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
   if (state == nullptr) return raise_unusable(call, comm);
   std::uint64_t* const counter = state->counters().own(index);
-  if (counter == nullptr) return raise(state->handle(), MPI_ERR_ARG);
-  return use(*state, *counter);
+  Site const site{call, state->handle()};
+  if (counter == nullptr)
+    return raise(site, MPI_ERR_ARG, "notification_idx %d is no counter of this process, which has %lld",
+                 index, static_cast<long long>(state->counters().count()));
+  return use(site, *counter);
 }
 
 /// This process's new counters, all zero.
-int allocate(int num, Counters::Place* place) {
-  if (num == 0) return MPI_SUCCESS;
+Failure allocate(int num, Counters::Place* place) {
+  if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
+  if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
   void* base = nullptr;
   engine::Status const status = engine::Engine::running()->allocate(bytes, &base);
-  if (engine::failed(status)) return code_of(status);
+  if (engine::failed(status))
+    return failure(class_of(status), "%d counters cannot be allocated: %s", num, engine::to_string(status));
   std::memset(base, 0, bytes);
   *place = {reinterpret_cast<RemoteAddress>(base), num};
+  return {};
+}
+
+/// `*request` becomes one that is complete when the counter has reached the threshold.
+int watch(Site const& site, std::uint64_t const& counter, MPI_Count threshold, MPI_Request* request) {
+  if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
+  if (threshold < 0)
+    return raise(site, MPI_ERR_ARG, "threshold %lld is negative", static_cast<long long>(threshold));
+  Subject subject{};
+  subject.missing = "the counter was freed before it reached the threshold";
+  NativeCompletion* const completion = open_native(site, subject);
+  if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
+  *request = static_cast<MPI_Request>(completion->request);
+  engine::Engine::running()->watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
   return MPI_SUCCESS;
 }
 
@@ -42,16 +61,19 @@ int allocate(int num, Counters::Place* place) {
 int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_Set_num_notify", communicator);
-  MPI_Comm const comm = state->handle();
+  char const* const call = "MPIX_RMA_Set_num_notify";
+  if (state == nullptr)
+    return raise_unusable_together(call, communicator,
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+  Site const site{call, state->handle()};
   Counters::Place own;
-  int code = num < 0 ? MPI_ERR_ARG : allocate(num, &own);
-  code = agree(comm, code);
+  Failure const failed = allocate(num, &own);
+  int const code = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (code != MPI_SUCCESS) {
     if (own.base != 0) (void)engine::Engine::running()->free(reinterpret_cast<void*>(own.base));
-    return raise(comm, code);
+    return code;
   }
-  state->counters().adopt(own, exchange(comm, own, state->size()));
+  state->counters().adopt(own, exchange(site.comm, own, state->size()));
   return MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(communicator);
@@ -61,7 +83,8 @@ int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Get_num_notify", communicator);
-  if (num == nullptr) return raise(state->handle(), MPI_ERR_ARG);
+  if (num == nullptr)
+    return raise({"MPIX_RMA_Get_num_notify", state->handle()}, MPI_ERR_ARG, "num is a null pointer");
   *num = static_cast<int>(state->counters().count());
   return MPI_SUCCESS;
 } catch (...) {
@@ -71,8 +94,8 @@ int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
 int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Get_notify_value", communicator, notification_idx,
-                      [&](Communicator& state, std::uint64_t const& counter) {
-                        if (value == nullptr) return raise(state.handle(), MPI_ERR_ARG);
+                      [&](Site const& site, std::uint64_t const& counter) {
+                        if (value == nullptr) return raise(site, MPI_ERR_ARG, "value is a null pointer");
                         *value = static_cast<MPI_Count>(__atomic_load_n(&counter, __ATOMIC_ACQUIRE));
                         return MPI_SUCCESS;
                       });
@@ -83,7 +106,7 @@ int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_
 int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Reset_notify_value", communicator, notification_idx,
-                      [&](Communicator&, std::uint64_t& counter) {
+                      [&](Site const&, std::uint64_t& counter) {
                         auto const before = __atomic_exchange_n(&counter, 0, __ATOMIC_ACQ_REL);
                         if (value != nullptr) *value = static_cast<MPI_Count>(before);
                         return MPI_SUCCESS;
@@ -96,15 +119,8 @@ int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI
                                MPI_Request* request) try {
   using namespace mpix;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
-                      [&](Communicator& state, std::uint64_t const& counter) {
-                        if (request == nullptr) return raise(state.handle(), MPI_ERR_REQUEST);
-                        if (threshold < 0) return raise(state.handle(), MPI_ERR_ARG);
-                        NativeCompletion* const completion = open_native(state);
-                        if (completion == nullptr) return raise(state.handle(), MPI_ERR_NO_MEM);
-                        *request = static_cast<MPI_Request>(completion->request);
-                        engine::Engine::running()->watch(&counter, static_cast<std::uint64_t>(threshold),
-                                                         *completion);
-                        return MPI_SUCCESS;
+                      [&](Site const& site, std::uint64_t const& counter) {
+                        return watch(site, counter, threshold, request);
                       });
 } catch (...) {
   return mpix::raise_exception(communicator);

@@ -4,17 +4,17 @@
 #include <array>
 
 #include "mpix/attributes/attributes.hpp"
+#include "mpix/error/error.hpp"
 
 namespace mpix {
 
 class AttributeSet {
  public:
-  /// MPI error class; `index` is a position of attribute_table.
-  int assign(std::size_t index, void* value) {
-    if (!attribute_table[index].assign(attributes_, value)) return MPI_ERR_ARG;
+  /// `index` is a position of attribute_table, and `value` one of its attribute.
+  void assign(std::size_t index, void* value) {
+    attribute_table[index].assign(attributes_, value);
     values_[index] = value;
     given_[index] = true;
-    return MPI_SUCCESS;
   }
 
   /// False when it was not set.
@@ -31,8 +31,11 @@ class AttributeSet {
   std::array<bool, attribute_count> given_{};
 };
 
-/// What the calls that set and get attributes share: finds the attribute behind `keyval`. `target` is the
-/// object's set, nullptr where it has none. MPI error class.
-int get_attribute(AttributeSet const* target, int keyval, void* value, int* flag);
+/// What is wrong with setting the attribute of attribute_table at `index`, that of `keyval`, to `value`.
+Failure check_attribute(std::size_t index, int keyval, void* value);
+
+/// What the calls that get attributes share: finds the attribute behind `keyval`. `target` is the object's
+/// set, nullptr where it has none. MPI error code.
+int get_attribute(Site const& site, AttributeSet const* target, int keyval, void* value, int* flag);
 
 }  // namespace mpix

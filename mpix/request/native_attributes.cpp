@@ -46,10 +46,20 @@ bool is_active(MPI_Request object) {
   return engine::Engine::running()->host().request_is_active(object) != 0;
 }
 
-int get_attribute(AttributeSet const* target, int keyval, void* value, int* flag) {
+Failure check_attribute(std::size_t index, int keyval, void* value) {
+  if (index == attribute_count)
+    return failure(MPI_ERR_KEYVAL, "comm_keyval %d is not an attribute key of MPIX_RMA", keyval);
+  MPIX_RMA_Attributes scratch{};
+  if (attribute_table[index].assign(scratch, value)) return {};
+  return failure(MPI_ERR_ARG, "%p is not a value of %s", value, attribute_table[index].name);
+}
+
+int get_attribute(Site const& site, AttributeSet const* target, int keyval, void* value, int* flag) {
   std::size_t const index = attribute_of(keyval);
-  if (index == attribute_count) return MPI_ERR_KEYVAL;
-  if (value == nullptr || flag == nullptr) return MPI_ERR_ARG;
+  if (index == attribute_count)
+    return raise(site, MPI_ERR_KEYVAL, "comm_keyval %d is not an attribute key of MPIX_RMA", keyval);
+  if (value == nullptr || flag == nullptr)
+    return raise(site, MPI_ERR_ARG, "%s is a null pointer", value == nullptr ? "attribute_val" : "flag");
   *flag = target != nullptr && target->value(index, static_cast<void**>(value)) ? 1 : 0;
   return MPI_SUCCESS;
 }
@@ -58,30 +68,32 @@ int get_attribute(AttributeSet const* target, int keyval, void* value, int* flag
 
 int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val) try {
   using namespace mpix;
-  if (prepare() != Readiness::ready) return raise_unusable("MPIX_Req_set_attr", nullptr);
+  Site const site{"MPIX_Req_set_attr"};
+  if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   std::size_t const index = attribute_of(comm_keyval);
-  if (index == attribute_count) return raise(MPI_COMM_NULL, MPI_ERR_KEYVAL);
-  if (request == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
+  if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
   MPI_Request object = *request;
-  if (object != MPI_REQUEST_NULL && (find_native_object(object) == nullptr || is_active(object)))
-    return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
-  AttributeSet scratch;
-  if (int const code = scratch.assign(index, attribute_val); code != MPI_SUCCESS)
-    return raise(MPI_COMM_NULL, code);
+  if (object != MPI_REQUEST_NULL && find_native_object(object) == nullptr)
+    return raise(site, MPI_ERR_REQUEST, "request %p is neither MPI_REQUEST_NULL nor an object of this call",
+                 static_cast<void*>(object));
+  if (object != MPI_REQUEST_NULL && is_active(object))
+    return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
+  if (Failure const wrong = check_attribute(index, comm_keyval, attribute_val)) return raise(site, wrong);
   if (object == MPI_REQUEST_NULL) object = make_native_object();
-  if (object == MPI_REQUEST_NULL) return raise(MPI_COMM_NULL, MPI_ERR_NO_MEM);
+  if (object == MPI_REQUEST_NULL) return raise(site, MPI_ERR_NO_MEM, "no memory for a request object");
   *request = object;
-  return find_native_object(object)->assign(index, attribute_val);
+  find_native_object(object)->assign(index, attribute_val);
+  return MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val, int* flag) try {
   using namespace mpix;
-  if (prepare() != Readiness::ready) return raise_unusable("MPIX_Req_get_attr", nullptr);
-  if (request == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
-  int const code = get_attribute(find_native_object(*request), comm_keyval, attribute_val, flag);
-  return code == MPI_SUCCESS ? code : raise(MPI_COMM_NULL, code);
+  Site const site{"MPIX_Req_get_attr"};
+  if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
+  if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
+  return get_attribute(site, find_native_object(*request), comm_keyval, attribute_val, flag);
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }

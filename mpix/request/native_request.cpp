@@ -2,8 +2,6 @@
 
 #include <mutex>
 
-#include "mpix/error/error.hpp"
-
 namespace mpix {
 
 namespace {
@@ -27,37 +25,57 @@ NativeCompletion* take() {
 
 mpix_host_ops const& host() { return engine::Engine::running()->host(); }
 
-NativeCompletion* completion_of(void* request) {
+int code_of(NativeCompletion const& failed) noexcept {
+  try {
+    return make_code(failed.call, failure(failed.status, failed.subject));
+  } catch (...) {  // no memory for a text
+    return class_of(failed.status);
+  }
+}
+
+/// Called by an application thread, for a failed operation.
+int error_of(void* context) noexcept {
+  auto* const native = static_cast<NativeCompletion*>(context);
+  int const code = code_of(*native);
+  give_back(native);
+  return code;
+}
+
+NativeCompletion* completion_of(void* request, Site const& site, Subject const& subject) {
   NativeCompletion* const completion = take();
   completion->request = request;
+  completion->call = site.call;
+  completion->subject = subject;
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
     auto& native = static_cast<NativeCompletion&>(self);
-    host().request_complete(native.request, code_of(status), bytes);
-    give_back(&native);
+    native.status = status;
+    bool const failed = engine::failed(status);
+    host().request_complete(native.request, bytes, failed ? &error_of : nullptr, &native);
+    if (!failed) give_back(&native);
   };
   return completion;
 }
 
 }  // namespace
 
-NativeCompletion* open_native(Communicator& communicator) {
-  void* const request = host().request_create(communicator.handle());
-  return request == nullptr ? nullptr : completion_of(request);
+NativeCompletion* open_native(Site const& site, Subject const& subject) {
+  void* const request = host().request_create(site.comm);
+  return request == nullptr ? nullptr : completion_of(request, site, subject);
 }
 
-NativeCompletion* open_native(Communicator& communicator, MPI_Request persistent) {
-  host().request_start(persistent, communicator.handle());
-  return completion_of(persistent);
+NativeCompletion* open_native(Site const& site, Subject const& subject, MPI_Request persistent) {
+  host().request_start(persistent, site.comm);
+  return completion_of(persistent, site, subject);
 }
 
 void drop_native(NativeCompletion* completion) {
   auto request = static_cast<MPI_Request>(completion->request);
-  finish_native(completion, MPI_SUCCESS);
+  finish_native(completion);
   MPI_Request_free(&request);
 }
 
-void finish_native(NativeCompletion* completion, int code) {
-  host().request_finish(completion->request, code, 0);
+void finish_native(NativeCompletion* completion) {
+  host().request_finish(completion->request);
   give_back(completion);
 }
 

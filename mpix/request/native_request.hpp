@@ -5,24 +5,28 @@
 
 #include "engine/operation.hpp"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
 
 namespace mpix {
 
 /// Completes a native request when the engine completes the operation. From a pool; gives itself back.
 struct NativeCompletion : engine::Completion {
   void* request = nullptr;
+  char const* call = nullptr;  ///< with `subject`, what its error says
+  Subject subject;
+  engine::Status status = engine::Status::ok;
   NativeCompletion* next = nullptr;
 };
 
-/// A new active native request on `communicator` and what completes it; nullptr without memory.
-NativeCompletion* open_native(Communicator& communicator);
+/// A new active native request for an operation of `site`, and what completes it; nullptr without memory.
+NativeCompletion* open_native(Site const& site, Subject const& subject);
 /// The same with an inactive persistent request, which becomes active.
-NativeCompletion* open_native(Communicator& communicator, MPI_Request persistent);
+NativeCompletion* open_native(Site const& site, Subject const& subject, MPI_Request persistent);
 
-/// Takes back a request of open_native whose operation was complete at once, or refused.
+/// Takes back a request of open_native whose operation was refused.
 void drop_native(NativeCompletion* completion);
-/// The same for a persistent one: it is complete with this error class.
-void finish_native(NativeCompletion* completion, int code);
+/// Completes a request of open_native whose operation is complete when its call returns.
+void finish_native(NativeCompletion* completion);
 
 /// The handle that is complete from the start.
 MPI_Request completed_request();

@@ -12,34 +12,41 @@ namespace {
 
 using State = RmaRequest::State;
 
-/// Calls `use(RmaRequest*)`, with nullptr for the null request, when the library runs and the handle is
+/// Calls `use(Site, RmaRequest*)`, with nullptr for the null request, when the library runs and the handle is
 /// valid.
 template <typename Use>
 int with_request(char const* call, MPIX_Rma_request const* request, Use use) {
+  Site const site{call};
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  if (request == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
-  if (*request == MPIX_RMA_REQUEST_NULL) return use(static_cast<RmaRequest*>(nullptr));
+  if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
+  if (*request == MPIX_RMA_REQUEST_NULL) return use(site, static_cast<RmaRequest*>(nullptr));
   RmaRequest* const object = RmaRequest::find(*request);
-  return object == nullptr ? raise(MPI_COMM_NULL, MPI_ERR_REQUEST) : use(object);
+  if (object == nullptr)
+    return raise(site, MPI_ERR_REQUEST, "request %p does not exist or has been freed",
+                 static_cast<void*>(*request));
+  return use(site, object);
 }
 
-/// MPI error class of an array of requests; nothing is touched.
-int check(int count, MPIX_Rma_request const requests[]) {
-  if (count < 0) return MPI_ERR_COUNT;
-  if (requests == nullptr && count != 0) return MPI_ERR_REQUEST;
+/// What is wrong with an array of requests; nothing is touched.
+Failure check(int count, MPIX_Rma_request const requests[]) {
+  if (count < 0) return failure(MPI_ERR_COUNT, "count %d is negative", count);
+  if (requests == nullptr && count != 0)
+    return failure(MPI_ERR_REQUEST, "requests is a null pointer, and count is %d", count);
   for (int i = 0; i < count; ++i) {
     if (requests[i] != MPIX_RMA_REQUEST_NULL && RmaRequest::find(requests[i]) == nullptr)
-      return MPI_ERR_REQUEST;
+      return failure(MPI_ERR_REQUEST, "requests[%d] %p does not exist or has been freed", i,
+                     static_cast<void*>(requests[i]));
   }
-  return MPI_SUCCESS;
+  return {};
 }
 
-/// Calls `use()` when the library runs and the array is sound.
+/// Calls `use(Site)` when the library runs and the array is sound.
 template <typename Use>
 int with_requests(char const* call, int count, MPIX_Rma_request const requests[], Use use) {
+  Site const site{call};
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  int const code = check(count, requests);
-  return code == MPI_SUCCESS ? use() : raise(MPI_COMM_NULL, code);
+  Failure const wrong = check(count, requests);
+  return wrong ? raise(site, wrong) : use(site);
 }
 
 bool is_active(MPIX_Rma_request request) {
@@ -91,17 +98,16 @@ int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
 
 int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) try {
   using namespace mpix;
-  return with_request("MPIX_Rma_req_set_attr", request, [&](RmaRequest* object) {
+  return with_request("MPIX_Rma_req_set_attr", request, [&](Site const& site, RmaRequest* object) {
     std::size_t const index = attribute_of(comm_keyval);
-    if (index == attribute_count) return raise(MPI_COMM_NULL, MPI_ERR_KEYVAL);
-    if (object != nullptr && object->state() != State::inactive) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
-    AttributeSet scratch;
-    if (int const code = scratch.assign(index, attribute_val); code != MPI_SUCCESS)
-      return raise(MPI_COMM_NULL, code);
+    if (object != nullptr && object->state() != State::inactive)
+      return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
+    if (Failure const wrong = check_attribute(index, comm_keyval, attribute_val)) return raise(site, wrong);
     if (object == nullptr) object = &RmaRequest::make();
     object->keep();
     *request = object->handle();
-    return object->attributes().assign(index, attribute_val);
+    object->attributes().assign(index, attribute_val);
+    return MPI_SUCCESS;
   });
 } catch (...) {
   return mpix::raise_exception(nullptr);
@@ -109,10 +115,9 @@ int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
 
 int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
   using namespace mpix;
-  return with_request("MPIX_Rma_req_get_attr", request, [&](RmaRequest* object) {
+  return with_request("MPIX_Rma_req_get_attr", request, [&](Site const& site, RmaRequest* object) {
     AttributeSet const* const set = object != nullptr ? &object->attributes() : nullptr;
-    int const code = get_attribute(set, comm_keyval, attribute_val, flag);
-    return code == MPI_SUCCESS ? code : raise(MPI_COMM_NULL, code);
+    return get_attribute(site, set, comm_keyval, attribute_val, flag);
   });
 } catch (...) {
   return mpix::raise_exception(nullptr);
@@ -120,15 +125,15 @@ int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
 
 int MPIX_Rma_wait(MPIX_Rma_request* request) try {
   using namespace mpix;
-  return with_request("MPIX_Rma_wait", request, [&](RmaRequest*) { return settle(request); });
+  return with_request("MPIX_Rma_wait", request, [&](Site const&, RmaRequest*) { return settle(request); });
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
   using namespace mpix;
-  return with_request("MPIX_Rma_test", request, [&](RmaRequest*) {
-    if (flag == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  return with_request("MPIX_Rma_test", request, [&](Site const& site, RmaRequest*) {
+    if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (is_active(*request)) (void)engine::Engine::running()->progress();
     *flag = is_active(*request) ? 0 : 1;
     return *flag != 0 ? settle(request) : MPI_SUCCESS;
@@ -139,15 +144,16 @@ int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
 
 int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]) try {
   using namespace mpix;
-  return with_requests("MPIX_Rma_waitall", count, requests, [&] { return settle_all(count, requests); });
+  return with_requests("MPIX_Rma_waitall", count, requests,
+                       [&](Site const&) { return settle_all(count, requests); });
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }
 
 int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
   using namespace mpix;
-  return with_requests("MPIX_Rma_testall", count, requests, [&] {
-    if (flag == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  return with_requests("MPIX_Rma_testall", count, requests, [&](Site const& site) {
+    if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (!all_complete(count, requests)) (void)engine::Engine::running()->progress();
     *flag = all_complete(count, requests) ? 1 : 0;
     return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
@@ -158,8 +164,8 @@ int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
 
 int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
   using namespace mpix;
-  return with_requests("MPIX_Rma_waitany", count, requests, [&] {
-    if (index == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  return with_requests("MPIX_Rma_waitany", count, requests, [&](Site const& site) {
+    if (index == nullptr) return raise(site, MPI_ERR_ARG, "index is a null pointer");
     bool any = false;
     engine::Engine::running()->wait_until([&] {
       *index = find_complete(count, requests, &any);
@@ -173,8 +179,8 @@ int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
 
 int MPIX_Rma_free(MPIX_Rma_request* request) try {
   using namespace mpix;
-  return with_request("MPIX_Rma_free", request, [&](RmaRequest* object) {
-    if (object == nullptr) return raise(MPI_COMM_NULL, MPI_ERR_REQUEST);
+  return with_request("MPIX_Rma_free", request, [&](Site const& site, RmaRequest* object) {
+    if (object == nullptr) return raise(site, MPI_ERR_REQUEST, "request is MPIX_RMA_REQUEST_NULL");
     *request = MPIX_RMA_REQUEST_NULL;
     object->free();
     return MPI_SUCCESS;

@@ -62,22 +62,24 @@ RmaRequestPool pool;
 
 RmaRequest::RmaRequest() {
   done = [](engine::Completion& self, engine::Status status, std::size_t) noexcept {
-    static_cast<RmaRequest&>(self).finish(code_of(status));
+    static_cast<RmaRequest&>(self).finish(status);
   };
 }
 
 RmaRequest* RmaRequest::find(MPIX_Rma_request handle) { return pool.find(handle); }
 RmaRequest& RmaRequest::make() { return pool.take(); }
 
-void RmaRequest::start(Communicator& communicator) noexcept {
+void RmaRequest::start(Communicator& communicator, char const* call, Subject const& subject) noexcept {
   communicator_ = &communicator;
   context_ = communicator.context();
-  code_ = MPI_SUCCESS;
+  status_ = engine::Status::ok;
+  call_ = call;
+  subject_ = subject;
   state_.store(State::active, std::memory_order_relaxed);
 }
 
-void RmaRequest::finish(int code) noexcept {
-  code_ = code;
+void RmaRequest::finish(engine::Status status) noexcept {
+  status_ = status;
   // Either this or free() comes second, and gives the object back.
   State const before = state_.exchange(State::complete, std::memory_order_acq_rel);
   if (before == State::active && abandoned_.exchange(true, std::memory_order_acq_rel)) pool.give_back(*this);
@@ -86,10 +88,10 @@ void RmaRequest::finish(int code) noexcept {
 int RmaRequest::settle(MPIX_Rma_request* handle) {
   // Acquire, in state(): pairs with the exchange in finish(), before what that has written.
   if (state() != State::complete) return MPI_SUCCESS;
-  int const code = code_;
+  Failure const error = failure(status_, subject_);
   // States of communicators are never deallocated: one that is freed has another context.
   bool const freed = communicator_->context() != context_;
-  MPI_Comm const comm = communicator_->handle();
+  Site const site{call_, communicator_->handle()};
   if (stays_) {
     abandoned_.store(false, std::memory_order_relaxed);
     state_.store(State::inactive, std::memory_order_release);
@@ -98,7 +100,8 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
     pool.give_back(*this);
   }
   // The error handler went with the communicator.
-  return code == MPI_SUCCESS || freed ? code : raise(comm, code);
+  if (!error) return MPI_SUCCESS;
+  return freed ? make_code(site.call, error) : raise(site, error);
 }
 
 void RmaRequest::free() {

@@ -7,6 +7,7 @@
 
 #include "engine/operation.hpp"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
 #include "mpix/request/attribute_set.hpp"
 
 namespace mpix {
@@ -31,10 +32,10 @@ class RmaRequest : public engine::Completion {
   void keep() noexcept { stays_ = true; }
   AttributeSet& attributes() noexcept { return attributes_; }
 
-  /// An operation of `communicator` begins.
-  void start(Communicator& communicator) noexcept;
-  /// It was complete at once, or refused with an MPI error class.
-  void finish(int code) noexcept;
+  /// An operation of `communicator` begins; `call` and `subject` are what its error says.
+  void start(Communicator& communicator, char const* call, Subject const& subject) noexcept;
+  /// It is complete.
+  void finish(engine::Status status) noexcept;
   /// The application has seen that it is complete: raises its error. Returns the error code. Afterwards the
   /// object is inactive, or `*handle` is null.
   int settle(MPIX_Rma_request* handle);
@@ -48,7 +49,9 @@ class RmaRequest : public engine::Completion {
   std::atomic<State> state_{State::unused};
   std::atomic<bool> abandoned_{false};
   bool stays_ = false;
-  int code_ = MPI_SUCCESS;
+  engine::Status status_ = engine::Status::ok;
+  char const* call_ = nullptr;
+  Subject subject_;
   Communicator const* communicator_ = nullptr;  ///< of the latest operation
   std::uint32_t context_ = 0;                   ///< what it was then
   AttributeSet attributes_;

@@ -6,15 +6,20 @@
 
 namespace mpix {
 
-int RequestSlot::look(MPIX_RMA_Attributes& attributes) {
+int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
   if (native_ != nullptr) {
     // The variable need not be initialised: its value is only compared with objects that exist.
     set = find_native_object(*native_);
-    if (set != nullptr && is_active(*native_)) return MPI_ERR_REQUEST;
+    if (set != nullptr && is_active(*native_))
+      return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
   } else if (own_ != nullptr && *own_ != MPIX_RMA_REQUEST_NULL) {
     object_ = RmaRequest::find(*own_);
-    if (object_ == nullptr || object_->state() != RmaRequest::State::inactive) return MPI_ERR_REQUEST;
+    if (object_ == nullptr)
+      return raise(site, MPI_ERR_REQUEST, "request %p does not exist or has been freed",
+                   static_cast<void*>(*own_));
+    if (object_->state() != RmaRequest::State::inactive)
+      return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
     set = &object_->attributes();
   }
   reused_ = set != nullptr;
@@ -22,13 +27,13 @@ int RequestSlot::look(MPIX_RMA_Attributes& attributes) {
   return MPI_SUCCESS;
 }
 
-engine::Completion* RequestSlot::open(Communicator& communicator) {
+engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, Communicator& communicator) {
   if (own_ != nullptr) {
     if (object_ == nullptr) object_ = &RmaRequest::make();
-    object_->start(communicator);
+    object_->start(communicator, site.call, subject);
     return object_;
   }
-  completion_ = reused_ ? open_native(communicator, *native_) : open_native(communicator);
+  completion_ = reused_ ? open_native(site, subject, *native_) : open_native(site, subject);
   // Read before the operation can complete: its completion object goes back to the pool then.
   if (completion_ != nullptr) handle_ = static_cast<MPI_Request>(completion_->request);
   return completion_;
@@ -44,9 +49,9 @@ void RequestSlot::keep() {
 
 void RequestSlot::finish() {
   if (own_ != nullptr) {
-    object_->finish(MPI_SUCCESS);
+    object_->finish(engine::Status::ok);
   } else {
-    finish_native(completion_, MPI_SUCCESS);
+    finish_native(completion_);
   }
   keep();
 }
@@ -54,25 +59,25 @@ void RequestSlot::finish() {
 void RequestSlot::drop() {
   if (own_ == nullptr) {
     if (reused_) {
-      finish_native(completion_, MPI_SUCCESS);
+      finish_native(completion_);
       MPI_Wait(native_, MPI_STATUS_IGNORE);  // inactive again
     } else {
       drop_native(completion_);
     }
     return;
   }
-  object_->finish(MPI_SUCCESS);
+  object_->finish(engine::Status::ok);
   MPIX_Rma_request unused = object_->handle();
   (void)object_->settle(&unused);
 }
 
-void RequestSlot::complete(Communicator& communicator) {
+void RequestSlot::complete(Site const& site, Communicator& communicator) {
   if (!present()) return;
   if (native_ != nullptr && !reused_) {
     *native_ = completed_request();
     return;
   }
-  if (open(communicator) != nullptr) finish();
+  if (open(site, {}, communicator) != nullptr) finish();
 }
 
 }  // namespace mpix

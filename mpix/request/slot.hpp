@@ -6,6 +6,7 @@
 #include "engine/operation.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
 
 namespace mpix {
 
@@ -20,12 +21,12 @@ class RequestSlot {
 
   bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
 
-  /// Finds out what stands in the caller's variable: MPI_ERR_REQUEST for an object that is in use or none.
-  /// Joins the object's attributes to `attributes`.
-  int look(MPIX_RMA_Attributes& attributes);
+  /// Finds out what stands in the caller's variable, and joins its attributes to `attributes`. Raises
+  /// MPI_ERR_REQUEST for an object that is in use or none. MPI error code.
+  int look(Site const& site, MPIX_RMA_Attributes& attributes);
 
   /// What completes the request; nullptr without memory. Then one of the three below.
-  engine::Completion* open(Communicator& communicator);
+  engine::Completion* open(Site const& site, Subject const& subject, Communicator& communicator);
   /// The operation is complete already: the caller's variable becomes a request that is.
   void finish();
   /// The operation is on its way: the caller's variable becomes the request.
@@ -34,7 +35,7 @@ class RequestSlot {
   void drop();
 
   /// For an operation that is complete already.
-  void complete(Communicator& communicator);
+  void complete(Site const& site, Communicator& communicator);
 
  private:
   MPI_Request* native_ = nullptr;

@@ -49,6 +49,7 @@ constexpr bool has_operand2(RmwOperation operation) noexcept { return operation 
 /// The arguments of one call, in whatever form it came.
 struct RmwCall {
   char const* name;
+  int op;  ///< as given
   RmwOperation operation;
   void const* operand;
   void const* operand2;
@@ -141,40 +142,54 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
     remember(communicator, *type, *target, address);
 }
 
-/// Error class of what can be said without the target.
-int check(RmwCall const& call, Communicator const& communicator) {
-  if (call.operation == unknown) return MPI_ERR_OP;
-  if (call.count < 0) return MPI_ERR_COUNT;
+/// What can be said without the target.
+int check(Site const& site, RmwCall const& call, Communicator const& communicator) {
+  if (call.operation == unknown)
+    return raise(site, MPI_ERR_OP, "op %d is no operation of this call", call.op);
+  if (call.count < 0) return raise(site, MPI_ERR_COUNT, "count %d is negative", call.count);
   Datatype const* const type = Datatype::find(call.datatype);
-  if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return MPI_ERR_TYPE;
-  if (!engine::is_defined(call.operation, type->flat().element)) return MPI_ERR_OP;
-  if (!are_known(static_cast<MPIX_RMA_Attributes const*>(call.attributes))) return MPI_ERR_ARG;
+  if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
+  if (!type->is_contiguous() || type->flat().mixed)
+    return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
+                 TypeName(call.datatype).text);
+  if (!engine::is_defined(call.operation, type->flat().element))
+    return raise(site, MPI_ERR_OP, "op %d is not defined for datatype (%s)", call.op,
+                 TypeName(call.datatype).text);
+  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
+  if (!are_known(attributes)) return raise_attributes(site, *attributes);
   bool const known = call.rank == MPI_PROC_NULL || (call.rank >= 0 && call.rank < communicator.size());
-  return known ? MPI_SUCCESS : MPI_ERR_RANK;
+  return known ? MPI_SUCCESS : raise_rank(site, call.rank, communicator.size());
 }
 
-/// Error class of buffers and address. `bytes` is the size of each of them.
-int check(RmwCall const& call, engine::ReadModifyWrite const& rmw, std::size_t bytes) {
-  bool const missing = (call.operand == nullptr && has_operand(call.operation)) ||
-                       (call.operand2 == nullptr && has_operand2(call.operation));
-  bool const overlapping =
-      overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes);
-  if (missing || overlapping) return MPI_ERR_BUFFER;
+/// Buffers and address. `bytes` is the size of each of them.
+int check(Site const& site, RmwCall const& call, engine::ReadModifyWrite const& rmw, std::size_t bytes) {
+  if (call.operand == nullptr && has_operand(call.operation))
+    return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
+  if (call.operand2 == nullptr && has_operand2(call.operation))
+    return raise(site, MPI_ERR_BUFFER, "operand2_addr is a null pointer");
+  if (overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes))
+    return raise(site, MPI_ERR_BUFFER, "result_addr %p overlaps an operand within %zu bytes", call.result,
+                 bytes);
   // Elements of 16 bytes and more are updated under locks: they need no more alignment than the CPU's words.
   std::size_t const element = std::max<std::size_t>(engine::element_size(rmw.type), 1);
   std::size_t const alignment = std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
-  return rmw.target != 0 && rmw.target % alignment == 0 ? MPI_SUCCESS : MPI_ERR_ARG;
+  auto const address = static_cast<unsigned long long>(rmw.target);
+  if (address == 0)
+    return raise(site, MPI_ERR_ARG, "target_disp names the null address of rank %d", call.rank);
+  if (address % alignment == 0) return MPI_SUCCESS;
+  return raise(site, MPI_ERR_ARG, "target_disp names address 0x%llx of rank %d, not a multiple of %zu",
+               address, call.rank, alignment);
 }
 
 int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& communicator) {
-  MPI_Comm const comm = communicator.handle();
-  if (int const code = check(call, communicator); code != MPI_SUCCESS) return raise(comm, code);
+  Site const site{call.name, communicator.handle()};
+  if (int const refused = check(site, call, communicator); refused != MPI_SUCCESS) return refused;
   MPIX_RMA_Attributes attributes{};
-  int code = join_attributes(static_cast<MPIX_RMA_Attributes const*>(call.attributes), request, communicator,
-                             &attributes);
-  if (code != MPI_SUCCESS) return raise(comm, code);
+  int code = join_attributes(site, static_cast<MPIX_RMA_Attributes const*>(call.attributes), request,
+                             communicator, &attributes);
+  if (code != MPI_SUCCESS) return code;
   if (call.rank == MPI_PROC_NULL) {
-    request.complete(communicator);
+    request.complete(site, communicator);
     return MPI_SUCCESS;
   }
   Datatype const& type = *Datatype::find(call.datatype);
@@ -188,19 +203,19 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   if (has_operand2(call.operation)) rmw.operand2 = static_cast<std::byte const*>(call.operand2);
   rmw.result = static_cast<std::byte*>(call.result);
   rmw.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
-  if (bytes != 0) code = check(call, rmw, bytes);
-  if (code == MPI_SUCCESS) code = find_counter(attributes, communicator, call.rank, &rmw.notify);
-  if (code != MPI_SUCCESS) return raise(comm, code);
+  if (bytes != 0) code = check(site, call, rmw, bytes);
+  if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &rmw.notify);
+  if (code != MPI_SUCCESS) return code;
   Target* const target = communicator.target(call.rank);
-  if (target == nullptr) return raise(comm, keys().transport_class);
+  if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
   if (engine::Engine::running()->is_checking() && bytes != 0) {
     // Of the origin's buffers the result is the one that must not be in vain.
     void const* const origin = call.result != nullptr ? call.result : call.operand;
     std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
-    code = verify_communicatable(attributes.set & side, *target, origin, bytes, rmw.target, bytes);
-    if (code != MPI_SUCCESS) return raise(comm, code);
+    code = verify_communicatable(site, attributes.set & side, *target, {origin, bytes}, {rmw.target, bytes});
+    if (code != MPI_SUCCESS) return code;
   }
-  code = submit(communicator, *target, rmw, attributes.set, request);
+  code = submit(site, communicator, *target, rmw, bytes, attributes.set, request);
   if (code == MPI_SUCCESS && call.count == 1) remember_word(call, communicator, rmw.target);
   return code;
 }
@@ -215,7 +230,18 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   return rmw_generally(call, RequestSlot(request), *state);
 } catch (...) {
-  return raise_exception(call.communicator);
+  return raise_exception(call.communicator, call.name);
+}
+
+/// The forms with a native request: `call` is the name.
+template <typename Op>
+inline int rmw(char const* call, OneElement<Op> const& one, int count, MPI_Datatype datatype, int target_rank,
+               MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator, void* attributes) {
+  if (rmw_as_before(one, count, datatype, target_rank, target_disp, request, communicator, attributes))
+    return MPI_SUCCESS;
+  return rmw({call, one.op, operation_of(one.op), one.operand, one.operand2, count, datatype, one.result,
+              target_rank, target_disp, communicator, attributes},
+             request);
 }
 
 }  // namespace
@@ -224,24 +250,20 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
 int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                  int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                  void* rmw_attr_val) {
-  if (mpix::rmw_as_before<MPIX_RMW_Op>({op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
-                                       target_disp, request, communicator, rmw_attr_val))
-    return MPI_SUCCESS;
-  return mpix::rmw({"MPIX_RMA_rmw", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw", {op, operand_addr, nullptr, result_addr}, count, datatype,
+                                target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_rmw(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
-                      communicator, nullptr);
+  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count, datatype,
+                                target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
                      void* rmw_attr_val) try {
-  return mpix::rmw({"MPIX_RMA_rmw_rma", mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+  return mpix::rmw({"MPIX_RMA_rmw_rma", op, mpix::operation_of(op), operand_addr, nullptr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 } catch (...) {
@@ -251,26 +273,22 @@ int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
                   void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                   MPI_Comm* communicator, void* rmw_attr_val) {
-  if (mpix::rmw_as_before<MPIX_RMW2_Op>({op, operand_addr, operand2_addr, result_addr}, count, datatype,
-                                        target_rank, target_disp, request, communicator, rmw_attr_val))
-    return MPI_SUCCESS;
-  return mpix::rmw({"MPIX_RMA_rmw2", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2", {op, operand_addr, operand2_addr, result_addr}, count,
+                                 datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_rmw2(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
-                       target_disp, request, communicator, nullptr);
+  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr}, count,
+                                 datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) try {
-  return mpix::rmw({"MPIX_RMA_rmw2_rma", mpix::operation_of(op), operand_addr, operand2_addr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+  return mpix::rmw({"MPIX_RMA_rmw2_rma", op, mpix::operation_of(op), operand_addr, operand2_addr, count,
+                    datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 } catch (...) {
   return mpix::raise_exception(communicator);
@@ -279,8 +297,14 @@ int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Dataty
 int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_Set_base", communicator);
-  auto bases = exchange(state->handle(), reinterpret_cast<RemoteAddress>(base), state->size());
+  char const* const call = "MPIX_RMA_Set_base";
+  if (state == nullptr)
+    return raise_unusable_together(call, communicator,
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+  Site const site{call, state->handle()};
+  if (int const code = raise_agreed(site, {}, agree_on_class(site.comm, MPI_SUCCESS)); code != MPI_SUCCESS)
+    return code;
+  auto bases = exchange(site.comm, reinterpret_cast<RemoteAddress>(base), state->size());
   bool const any =
       std::any_of(bases.begin(), bases.end(), [](RemoteAddress address) { return address != 0; });
   if (!any) bases.clear();

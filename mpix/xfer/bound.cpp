@@ -124,10 +124,13 @@ void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
 
 __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count,
                                              void* target_addr, int target_count, MPI_Request* request) try {
-  if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_xfer_bound", nullptr);
-  if (bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
-  if (bound->communicator->context() != bound->context) return raise(MPI_COMM_NULL, MPI_ERR_COMM);
+  Site const site{"MPIX_RMA_xfer_bound"};
+  if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
+  if (bound == MPIX_RMA_BOUND_NULL) return raise(site, MPI_ERR_ARG, "bound is MPIX_RMA_BOUND_NULL");
+  if (bound->communicator->context() != bound->context)
+    return raise(site, MPI_ERR_COMM, "the communicator of the handle has been freed");
   XferCall call = bound->call;
+  call.name = site.call;
   call.origin = origin_addr;
   call.origin_count = origin_count;
   call.target = target_addr;
@@ -136,18 +139,15 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
   if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
   return code;
 } catch (...) {
-  return raise_exception(nullptr);
+  return raise_exception(nullptr, "MPIX_RMA_xfer_bound");
 }
 
-/// Error class of what is bound, found out with a transfer of nothing.
-int check_bound(XferCall const& call, Communicator& communicator) {
-  if (call.rank < 0 || call.rank >= communicator.size()) return MPI_ERR_RANK;
-  if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE) return MPI_ERR_OP;
-  Datatype const* const origin = Datatype::find(call.origin_type);
-  Datatype const* const target = Datatype::find(call.target_type);
-  if (origin == nullptr || target == nullptr) return MPI_ERR_TYPE;
-  if (!are_known(call.attributes)) return MPI_ERR_ARG;
-  return communicator.target(call.rank) != nullptr ? MPI_SUCCESS : keys().transport_class;
+int check_bound(Site const& site, XferCall const& call, Communicator& communicator) {
+  if (call.rank < 0 || call.rank >= communicator.size())
+    return raise_rank(site, call.rank, communicator.size());
+  if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
+  if (communicator.target(call.rank) != nullptr) return MPI_SUCCESS;
+  return raise(site, failure(engine::Status::unreachable, {call.rank}));
 }
 
 }  // namespace
@@ -158,17 +158,14 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   using namespace mpix;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
-  XferCall const call{op,
-                      nullptr,
-                      0,
-                      origin_datatype,
-                      target_rank,
-                      nullptr,
-                      0,
-                      target_datatype,
-                      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  if (bound == nullptr) return raise(state->handle(), MPI_ERR_ARG);
-  if (int const code = check_bound(call, *state); code != MPI_SUCCESS) return raise(state->handle(), code);
+  Site const site{"MPIX_RMA_bind", state->handle()};
+  XferCall const call{site.call,       op,
+                      nullptr,         0,
+                      origin_datatype, target_rank,
+                      nullptr,         0,
+                      target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  if (bound == nullptr) return raise(site, MPI_ERR_ARG, "bound is a null pointer");
+  if (int const code = check_bound(site, call, *state); code != MPI_SUCCESS) return code;
   auto made = std::make_unique<MPIX_RMA_Bound_s>(call, *state, *state->target(target_rank));
   Datatype const& type = *Datatype::find(origin_datatype);
   bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0;
@@ -190,8 +187,10 @@ int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_coun
 
 int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {
   using namespace mpix;
-  if (prepare() != Readiness::ready) return raise_unusable("MPIX_RMA_unbind", nullptr);
-  if (bound == nullptr || *bound == MPIX_RMA_BOUND_NULL) return raise(MPI_COMM_NULL, MPI_ERR_ARG);
+  Site const site{"MPIX_RMA_unbind"};
+  if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
+  if (bound == nullptr) return raise(site, MPI_ERR_ARG, "bound is a null pointer");
+  if (*bound == MPIX_RMA_BOUND_NULL) return raise(site, MPI_ERR_ARG, "bound is MPIX_RMA_BOUND_NULL");
   delete *bound;
   *bound = MPIX_RMA_BOUND_NULL;
   return MPI_SUCCESS;

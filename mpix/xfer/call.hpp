@@ -11,8 +11,9 @@
 
 namespace mpix {
 
-/// The arguments, as given.
+/// The arguments, as given, and the name of the call.
 struct XferCall {
+  char const* name;
   MPIX_RMA_Op operation;
   void* origin;
   int origin_count;
@@ -28,18 +29,39 @@ struct XferCall {
 /// those that are to be verified. Set when the library is set up.
 extern std::uint64_t free_when_direct;
 
-/// Joins the attributes of the call, the request object and the communicator. MPI error class.
-int join_attributes(MPIX_RMA_Attributes const* call, RequestSlot& request, Communicator& communicator,
-                    MPIX_RMA_Attributes* joined);
+/// Joins the attributes of the call, the request object and the communicator. MPI error code, through the
+/// handler, as from the functions below.
+int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSlot& request,
+                    Communicator& communicator, MPIX_RMA_Attributes* joined);
 
-/// Counter that the operation increments at `rank`, 0 for none. MPI error class.
-int find_counter(MPIX_RMA_Attributes const& attributes, Communicator& communicator, int rank,
-                 engine::RemoteAddress* counter);
+/// Counter that the operation increments at `rank`, 0 for none.
+int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Communicator& communicator,
+                 int rank, engine::RemoteAddress* counter);
 
-/// Verifies what the call vouches for, when that is asked for: `origin` and `target` are the lowest
-/// addresses, with lengths in bytes. Returns an MPI error code, after one line on stderr.
-int verify_communicatable(std::uint64_t set, Target& target, void const* origin, std::size_t origin_bytes,
-                          engine::RemoteAddress target_begin, std::size_t target_bytes);
+/// Memory of an operation on one side: the lowest address and the length.
+template <typename Address>
+struct Span {
+  Address begin;
+  std::size_t bytes;
+};
+
+/// Verifies what the call vouches for, when that is asked for.
+int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
+                          Span<engine::RemoteAddress> there);
+
+/// For a datatype argument that cannot be used.
+int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
+/// For attributes of a call that are not known.
+int raise_attributes(Site const& site, MPIX_RMA_Attributes const& attributes);
+
+/// A datatype's name, for the text of an error.
+struct TypeName {
+  explicit TypeName(MPI_Datatype datatype);
+  char text[MPI_MAX_OBJECT_NAME] = "";
+};
+
+/// What is wrong with what a call has in common with others of a series.
+int check_kind(Site const& site, XferCall const& call);
 
 /// Everything that the fast ways leave over: checks, joins, issues. Returns an MPI error code, through the
 /// handler.

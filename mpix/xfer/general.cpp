@@ -1,5 +1,5 @@
 /// Transfers of every kind: argument checks, attributes, layouts.
-#include <cstdio>
+#include <cstring>
 
 #include "mpix/datatype/predefined.hpp"
 #include "mpix/error/error.hpp"
@@ -17,31 +17,43 @@ bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes
   return address == nullptr && bytes != 0 && type.is_contiguous();
 }
 
-/// Error class of the arguments.
-int check(XferCall const& call) {
-  if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE) return MPI_ERR_OP;
-  if (call.origin_count < 0 || call.target_count < 0) return MPI_ERR_COUNT;
-  if (Datatype::find(call.origin_type) == nullptr || Datatype::find(call.target_type) == nullptr)
-    return MPI_ERR_TYPE;
-  return are_known(call.attributes) ? MPI_SUCCESS : MPI_ERR_ARG;
+bool is_usable(MPI_Datatype datatype) { return Datatype::find(datatype) != nullptr; }
+
+int check(Site const& site, XferCall const& call) {
+  if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
+  if (call.origin_count < 0)
+    return raise(site, MPI_ERR_COUNT, "origin_count %d is negative", call.origin_count);
+  if (call.target_count < 0)
+    return raise(site, MPI_ERR_COUNT, "target_count %d is negative", call.target_count);
+  return MPI_SUCCESS;
 }
 
-/// Fills in what an accumulate does; error class if the types and the operation do not fit.
-int choose_reduction(MPIX_RMA_Attributes const& attributes, FlatType const& origin, FlatType const& target,
+/// Fills in what an accumulate does.
+int choose_reduction(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
                      engine::Reduction* reduction) {
+  FlatType const& origin = Datatype::find(call.origin_type)->flat();
+  FlatType const& target = Datatype::find(call.target_type)->flat();
   bool const same = origin.base == target.base ||
                     (origin.element == target.element && origin.element != engine::ElementType::none);
-  if (origin.mixed || target.mixed || !same) return MPI_ERR_TYPE;
+  if (origin.mixed || target.mixed || !same)
+    return raise(
+        site, MPI_ERR_TYPE,
+        "origin_datatype (%s) and target_datatype (%s) of an accumulate are not built of one and the "
+        "same predefined datatype",
+        TypeName(call.origin_type).text, TypeName(call.target_type).text);
   auto const operation = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0
                              ? operation_of(attributes.accumulate_op)
                              : engine::Operation::sum;
-  if (!operation) return MPI_ERR_OP;
+  if (!operation) return raise(site, MPI_ERR_OP, "accumulate_op is not a predefined operation");
   bool const scaled = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0;
-  if (scaled && attributes.accumulate_scale == nullptr) return MPI_ERR_ARG;
+  if (scaled && attributes.accumulate_scale == nullptr)
+    return raise(site, MPI_ERR_ARG, "accumulate_scale is a null pointer");
   reduction->type = origin.element;
   reduction->operation = *operation;
   reduction->scale = scaled ? attributes.accumulate_scale : nullptr;
-  return engine::is_valid(*reduction) ? MPI_SUCCESS : MPI_ERR_OP;
+  if (engine::is_valid(*reduction)) return MPI_SUCCESS;
+  return raise(site, MPI_ERR_OP, "the accumulate operation is not defined for origin_datatype (%s)%s",
+               TypeName(call.origin_type).text, scaled ? " with a scale" : "");
 }
 
 constexpr Direction direction_of(MPIX_RMA_Op operation) noexcept {
@@ -57,9 +69,8 @@ bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes)
 }
 
 /// A transfer whose arguments are sound: `attributes` are the joined ones.
-int issue_checked(XferCall const& call, MPIX_RMA_Attributes const& attributes, RequestSlot& request,
-                  Communicator& communicator, Target& target) {
-  MPI_Comm const comm = communicator.handle();
+int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
+                  RequestSlot& request, Communicator& communicator, Target& target) {
   Datatype const& origin_type = *Datatype::find(call.origin_type);
   Datatype const& target_type = *Datatype::find(call.target_type);
   engine::Dimension origin_dimensions[engine::max_dimensions];
@@ -68,47 +79,77 @@ int issue_checked(XferCall const& call, MPIX_RMA_Attributes const& attributes, R
   transfer.origin_layout = origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions);
   transfer.target_layout = target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions);
   std::size_t const bytes = transfer.origin_layout.size();
-  if (bytes != transfer.target_layout.size()) return raise(comm, MPI_ERR_TYPE);
-  if (is_null_buffer(call.origin, origin_type, bytes)) return raise(comm, MPI_ERR_BUFFER);
-  if (is_null_buffer(call.target, target_type, bytes)) return raise(comm, MPI_ERR_ARG);
+  if (bytes != transfer.target_layout.size())
+    return raise(site, MPI_ERR_TYPE, "origin data of %zu bytes do not fit target data of %zu bytes", bytes,
+                 transfer.target_layout.size());
+  if (is_null_buffer(call.origin, origin_type, bytes))
+    return raise(site, MPI_ERR_BUFFER, "origin_addr is a null pointer, for %zu bytes", bytes);
+  if (is_null_buffer(call.target, target_type, bytes))
+    return raise(site, MPI_ERR_ARG, "target_addr is a null pointer, for %zu bytes of rank %d", bytes,
+                 call.rank);
 
   transfer.direction = direction_of(call.operation);
   transfer.guarantees = guarantees_of(attributes.set);
   transfer.origin = static_cast<std::byte*>(call.origin);
   transfer.target = reinterpret_cast<RemoteAddress>(call.target);
   if (transfer.direction == Direction::accumulate && bytes != 0) {
-    int const code =
-        choose_reduction(attributes, origin_type.flat(), target_type.flat(), &transfer.reduction);
-    if (code != MPI_SUCCESS) return raise(comm, code);
+    int const code = choose_reduction(site, call, attributes, &transfer.reduction);
+    if (code != MPI_SUCCESS) return code;
   }
-  if (int const code = find_counter(attributes, communicator, call.rank, &transfer.notify);
-      code != MPI_SUCCESS)
-    return raise(comm, code);
+  int code = find_counter(site, attributes, communicator, call.rank, &transfer.notify);
+  if (code != MPI_SUCCESS) return code;
   if (engine::Engine::running()->is_checking() && bytes != 0) {
     engine::Extent const here = transfer.origin_layout.extent();
     engine::Extent const there = transfer.target_layout.extent();
-    int const code = verify_communicatable(attributes.set, target, transfer.origin + here.begin,
-                                           static_cast<std::size_t>(here.end - here.begin),
-                                           transfer.target + static_cast<std::uint64_t>(there.begin),
-                                           static_cast<std::size_t>(there.end - there.begin));
-    if (code != MPI_SUCCESS) return raise(comm, code);
+    code =
+        verify_communicatable(site, attributes.set, target,
+                              {transfer.origin + here.begin, static_cast<std::size_t>(here.end - here.begin)},
+                              {transfer.target + static_cast<std::uint64_t>(there.begin),
+                               static_cast<std::size_t>(there.end - there.begin)});
+    if (code != MPI_SUCCESS) return code;
   }
-  return submit(communicator, target, transfer, attributes.set, request);
+  return submit(site, communicator, target, transfer, bytes, attributes.set, request);
 }
 
 }  // namespace
 
 std::uint64_t free_when_direct = 0;
 
-int join_attributes(MPIX_RMA_Attributes const* call, RequestSlot& request, Communicator& communicator,
-                    MPIX_RMA_Attributes* joined) {
+TypeName::TypeName(MPI_Datatype datatype) {
+  int length = 0;
+  PMPI_Type_get_name(datatype, text, &length);
+  if (length == 0) std::strcpy(text, "derived");
+}
+
+int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype) {
+  if (datatype == nullptr || datatype == MPI_DATATYPE_NULL)
+    return raise(site, MPI_ERR_TYPE, "%s is MPI_DATATYPE_NULL", argument);
+  return raise(site, MPI_ERR_TYPE, "%s (%s) is not committed", argument, TypeName(datatype).text);
+}
+
+int raise_attributes(Site const& site, MPIX_RMA_Attributes const& attributes) {
+  return raise(site, MPI_ERR_ARG, "the attributes of the call have unknown bits, 0x%llx",
+               static_cast<unsigned long long>(attributes.set & ~known_attributes()));
+}
+
+int check_kind(Site const& site, XferCall const& call) {
+  if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE)
+    return raise(site, MPI_ERR_OP, "op %d is none of MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE",
+                 static_cast<int>(call.operation));
+  if (!is_usable(call.origin_type)) return raise_datatype(site, "origin_datatype", call.origin_type);
+  if (!is_usable(call.target_type)) return raise_datatype(site, "target_datatype", call.target_type);
+  return are_known(call.attributes) ? MPI_SUCCESS : raise_attributes(site, *call.attributes);
+}
+
+int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSlot& request,
+                    Communicator& communicator, MPIX_RMA_Attributes* joined) {
   if (call != nullptr) {
     joined->set = call->set;
     for (auto const& entry : attribute_table) {
       if ((call->set & entry.bits) != 0) entry.inherit(*joined, *call);
     }
   }
-  if (int const code = request.look(*joined); code != MPI_SUCCESS) return code;
+  if (int const code = request.look(site, *joined); code != MPI_SUCCESS) return code;
   std::uint64_t const word = communicator.attribute_word();
   // Switches are in the word; values have to be fetched.
   constexpr std::uint64_t switches = MPIX_RMA_ATTR_ACCUMULATE_OP - 1;
@@ -120,49 +161,45 @@ int join_attributes(MPIX_RMA_Attributes const* call, RequestSlot& request, Commu
   return MPI_SUCCESS;
 }
 
-int find_counter(MPIX_RMA_Attributes const& attributes, Communicator& communicator, int rank,
-                 RemoteAddress* counter) {
+int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Communicator& communicator,
+                 int rank, RemoteAddress* counter) {
   if ((attributes.set & MPIX_RMA_ATTR_NOTIFY) == 0) return MPI_SUCCESS;
   *counter = communicator.counters().at(rank, attributes.notify_index);
-  return *counter != 0 ? MPI_SUCCESS : MPI_ERR_ARG;
+  if (*counter != 0) return MPI_SUCCESS;
+  return raise(site, MPI_ERR_ARG, "notify_index %d is no counter of rank %d", attributes.notify_index, rank);
 }
 
-int verify_communicatable(std::uint64_t set, Target& target, void const* origin, std::size_t origin_bytes,
-                          RemoteAddress target_begin, std::size_t target_bytes) {
+int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
+                          Span<RemoteAddress> there) {
   engine::Engine& engine = *engine::Engine::running();
-  if ((set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0 &&
-      !lies_in_segment(*engine.peer(engine.process()), reinterpret_cast<RemoteAddress>(origin),
-                       origin_bytes)) {
-    std::fprintf(stderr, "MPIX_RMA: origin memory %p, %zu bytes, is said to be communicatable and is not\n",
-                 origin, origin_bytes);
-    return MPI_ERR_BUFFER;
-  }
-  if ((set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0 &&
-      !lies_in_segment(*target.peer, target_begin, target_bytes)) {
-    std::fprintf(
-        stderr,
-        "MPIX_RMA: target memory 0x%llx of rank %d, %zu bytes, is said to be communicatable and is not\n",
-        static_cast<unsigned long long>(target_begin), target.rank, target_bytes);
-    return keys().address_class;
-  }
+  bool const origin_said = (set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
+  bool const target_said = (set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;
+  if (origin_said && !lies_in_segment(*engine.peer(engine.process()),
+                                      reinterpret_cast<RemoteAddress>(origin.begin), origin.bytes))
+    return raise(site, MPI_ERR_BUFFER, "origin memory %p, %zu bytes, is said to be communicatable and is not",
+                 origin.begin, origin.bytes);
+  if (target_said && !lies_in_segment(*target.peer, there.begin, there.bytes))
+    return raise(site, keys().address_class,
+                 "target memory 0x%llx of rank %d, %zu bytes, is said to be communicatable and is not",
+                 static_cast<unsigned long long>(there.begin), target.rank, there.bytes);
   return MPI_SUCCESS;
 }
 
 int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator) {
-  MPI_Comm const comm = communicator.handle();
-  if (int const code = check(call); code != MPI_SUCCESS) return raise(comm, code);
+  Site const site{call.name, communicator.handle()};
+  if (int const code = check(site, call); code != MPI_SUCCESS) return code;
   MPIX_RMA_Attributes attributes{};
-  if (int const code = join_attributes(call.attributes, request, communicator, &attributes);
-      code != MPI_SUCCESS)
-    return raise(comm, code);
+  int const code = join_attributes(site, call.attributes, request, communicator, &attributes);
+  if (code != MPI_SUCCESS) return code;
   if (call.rank == MPI_PROC_NULL) {
-    request.complete(communicator);
+    request.complete(site, communicator);
     return MPI_SUCCESS;
   }
-  if (call.rank < 0 || call.rank >= communicator.size()) return raise(comm, MPI_ERR_RANK);
+  if (call.rank < 0 || call.rank >= communicator.size())
+    return raise_rank(site, call.rank, communicator.size());
   Target* const target = communicator.target(call.rank);
-  if (target == nullptr) return raise(comm, keys().transport_class);
-  return issue_checked(call, attributes, request, communicator, *target);
+  if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
+  return issue_checked(site, call, attributes, request, communicator, *target);
 }
 
 }  // namespace mpix

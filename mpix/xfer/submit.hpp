@@ -24,30 +24,29 @@ bool submit_direct(Target& target, Operation const& operation) {
   }
 }
 
-/// Issues a checked operation. `set` are the attributes that apply. Returns an MPI error code, through the
-/// handler.
+/// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. Returns an MPI
+/// error code, through the handler.
 template <typename Operation>
-int submit(Communicator& communicator, Target& target, Operation& operation, std::uint64_t set,
-           RequestSlot& request) {
-  MPI_Comm const comm = communicator.handle();
+int submit(Site const& site, Communicator& communicator, Target& target, Operation& operation,
+           std::size_t bytes, std::uint64_t set, RequestSlot& request) {
   if (submit_direct(target, operation)) {
     if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
-    request.complete(communicator);
+    request.complete(site, communicator);
     return MPI_SUCCESS;
   }
+  Subject const subject{target.rank, operation.target, bytes};
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);
-    if (engine::failed(status)) return raise(comm, code_of(status));
-    request.complete(communicator);
-    return MPI_SUCCESS;
+    if (!engine::failed(status)) request.complete(site, communicator);
+    return result_of(site, status, subject);
   }
-  if (!request.present()) return result_of(comm, issue(target, operation).status);
-  operation.completion = request.open(communicator);
-  if (operation.completion == nullptr) return raise(comm, MPI_ERR_NO_MEM);
+  if (!request.present()) return result_of(site, issue(target, operation).status, subject);
+  operation.completion = request.open(site, subject, communicator);
+  if (operation.completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   engine::Issued const issued = issue(target, operation);
   if (engine::failed(issued.status)) {
     request.drop();
-    return raise(comm, code_of(issued.status));
+    return result_of(site, issued.status, subject);
   }
   issued.complete ? request.finish() : request.keep();
   return MPI_SUCCESS;

@@ -144,23 +144,28 @@ bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicato
   return true;
 }
 
+/// The calls of the C interface: the first two with a native request, the last one without any.
+enum class Form { attributes, native, own };
+
+constexpr char const* name_of(Form form) noexcept {
+  constexpr char const* names[] = {"MPIX_RMA_xfer", "MPIX_RMA_xfer_req", "MPIX_RMA_xfer_rma"};
+  return names[static_cast<int>(form)];
+}
+
 /// Everything else. The arguments are the call's own, in its order, so that they stay where they are.
+template <Form form>
 __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                                           int target_count, MPI_Datatype target_datatype,
                                           MPI_Request* request, MPI_Comm* communicator,
                                           void* rma_attr_val) try {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_xfer", communicator);
-  XferCall const call{op,
-                      origin_addr,
-                      origin_count,
-                      origin_datatype,
-                      target_rank,
-                      target_addr,
-                      target_count,
-                      target_datatype,
-                      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  if (state == nullptr) return raise_unusable(name_of(form), communicator);
+  XferCall const call{name_of(form),   op,
+                      origin_addr,     origin_count,
+                      origin_datatype, target_rank,
+                      target_addr,     target_count,
+                      target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   bool const equal_sides = origin_count == target_count && origin_datatype == target_datatype;
   if (equal_sides && op != MPIX_RMA_ACCUMULATE &&
       xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request, *state,
@@ -171,7 +176,22 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
   if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
 } catch (...) {
-  return raise_exception(communicator);
+  return raise_exception(communicator, name_of(form));
+}
+
+template <Form form>
+inline int xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
+                MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+  Copy copy;
+  if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
+      communicator != nullptr &&
+      find_as_before(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, *communicator,
+                     static_cast<MPIX_RMA_Attributes const*>(rma_attr_val), &copy)) [[likely]] {
+    return copy_last(copy.to, copy.from, copy.bytes);
+  }
+  return xfer_slowly<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
 }  // namespace
@@ -180,37 +200,31 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                   MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
-  mpix::Copy copy;
-  if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
-      communicator != nullptr &&
-      mpix::find_as_before(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           *communicator, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val), &copy))
-      [[likely]] {
-    return mpix::copy_last(copy.to, copy.from, copy.bytes);
-  }
-  return mpix::xfer_slowly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, request, communicator, rma_attr_val);
+  return mpix::xfer<mpix::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
+                                            target_addr, target_count, target_datatype, request, communicator,
+                                            rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, target_count,
-                       target_datatype, request, communicator, nullptr);
+  return mpix::xfer<mpix::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
+                                        target_addr, target_count, target_datatype, request, communicator,
+                                        nullptr);
 }
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPIX_Rma_request* request, MPI_Comm* communicator) try {
-  if (request == nullptr) {
-    return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                         target_count, target_datatype, nullptr, communicator, nullptr);
-  }
   using namespace mpix;
+  if (request == nullptr) {
+    return xfer<Form::own>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           target_count, target_datatype, nullptr, communicator, nullptr);
+  }
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_xfer_rma", communicator);
-  XferCall const call{op,          origin_addr,  origin_count,    origin_datatype, target_rank,
-                      target_addr, target_count, target_datatype, nullptr};
+  if (state == nullptr) return raise_unusable(name_of(Form::own), communicator);
+  XferCall const call{name_of(Form::own), op,          origin_addr,  origin_count,    origin_datatype,
+                      target_rank,        target_addr, target_count, target_datatype, nullptr};
   return xfer_generally(call, RequestSlot(request), *state);
 } catch (...) {
   return mpix::raise_exception(communicator);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "include/mpix_rma.h"
@@ -65,6 +66,19 @@ class Memory {
   std::vector<char> plain_;
   std::vector<std::intptr_t> where_[kinds];
 };
+
+inline int class_of(int code) {
+  int error_class = code;
+  MPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+inline std::string text_of(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
 
 inline MPIX_RMA_Attributes attributes(std::uint64_t set) {
   MPIX_RMA_Attributes made{};

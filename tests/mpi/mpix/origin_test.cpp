@@ -34,9 +34,10 @@ TEST(Origin, without_memory_is_an_error_of_the_buffer_and_the_program_goes_on) {
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     char* const target = memory.at(rank, Memory::plain);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
-      EXPECT_EQ(transfer(op, nothing, count, MPI_DOUBLE, rank, target), MPI_ERR_BUFFER);
+      EXPECT_EQ(class_of(transfer(op, nothing, count, MPI_DOUBLE, rank, target)), MPI_ERR_BUFFER);
       MPI_Request request = MPI_REQUEST_NULL;
-      EXPECT_EQ(transfer(op, nothing, count, MPI_DOUBLE, rank, target, 0, &request), MPI_ERR_BUFFER);
+      EXPECT_EQ(class_of(transfer(op, nothing, count, MPI_DOUBLE, rank, target, 0, &request)),
+                MPI_ERR_BUFFER);
     }
     double sent = 3.5;
     double got = 0;

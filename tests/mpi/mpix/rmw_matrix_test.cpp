@@ -188,7 +188,7 @@ class Matrix {
     std::uint64_t const set = sets[random_() % 2];
     if (!is_defined<T>(operation)) {
       ErrorsReturn const returned(world);
-      EXPECT_EQ(call(operation, a.get(), b.get(), result.get(), count, address, set), MPI_ERR_OP)
+      EXPECT_EQ(class_of(call(operation, a.get(), b.get(), result.get(), count, address, set)), MPI_ERR_OP)
           << "operation " << operation.op << " two " << operation.two;
       return;
     }

@@ -1,0 +1,141 @@
+/// Error codes: their class, and a text that names the call, the argument and what is wrong with it.
+#include <cstdio>
+#include <set>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+using ::testing::Test;
+
+class ErrorTexts : public Test {
+ protected:
+  /// Expects an error of this class whose text has all of these in it.
+  static void expect(int code, int error_class, std::vector<std::string> const& words) {
+    EXPECT_EQ(class_of(code), error_class);
+    std::string const text = text_of(code);
+    for (std::string const& word : words)
+      EXPECT_NE(text.find(word), std::string::npos) << word << " in: " << text;
+  }
+  int put(int count, MPI_Datatype type, int rank, void* target) {
+    return transfer(MPIX_RMA_PUT, &value_, count, type, rank, target);
+  }
+
+  ErrorsReturn returned_{MPI_COMM_WORLD};
+  Memory memory_{256};
+  std::string const ranks_ = std::to_string(memory_.size());
+  double value_ = 1;
+};
+
+TEST_F(ErrorTexts, transfers_name_the_argument_and_its_value) {
+  char* const target = memory_.at(0, 0);
+  expect(put(1, MPI_DOUBLE, 77, target), MPI_ERR_RANK,
+         {"MPIX_RMA_xfer: target_rank 77 is not in the communicator, which has " + ranks_ + " process"});
+  expect(put(-3, MPI_DOUBLE, 0, target), MPI_ERR_COUNT, {"MPIX_RMA_xfer: origin_count -3"});
+  expect(put(1, MPI_DATATYPE_NULL, 0, target), MPI_ERR_TYPE, {"origin_datatype is MPI_DATATYPE_NULL"});
+  expect(put(2, MPI_DOUBLE, 0, nullptr), MPI_ERR_ARG,
+         {"target_addr is a null pointer", "16 bytes of rank 0"});
+  expect(transfer(static_cast<MPIX_RMA_Op>(9), &value_, 1, MPI_DOUBLE, 0, target), MPI_ERR_OP, {"op 9"});
+  expect(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, target, std::uint64_t{1} << 40), MPI_ERR_ARG,
+         {"unknown bits, 0x10000000000"});
+  MPIX_RMA_Attributes notify = attributes(MPIX_RMA_ATTR_NOTIFY);
+  notify.notify_index = 5;
+  expect(
+      MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, target, 1, MPI_DOUBLE, nullptr, &world, &notify),
+      MPI_ERR_ARG, {"notify_index 5 is no counter of rank 0"});
+  expect(
+      MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, target, 1, MPI_LONG, nullptr, &world),
+      MPI_ERR_TYPE, {"MPIX_RMA_xfer_req: ", "MPI_DOUBLE", "MPI_LONG"});
+  MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
+  expect(MPIX_RMA_xfer_rma(MPIX_RMA_PUT, &value_, 2, MPI_DOUBLE, 0, target, 1, MPI_DOUBLE, &request, &world),
+         MPI_ERR_TYPE, {"MPIX_RMA_xfer_rma: ", "16 bytes", "8 bytes"});
+  MPI_Comm none = MPI_COMM_NULL;
+  expect(MPIX_RMA_Complete(&none, 0), MPI_ERR_COMM, {"MPIX_RMA_Complete: communicator is MPI_COMM_NULL"});
+  expect(MPIX_RMA_Fence(&world, -7), MPI_ERR_RANK, {"MPIX_RMA_Fence: target_rank -7"});
+}
+
+TEST_F(ErrorTexts, rmw_names_operand_and_address) {
+  long operand = 1;
+  auto const address = reinterpret_cast<MPI_Aint>(memory_.at(0, 0));
+  auto const call = [&](MPIX_RMW_Op op, void* in, MPI_Datatype type, MPI_Aint where) {
+    return MPIX_RMA_rmw(op, in, 1, type, nullptr, 0, where, nullptr, &world, nullptr);
+  };
+  expect(call(static_cast<MPIX_RMW_Op>(77), &operand, MPI_LONG, address), MPI_ERR_OP,
+         {"MPIX_RMA_rmw: op 77"});
+  expect(call(MPIX_RMW_BAND, &operand, MPI_DOUBLE, address), MPI_ERR_OP, {"MPI_DOUBLE"});
+  expect(call(MPIX_RMW_SUM, nullptr, MPI_LONG, address), MPI_ERR_BUFFER, {"operand_addr is a null"});
+  char where[32];
+  std::snprintf(where, sizeof where, "0x%llx of rank 0", static_cast<unsigned long long>(address + 4));
+  expect(call(MPIX_RMW_SUM, &operand, MPI_LONG, address + 4), MPI_ERR_ARG, {where, "multiple of 8"});
+}
+
+TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
+  int local = 0;
+  void* base = nullptr;
+  expect(MPIX_RMA_Allocate_local(-5, MPI_INFO_NULL, &base), MPI_ERR_ARG,
+         {"MPIX_RMA_Allocate_local: size -5 is negative"});
+  expect(MPIX_RMA_Register(nullptr, 8), MPI_ERR_ARG, {"MPIX_RMA_Register: base is a null"});
+  expect(MPIX_RMA_Register(memory_.own(Memory::registered) + 8, 8), MPI_ERR_ARG,
+         {"8 bytes at 0x", "overlap"});
+  char where[32];
+  std::snprintf(where, sizeof where, "base %p", static_cast<void*>(&local));
+  expect(MPIX_RMA_Deregister(&local), MPI_ERR_ARG, {where, "not registered"});
+  expect(MPIX_RMA_Free_local(&local), MPI_ERR_ARG, {where, "MPIX_RMA_Free_local: "});
+  MPI_Request request = MPI_REQUEST_NULL;
+  expect(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
+         {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_COMMUNICATABLE"});
+  MPIX_Rma_request none = MPIX_RMA_REQUEST_NULL;
+  expect(MPIX_Rma_free(&none), MPI_ERR_REQUEST, {"MPIX_Rma_free: request is MPIX_RMA_REQUEST_NULL"});
+}
+
+TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
+  int const last = memory_.size() - 1;
+  bool const failed_here = memory_.rank() == last;
+  std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
+  std::string const other = "at rank " + std::to_string(last);
+  expect(MPIX_RMA_Allocate(failed_here ? -1 : 64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_ARG,
+         {"MPIX_RMA_Allocate: ", failed_here ? "size -1 is negative" : other});
+  expect(MPIX_RMA_Set_num_notify(&world, failed_here ? -2 : 0), MPI_ERR_ARG,
+         {"MPIX_RMA_Set_num_notify: ", failed_here ? "num -2 is negative" : other});
+  int local = 0;
+  expect(MPIX_RMA_Free(failed_here ? &local : nullptr, &world), MPI_ERR_ARG,
+         {"MPIX_RMA_Free: ", failed_here ? "was not allocated" : other});
+}
+
+TEST_F(ErrorTexts, failed_operations_name_rank_and_address) {
+  int address_class = 0;
+  int transport_class = 0;
+  MPIX_RMA_Error_classes(&address_class, &transport_class);
+  EXPECT_NE(address_class, transport_class);
+  int const next = (memory_.rank() + 1) % memory_.size();
+  auto* const nowhere = reinterpret_cast<void*>(0xdead0000);
+  std::string const place = "address 0xdead0000 of rank " + std::to_string(next) + ", 8 bytes";
+  expect(transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next, nowhere, MPIX_RMA_ATTR_BLOCKING), address_class,
+         {"MPIX_RMA_xfer: ", place});
+  MPI_Request native = MPI_REQUEST_NULL;
+  int code = transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next, nowhere, 0, &native);
+  if (code == MPI_SUCCESS) code = MPI_Wait(&native, MPI_STATUS_IGNORE);
+  expect(code, address_class, {"MPIX_RMA_xfer: ", place});
+  MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+  code = MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next, nowhere, 1, MPI_DOUBLE, &own, &world);
+  if (code == MPI_SUCCESS) code = MPIX_Rma_wait(&own);
+  expect(code, address_class, {"MPIX_RMA_xfer_rma: ", place});
+  code = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next, nowhere);
+  if (code == MPI_SUCCESS) code = MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
+  expect(code, address_class, {"rank " + std::to_string(next)});
+}
+
+TEST_F(ErrorTexts, the_number_of_codes_is_bounded) {
+  std::set<int> codes;
+  for (int rank = 1000; rank < 1200; ++rank) {
+    int const code = put(1, MPI_DOUBLE, rank, memory_.at(0, 0));
+    expect(code, MPI_ERR_RANK, {"target_rank " + std::to_string(rank)});
+    EXPECT_EQ(put(1, MPI_DOUBLE, rank, memory_.at(0, 0)), code);  // the same text
+    codes.insert(code);
+  }
+  EXPECT_LE(codes.size(), 16U);
+}
+
+}  // namespace
+}  // namespace mpix::test

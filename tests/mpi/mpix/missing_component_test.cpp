@@ -1,0 +1,94 @@
+/// A process in which Open MPI did not start the component: collective calls fail everywhere, and nobody
+/// waits for ever.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "include/mpix_rma.h"
+
+namespace {
+
+constexpr unsigned hang_seconds = 30;
+constexpr int without = 1;  ///< this rank
+
+int failures = 0;
+int rank = 0;
+
+void expect(int line, int code, int error_class, char const* word) {
+  int found = code;
+  MPI_Error_class(code, &found);
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  if (found == error_class && std::strstr(text, word) != nullptr) return;
+  std::fprintf(stderr, "rank %d, line %d: class %d instead of %d, text \"%s\" without \"%s\"\n", rank, line,
+               found, error_class, text, word);
+  ++failures;
+}
+#define EXPECT(code, error_class, word) expect(__LINE__, code, error_class, word)
+
+/// What all collective calls that may be made on it do on a communicator.
+void call_together(MPI_Comm comm, char const* word) {
+  EXPECT(MPIX_RMA_Set_num_notify(&comm, 2), MPI_ERR_OTHER, word);
+  EXPECT(MPIX_RMA_Set_base(nullptr, &comm), MPI_ERR_OTHER, word);
+}
+
+/// Between even and odd ranks.
+void call_between_groups() {
+  MPI_Comm group = MPI_COMM_NULL;
+  MPI_Comm both = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &group);
+  MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &both);
+  MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
+  call_together(both, "osc/mpix");
+  if (rank != without) {
+    std::vector<void*> bases(8);
+    EXPECT(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &both, bases.data()), MPI_ERR_COMM, "intercommunicator");
+  }
+  MPI_Comm_free(&both);
+  MPI_Comm_free(&group);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  char const* const me = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (me != nullptr && std::atoi(me) == without) ::setenv("OMPI_MCA_osc", "^mpix", 1);
+  ::alarm(hang_seconds);
+  MPI_Init(&argc, &argv);
+  MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  int size = 0;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+
+  std::vector<void*> bases(static_cast<std::size_t>(size));
+  char const* const word = rank == without ? "in this process" : "at rank 1";
+  EXPECT(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_OTHER, word);
+  EXPECT(MPIX_RMA_Free(nullptr, &world), MPI_ERR_OTHER, word);
+  call_together(world, word);
+  call_between_groups();
+
+  int value = 0;
+  int address_class = 0;
+  int transport_class = 0;
+  if (rank == without) {
+    EXPECT(MPIX_RMA_Complete(&world, 0), MPI_ERR_OTHER, "MPIX_RMA_Complete: ");
+    EXPECT(MPIX_RMA_Register(&value, sizeof value), MPI_ERR_OTHER, "MPIX_RMA_Register: ");
+  } else if (MPIX_RMA_Error_classes(&address_class, &transport_class) == MPI_SUCCESS) {
+    EXPECT(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, without, &value, 1, MPI_INT, nullptr, &world,
+                         nullptr),
+           transport_class, "rank 1");
+  } else {
+    ++failures;
+  }
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world);
+  MPI_Finalize();
+  return all == 0 ? 0 : 1;
+}
