@@ -69,7 +69,8 @@ typedef struct MPIX_RMA_Attributes {
  *
  * @param bits  bits of one attribute, as in the MPIX_RMA_* key macros
  *
- * Local. The key belongs to the library: it must not be freed.
+ * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free refuse it with
+ * MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
  *
  * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
  */

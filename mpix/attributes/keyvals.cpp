@@ -8,8 +8,10 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-/// What MPI_Comm_set_attr is when it is ours; a name of its own to find out whether it is.
+// What calls of MPI are when they are ours; names of their own to find out whether they are.
 extern "C" int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value);
+extern "C" int mpix_rma_comm_free_keyval(int* keyval);
+extern "C" int mpix_rma_keyval_free(int* keyval);
 
 namespace mpix {
 
@@ -22,6 +24,14 @@ std::array<int, attribute_count> keyvals{};
 // asked for a key.
 bool sees_changes = false;
 std::atomic<bool> keys_are_out{false};
+
+// Whether every call that frees a key comes to us.
+bool sees_frees = false;
+
+template <typename Function>
+bool is_reached(char const* call, Function* ours) {
+  return ::dlsym(RTLD_DEFAULT, call) == reinterpret_cast<void*>(ours);
+}
 
 int attribute_deleted(MPI_Comm comm, int, void*, void*) {
   if (Communicator* const state = Communicator::find_known(comm)) state->outdate_attributes();
@@ -42,12 +52,34 @@ int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   return code;
 }
 
+/// Shared in the same way. The key's number would come to stand for somebody else's attribute.
+int free_keyval(char const* call, int* keyval) try {
+  std::size_t const index = keyval != nullptr ? attribute_of(*keyval) : attribute_count;
+  if (index == attribute_count) return PMPI_Comm_free_keyval(keyval);
+  return raise({call}, MPI_ERR_KEYVAL, "the key of %s belongs to the library", attribute_table[index].name);
+} catch (...) {
+  return raise_exception(nullptr, call);
+}
+
+/// For a program that could free the keys: MPI keeps a key that is freed as long as an attribute has it. The
+/// communicator that has them all is nobody else's and stays until MPI_Finalize.
+void keep_keyvals() {
+  MPI_Group self = MPI_GROUP_NULL;
+  MPI_Comm keeper = MPI_COMM_NULL;
+  PMPI_Comm_group(MPI_COMM_SELF, &self);
+  PMPI_Comm_create(MPI_COMM_SELF, self, &keeper);  // not a duplicate, which would call others' callbacks
+  PMPI_Group_free(&self);
+  if (keeper == MPI_COMM_NULL) return;
+  for (int const keyval : keyvals) PMPI_Comm_set_attr(keeper, keyval, nullptr);
+}
+
 }  // namespace
 
 void create_keyvals() {
   for (int& keyval : keyvals) MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
-  sees_changes =
-      ::dlsym(RTLD_DEFAULT, "MPI_Comm_set_attr") == reinterpret_cast<void*>(&mpix_rma_comm_set_attr);
+  sees_changes = is_reached("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
+  sees_frees = is_reached("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
+               is_reached("MPI_Keyval_free", &mpix_rma_keyval_free);
 }
 
 std::size_t attribute_of(int keyval) noexcept {
@@ -83,13 +115,29 @@ extern "C" MPIX_RMA_API int MPI_Attr_put(MPI_Comm comm, int keyval, void* value)
   return mpix_rma_comm_set_attr(comm, keyval, value);
 }
 
+__attribute__((visibility("hidden"))) int mpix_rma_comm_free_keyval(int* keyval) {
+  return mpix::free_keyval("MPI_Comm_free_keyval", keyval);
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_free_keyval(int* keyval)
+    __attribute__((alias("mpix_rma_comm_free_keyval")));
+
+__attribute__((visibility("hidden"))) int mpix_rma_keyval_free(int* keyval) {
+  return mpix::free_keyval("MPI_Keyval_free", keyval);
+}
+
+extern "C" MPIX_RMA_API int MPI_Keyval_free(int* keyval) __attribute__((alias("mpix_rma_keyval_free")));
+
 int MPIX_RMA_Keyval(uint64_t bits) try {
   using namespace mpix;
   if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
   for (std::size_t i = 0; i < attribute_count; ++i) {
     if (attribute_table[i].bits != bits) continue;
-    if (!keys_are_out.exchange(true, std::memory_order_acq_rel) && !sees_changes)
-      for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
+    if (!keys_are_out.exchange(true, std::memory_order_acq_rel)) {
+      if (!sees_frees) keep_keyvals();
+      if (!sees_changes)
+        for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
+    }
     return keyvals[i];
   }
   return MPI_KEYVAL_INVALID;

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* MPI_Keyval_free is what a program of MPI-1 calls. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #define REQUIRE(condition)                                    \
   do {                                                        \
     if (!(condition)) {                                       \
@@ -11,6 +14,13 @@
       MPI_Abort(MPI_COMM_WORLD, 1);                           \
     }                                                         \
   } while (0)
+
+static int refuses_to_free(int key, int (*free_key)(int*)) {
+  int copy = key;
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(free_key(&copy), &error_class);
+  return error_class == MPI_ERR_KEYVAL && copy == key;
+}
 
 int main(int argc, char** argv) {
   /* Before MPI_Init there is no error handler: one line on stderr, and an error code. */
@@ -37,6 +47,21 @@ int main(int argc, char** argv) {
   MPI_Comm ordered;
   MPI_Comm_dup(world, &ordered);
   REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
+  /* The keys are the library's: not to be freed, by neither call; the program's own are. */
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(ordered, MPI_ERRORS_RETURN);
+  REQUIRE(refuses_to_free(MPIX_RMA_ORDERING, MPI_Comm_free_keyval));
+  REQUIRE(refuses_to_free(MPIX_RMA_NOTIFY, MPI_Keyval_free));
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+  void* set = NULL;
+  int found = 0;
+  REQUIRE(MPI_Comm_get_attr(ordered, MPIX_RMA_ORDERING, &set, &found) == MPI_SUCCESS);
+  REQUIRE(found && set == MPIX_RMA_ON);
+  int program_key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &program_key, NULL);
+  REQUIRE(MPI_Comm_free_keyval(&program_key) == MPI_SUCCESS && program_key == MPI_KEYVAL_INVALID);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &program_key, NULL);
+  REQUIRE(MPI_Keyval_free(&program_key) == MPI_SUCCESS && program_key == MPI_KEYVAL_INVALID);
   MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
   REQUIRE(MPIX_Rma_req_set_attr(&own, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)) == MPI_SUCCESS);
   value = 1000 + rank;

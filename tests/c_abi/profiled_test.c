@@ -1,6 +1,6 @@
 /*
- * A profiling tool that defines MPI_Comm_set_attr stands in front of the library: attributes that are set on
- * a communicator in use count all the same.
+ * A profiling tool that defines MPI_Comm_set_attr and MPI_Comm_free_keyval stands in front of the library:
+ * attributes that are set on a communicator in use count all the same, also when the program has freed a key.
  */
 #include <mpi.h>
 #include <mpix_rma.h>
@@ -12,6 +12,11 @@ static int calls;
 int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void* value) {
   ++calls;
   return PMPI_Comm_set_attr(comm, keyval, value);
+}
+
+int MPI_Comm_free_keyval(int* keyval) {
+  ++calls;
+  return PMPI_Comm_free_keyval(keyval);
 }
 
 /* What 12 in this process's own memory becomes with an accumulate of 10. */
@@ -46,6 +51,17 @@ int main(int argc, char** argv) {
   expect(accumulated(&comm), 12, "with another operation");
   MPI_Comm_delete_attr(comm, MPIX_RMA_ACCUMULATE_OP);
   expect(accumulated(&comm), 22, "without the attribute again");
+  int key = MPIX_RMA_ACCUMULATE_OP;
+  MPI_Comm_free_keyval(&key);
+  expect(calls, 3, "calls that the tool saw in the end");
+  expect(key, MPI_KEYVAL_INVALID, "the key that was freed");
+  int other = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &other, NULL);
+  expect(other != MPIX_RMA_ACCUMULATE_OP, 1, "a key of the program's own");
+  MPI_Comm_set_attr(comm, other, MPIX_RMA_OP_VALUE(MPI_PROD));
+  expect(accumulated(&comm), 22, "with an attribute of the program's own");
+  MPI_Comm_set_attr(comm, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD));
+  expect(accumulated(&comm), 120, "with an operation under the freed key");
   MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;
