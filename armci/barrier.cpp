@@ -15,19 +15,6 @@ int rank_in(MPI_Comm comm) {
   return rank;
 }
 
-/// `bytes` bytes at `address` of `target` as this process reaches them by load and store, or nullptr.
-std::byte* map(mpix::Target& target, mpix::RemoteAddress address, std::size_t bytes) {
-  // Memory is mapped at its first use.
-  std::uint64_t unused = 0;
-  mpix::engine::Transfer get;
-  get.direction = mpix::Direction::get;
-  get.origin = reinterpret_cast<std::byte*>(&unused);
-  get.origin_layout = get.target_layout = mpix::Layout::contiguous(sizeof unused);
-  get.target = address;
-  if (mpix::engine::failed(mpix::issue_and_wait(target, get))) return nullptr;
-  return target.peer->reach(address, bytes);
-}
-
 }  // namespace
 
 void Barrier::open(MPI_Comm comm) {
@@ -65,7 +52,8 @@ bool Barrier::map_flags() {
     int const behind = (rank - (1 << round) + size) % size;
     mpix::Target* const target = processes->target(behind);
     auto const base = reinterpret_cast<mpix::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
-    std::byte* const theirs = target != nullptr ? map(*target, base, bytes) : nullptr;
+    std::byte* const theirs =
+        target != nullptr ? mpix::engine::Engine::running()->map(*target->peer, base, bytes) : nullptr;
     reachable = theirs != nullptr;
     if (reachable) rounds_.push_back({reinterpret_cast<Flag*>(theirs) + round, mine + round});
   }

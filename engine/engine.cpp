@@ -182,6 +182,10 @@ Statistics Engine::statistics() const {
   return result;
 }
 
+void Engine::issue_all() noexcept { state_->issues_all.store(true, std::memory_order_relaxed); }
+// Relaxed, as the store above: whoever issues operations was told by other means that the engine is set up.
+bool Engine::issues_all() const noexcept { return state_->issues_all.load(std::memory_order_relaxed); }
+
 void Engine::watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
   state_->watches.add(counter, threshold, completion);
 }

@@ -127,10 +127,19 @@ class MPIX_ENGINE_API Engine {
   /// The counters in [begin, end) go away: who waits for one is told Status::bad_address.
   void forget_counters(void const* begin, void const* end);
 
+  /// Local pointer to the `bytes` bytes at `address` of `peer`, which is mapped if need be; nullptr when it
+  /// cannot be reached by load and store. Good until the peer frees the memory.
+  std::byte* map(Peer& peer, RemoteAddress address, std::size_t bytes);
+
   /// Unmaps regions of peers that their owners have given up. Local; called where a group frees memory.
   void drop_stale_mappings();
 
   Statistics statistics() const;
+
+  /// From here on every operation comes to issue(): Peer::reach finds nothing any more. Before the first
+  /// operation; else some go on past it.
+  void issue_all() noexcept;
+  bool issues_all() const noexcept;
 
  private:
   struct State;
@@ -144,6 +153,8 @@ class MPIX_ENGINE_API Engine {
   void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
+  std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad);
+  bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad);
   std::optional<Status> issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
                                      std::size_t bytes);
   std::optional<Status> issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,

@@ -20,9 +20,19 @@ RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
   return address + static_cast<std::uint64_t>(offset);
 }
 
+/// Atomic accumulates of integers have to meet read-modify-writes of one element, which use the CPU's
+/// atomics: not possible from another address space.
+bool needs_cpu_atomics(Transfer const& transfer) noexcept {
+  bool const atomic = has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+  if (transfer.direction != Direction::accumulate || !atomic) return false;
+  return has_cpu_atomics(transfer.reduction.type);
+}
+
+}  // namespace
+
 /// Local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if need be.
 /// `*bad`: the range is memory of the peer's regions in which no segment stands.
-std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad) {
+std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad) {
   if (std::byte* const known = peer.reach(begin, bytes)) return known;
   RemoteSegments& segments = peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
@@ -32,21 +42,20 @@ std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* b
     return nullptr;
   }
   if (!found.mapped) return nullptr;
-  remember(peer.slot(begin, found.length), found);
+  if (!issues_all()) remember(peer.slot(begin, found.length), found);
   return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
 }
 
-/// Atomic accumulates of integers have to meet read-modify-writes of one element, which use the CPU's
-/// atomics: not possible from another address space.
-bool needs_cpu_atomics(Transfer const& transfer) noexcept {
-  bool const atomic = has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  if (transfer.direction != Direction::accumulate || !atomic) return false;
-  return has_cpu_atomics(transfer.reduction.type);
+std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
+  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
+  wait_for_held_stores(peer);
+  bool bad = false;
+  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &bad);
 }
 
 /// Runs a transfer whose target lies in several mapped segments, run by run. False, with nothing done,
 /// when some run is not mapped; `*bad` as above.
-bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
+bool Engine::direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
   std::size_t const total = transfer.target_layout.size();
   LayoutCursor check(transfer.target_layout);
   while (check.remaining() != 0) {
@@ -72,8 +81,6 @@ bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
   }
   return true;
 }
-
-}  // namespace
 
 /// By load and store, or nullopt.
 std::optional<Status> Engine::issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,

@@ -44,6 +44,9 @@ struct Engine::State {
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
   std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
 
+  /// No mapping is kept where Peer::reach looks.
+  std::atomic<bool> issues_all{false};
+
   std::atomic<std::uint64_t> cross_memory_operations{0};
   std::atomic<std::uint64_t> rdma_operations{0};
   std::atomic<std::uint64_t> agent_operations{0};

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/engine_paths.hpp"
@@ -51,6 +53,32 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
     rank.barrier();
     EXPECT_EQ(engine.free(buffers.allocated), Status::ok);
     EXPECT_EQ(engine.detach(buffers.attached.data()), Status::ok);
+  });
+}
+
+TEST_P(EnginePath, nothing_is_reached_past_issue_when_that_is_asked_for) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    Engine& engine = rank.engine();
+    engine.issue_all();
+    rank.barrier();
+    if (rank.rank() == 0) {
+      Peer& peer = rank.peer(1);
+      RemoteAddress const address = rank.shown(1, 0);
+      std::uint64_t out = 77;
+      std::uint64_t in = 0;
+      ASSERT_EQ(run(engine, peer, contiguous(Direction::put, &out, address, sizeof out)), Status::ok);
+      EXPECT_EQ(peer.reach(address, sizeof out), nullptr);
+      ASSERT_EQ(run(engine, peer, contiguous(Direction::get, &in, address, sizeof in)), Status::ok);
+      EXPECT_EQ(in, out);
+      if (std::byte* const mapped = engine.map(peer, address, sizeof in)) {
+        std::memcpy(&in, mapped, sizeof in);
+        EXPECT_EQ(in, out);
+      } else {
+        EXPECT_FALSE(std::string_view(GetParam().name) == "direct");
+      }
+    }
+    rank.barrier();
   });
 }
 
