@@ -172,19 +172,34 @@ Statistics Engine::statistics() const {
   Statistics result{};
   result.peers = state.peers.size();
   result.endpoints = state.progress.transport.endpoints();
-  for (auto const& [process, peer] : state.peers)
+  for (auto const& [process, peer] : state.peers) {
     result.mapped_regions += peer->state().segments.mapped_regions();
-  result.cross_memory = state.cross_memory_operations.load(std::memory_order_relaxed);
-  result.rdma = state.rdma_operations.load(std::memory_order_relaxed);
-  result.agent = state.agent_operations.load(std::memory_order_relaxed);
-  result.messages_executed = state.progress.executor.executed();
+    result.traffic += peer->state().traffic.read();
+  }
+  result.traffic.messages_executed = state.progress.executor.executed();
   result.messages_dropped = state.progress.executor.dropped();
+  return result;
+}
+
+Traffic Engine::traffic(std::uint64_t process) const {
+  State& state = *state_;
+  std::scoped_lock const held(state.peers_lock, state.progress.lock);
+  auto const peer = state.peers.find(process);
+  Traffic result = peer != state.peers.end() ? peer->second->state().traffic.read() : Traffic{};
+  result.messages_executed = state.progress.executor.executed_for(process);
   return result;
 }
 
 void Engine::issue_all() noexcept { state_->issues_all.store(true, std::memory_order_relaxed); }
 // Relaxed, as the store above: whoever issues operations was told by other means that the engine is set up.
 bool Engine::issues_all() const noexcept { return state_->issues_all.load(std::memory_order_relaxed); }
+
+void Engine::count_direct() noexcept {
+  issue_all();
+  state_->counts_direct.store(true, std::memory_order_relaxed);
+}
+// Relaxed: as above.
+bool Engine::counts_direct() const noexcept { return state_->counts_direct.load(std::memory_order_relaxed); }
 
 void Engine::watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
   state_->watches.add(counter, threshold, completion);

@@ -17,19 +17,17 @@
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/allocation_hints.hpp"
+#include "engine/statistics.hpp"
 
 namespace mpix::engine {
 
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
-  std::size_t peers;           ///< processes that this one has talked to
-  std::size_t endpoints;       ///< UCX endpoints created by this process as an origin
-  std::size_t mapped_regions;  ///< regions of peers that are mapped into this process
-  std::uint64_t cross_memory;  ///< operations by path; the direct path does not count
-  std::uint64_t rdma;
-  std::uint64_t agent;
-  std::uint64_t messages_executed;  ///< requests of others that this process executed
-  std::uint64_t messages_dropped;   ///< malformed ones among those received
+  std::size_t peers;               ///< processes that this one has talked to
+  std::size_t endpoints;           ///< UCX endpoints created by this process as an origin
+  std::size_t mapped_regions;      ///< regions of peers that are mapped into this process
+  Traffic traffic;                 ///< with all of them
+  std::uint64_t messages_dropped;  ///< malformed ones among those received
 };
 
 struct Footprint;
@@ -135,11 +133,18 @@ class MPIX_ENGINE_API Engine {
   void drop_stale_mappings();
 
   Statistics statistics() const;
+  /// What of it was with the process with this identity.
+  Traffic traffic(std::uint64_t process) const;
 
   /// From here on every operation comes to issue(): Peer::reach finds nothing any more. Before the first
   /// operation; else some go on past it.
   void issue_all() noexcept;
   bool issues_all() const noexcept;
+
+  /// From here on operations by load and store count in the traffic, too, for which all have to come to
+  /// issue().
+  void count_direct() noexcept;
+  bool counts_direct() const noexcept;
 
  private:
   struct State;
@@ -155,6 +160,8 @@ class MPIX_ENGINE_API Engine {
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad);
   bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad);
+  template <typename Operation>
+  void count(Peer& peer, Path path, Operation const& operation) noexcept;
   std::optional<Status> issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
                                      std::size_t bytes);
   std::optional<Status> issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,

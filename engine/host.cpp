@@ -107,4 +107,15 @@ int mpix_engine_progress(void) {
   return engine == nullptr ? 0 : engine->progress();
 }
 
+void mpix_engine_read_traffic(struct mpix_engine_traffic* traffic) {
+  *traffic = {};
+  Engine const* const engine = Engine::running();
+  if (engine == nullptr) return;
+  mpix::engine::Traffic const all = engine->statistics().traffic;
+  std::ranges::copy(all.operations, traffic->operations);
+  std::ranges::copy(all.bytes, traffic->bytes);
+  traffic->messages_sent = all.messages_sent;
+  traffic->messages_executed = all.messages_executed;
+}
+
 void mpix_engine_stop(void) { mpix::engine::instance.reset(); }

@@ -96,6 +96,7 @@ struct mpix_engine_config {
                                   serves messages itself, microseconds; 0: default */
   int verbose;               /**< 0 errors only, 1 life cycle, 2 paths and peers */
   int check;                 /**< nonzero: the front end verifies what callers vouch for */
+  int count_direct;          /**< nonzero: operations by load and store are counted; slower */
   int thread_multiple;       /**< nonzero: several application threads call at once */
 };
 
@@ -120,6 +121,18 @@ MPIX_ENGINE_API int mpix_engine_address(const void** address, size_t* length);
 /** Drives communication once. Returns the number of events handled. Cheap when there is nothing to
  *  do. Any thread. */
 MPIX_ENGINE_API int mpix_engine_progress(void);
+
+/** How many operations of this process took which path, with how many bytes; indices in the order of
+ *  mpix_engine_path. The direct path is 0 unless it is counted. */
+struct mpix_engine_traffic {
+  uint64_t operations[4];
+  uint64_t bytes[4];
+  uint64_t messages_sent;     /**< requests to other agents */
+  uint64_t messages_executed; /**< requests of others that this process executed */
+};
+
+/** Fills `traffic`, all zero when no engine runs. */
+MPIX_ENGINE_API void mpix_engine_read_traffic(struct mpix_engine_traffic* traffic);
 
 /** Stops the agent, closes endpoints and releases all memory. Operations that are not complete are
  *  dropped. Not thread-safe. */

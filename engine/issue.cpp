@@ -53,6 +53,16 @@ std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &bad);
 }
 
+/// An operation that was not refused.
+template <typename Operation>
+void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
+  if constexpr (std::is_same_v<Operation, Transfer>) {
+    peer.state().traffic.add_operation(path, operation.target_layout.size());
+  } else if (!operation.is_notification) {
+    peer.state().traffic.add_operation(path, size_of(operation));
+  }
+}
+
 /// Runs a transfer whose target lies in several mapped segments, run by run. False, with nothing done,
 /// when some run is not mapped; `*bad` as above.
 bool Engine::direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
@@ -115,7 +125,7 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& tra
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
     return std::nullopt;
   }
-  state_->cross_memory_operations.fetch_add(1, std::memory_order_relaxed);
+  if (!failed(status)) count(peer, Path::cross_memory, transfer);
   return status;
 }
 
@@ -129,6 +139,7 @@ std::optional<Issued> Engine::issue_local(Peer& peer, Transfer const& transfer) 
   {
     Holds const holds = hold(peer, footprint_of(transfer));
     status = issue_direct(peer, transfer, begin, bytes);
+    if (status == Status::ok && counts_direct()) count(peer, Path::direct, transfer);
     if (!status) status = issue_cross_memory(peer, transfer, begin, bytes);
   }
   if (!status) return std::nullopt;
@@ -146,6 +157,7 @@ Issued Engine::notify(Peer& peer, Operation const& done) {
   increment.context = done.context;
   increment.target = done.notify;
   increment.completion = done.completion;
+  increment.is_notification = true;
   return issue(peer, increment);
 }
 
@@ -181,8 +193,9 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   if (key == nullptr || stream.broken) return std::nullopt;
-  state_->rdma_operations.fetch_add(1, std::memory_order_relaxed);
-  return RdmaPath::issue(peer, transfer, *key);
+  Issued const issued = RdmaPath::issue(peer, transfer, *key);
+  if (!failed(issued.status)) count(peer, Path::rdma, transfer);
+  return issued;
 }
 
 namespace {
@@ -218,6 +231,7 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
       {
         Holds const holds = hold(peer, footprint_of(operation));
         direct_rmw(operation, mapped);
+        if (counts_direct()) count(peer, Path::direct, operation);
       }
       return notify(peer, operation);
     }
@@ -245,8 +259,8 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
       if (auto const issued = issue_rdma(peer, operation, held)) return *issued;
     }
   }
-  state_->agent_operations.fetch_add(1, std::memory_order_relaxed);
   Issued const issued = state_->progress.agent_path.issue(peer, operation, std::move(origin));
+  if (!failed(issued.status)) count(peer, Path::agent, operation);
   state_->progress.drive();
   state_->progress.leave();
   return issued;

@@ -75,7 +75,8 @@ struct ReadModifyWrite {
   std::byte const* operand2 = nullptr;
   std::byte* result = nullptr;  ///< null: nothing is fetched
   RemoteAddress target = 0;
-  RemoteAddress notify = 0;  ///< as for a Transfer
+  RemoteAddress notify = 0;      ///< as for a Transfer
+  bool is_notification = false;  ///< of another operation, which is counted in its stead
   Completion* completion = nullptr;
 };
 

@@ -24,7 +24,9 @@ struct Engine::State {
         host(operations),
         progress(config, identity),
         agent(progress, std::chrono::microseconds(configuration.agent_poll_us)),
-        registrations(progress.transport) {}
+        registrations(progress.transport),
+        issues_all(configuration.count_direct != 0),
+        counts_direct(configuration.count_direct != 0) {}
 
   bool may_use(mpix_engine_path path) const noexcept {
     return (config.paths & static_cast<unsigned>(path)) != 0;
@@ -45,11 +47,9 @@ struct Engine::State {
   std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
 
   /// No mapping is kept where Peer::reach looks.
-  std::atomic<bool> issues_all{false};
-
-  std::atomic<std::uint64_t> cross_memory_operations{0};
-  std::atomic<std::uint64_t> rdma_operations{0};
-  std::atomic<std::uint64_t> agent_operations{0};
+  std::atomic<bool> issues_all;
+  /// Operations by load and store are counted where issue() finds them.
+  std::atomic<bool> counts_direct;
 };
 
 }  // namespace mpix::engine

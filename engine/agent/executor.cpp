@@ -204,6 +204,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
 
 void Executor::note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost) {
   ++executed_;
+  ++origin.messages;
   origin.done += cost;
   if (sequence == origin.executed + 1) {
     ++origin.executed;
@@ -253,7 +254,15 @@ void Executor::forget(std::uint64_t process) {
   for (auto& [base, holders] : holders_) holders.erase(process);
   std::erase_if(holders_, [](auto const& entry) { return entry.second.empty(); });
   kept_bytes_ -= gone->kept_bytes;
+  if (gone->messages != 0) executed_for_gone_[process] += gone->messages;
   origins_.erase(found);
+}
+
+std::uint64_t Executor::executed_for(std::uint64_t process) const {
+  auto const gone = executed_for_gone_.find(process);
+  auto const present = origins_.find(process);
+  return (gone != executed_for_gone_.end() ? gone->second : 0) +
+         (present != origins_.end() ? present->second->messages : 0);
 }
 
 }  // namespace mpix::engine

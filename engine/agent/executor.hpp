@@ -65,6 +65,8 @@ class Executor {
   }
 
   std::uint64_t executed() const noexcept { return executed_; }
+  /// Of these, the requests of one process.
+  std::uint64_t executed_for(std::uint64_t process) const;
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::size_t origins() const noexcept { return origins_.size(); }
   std::size_t kept_bytes() const noexcept { return kept_bytes_; }
@@ -137,6 +139,7 @@ class Executor {
   std::uint32_t segments_version_ = 1;
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> executed_for_gone_;  ///< by process
   std::uint64_t dropped_ = 0;
 };
 

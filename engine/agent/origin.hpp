@@ -64,6 +64,7 @@ struct Origin {
   std::size_t kept_bytes = 0;                          ///< of both
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
+  std::uint64_t messages = 0;                          ///< executed, whatever became of them
   std::uint64_t done = 0;                              ///< cost of what is executed or refused
   std::uint64_t acknowledged = 0;                      ///< what the origin was told of `executed`
   std::size_t replies_waiting = 0;                     ///< replies to it that are not sent

@@ -268,7 +268,10 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader const& header, Message& m
                        std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
-  if (header.sequence != 0) stream.sent += wire::cost_of(header, payload_bytes);
+  if (header.sequence != 0) {
+    stream.sent += wire::cost_of(header, payload_bytes);
+    peer.state().traffic.add_message();
+  }
   message.set_header(header);
   return transport_.send(stream.endpoint, wire::Channel::request, message);
 }

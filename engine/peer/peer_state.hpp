@@ -14,6 +14,7 @@
 #include "engine/path/rdma_state.hpp"
 #include "engine/peer/address.hpp"
 #include "engine/segment/remote_segments.hpp"
+#include "engine/statistics.hpp"
 
 namespace mpix::engine {
 
@@ -72,6 +73,7 @@ struct PeerState {
   RemoteSegments segments;
   MessageStream messages;
   RdmaState rdma;
+  TrafficCounters traffic;
 };
 
 }  // namespace mpix::engine

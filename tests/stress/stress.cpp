@@ -120,8 +120,10 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 
 /// Prints how many operations of all ranks took which path; false when `path` did not get its tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
-  auto const taken = mpix::engine::Engine::running()->statistics();
-  std::uint64_t counts[] = {taken.cross_memory, taken.rdma, taken.agent};
+  using mpix::engine::Path;
+  auto const taken = mpix::engine::Engine::running()->statistics().traffic;
+  std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::rdma),
+                            taken.operations_by(Path::agent)};
   char const* const names[] = {"cross_memory", "rdma", "agent"};
   MPI_Allreduce(MPI_IN_PLACE, counts, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   bool found = path.empty();

@@ -257,7 +257,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::memset(buffers.allocated, 0, Buffers::bytes);
-    std::uint64_t const before = rank.engine().statistics().messages_executed;
+    std::uint64_t const before = rank.engine().statistics().traffic.messages_executed;
     rank.barrier();
     constexpr std::size_t pieces = 3000;  // more than a message describes
     if (rank.rank() == 0) {
@@ -275,7 +275,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
       std::memcpy(&counter, buffers.allocated, sizeof counter);
       EXPECT_EQ(counter, 1u);
       EXPECT_EQ(std::count(buffers.kind(0) + 64, buffers.kind(0) + 64 + pieces, 3), std::ptrdiff_t{pieces});
-      EXPECT_LE(rank.engine().statistics().messages_executed - before, 2u);
+      EXPECT_LE(rank.engine().statistics().traffic.messages_executed - before, 2u);
     }
     rank.barrier();
   });

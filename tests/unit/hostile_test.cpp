@@ -366,7 +366,8 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
         std::all_of(bystander.begin(), bystander.end(), [](std::byte value) { return value == pattern; }));
     std::size_t const after = resident_bytes();
     std::printf("%zu KiB resident before, %zu KiB after; %llu executed, %llu dropped\n", before / 1024,
-                after / 1024, static_cast<unsigned long long>(rank.engine().statistics().messages_executed),
+                after / 1024,
+                static_cast<unsigned long long>(rank.engine().statistics().traffic.messages_executed),
                 static_cast<unsigned long long>(rank.engine().statistics().messages_dropped));
     EXPECT_LT(after, before + bounded_growth);
     EXPECT_EQ(rank.engine().detach(memory.segment()), Status::ok);

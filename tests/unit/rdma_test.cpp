@@ -40,7 +40,7 @@ TEST(Rdma, ordered_get_is_not_overtaken_by_an_ordered_put) {
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
-      EXPECT_GE(rank.engine().statistics().rdma, 120u);
+      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::rdma), 120u);
     }
     rank.barrier();
   });
@@ -151,7 +151,7 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
     if (rank.rank() == 0) put_all(1);
     rank.barrier();
     if (rank.rank() == 1) {
-      std::uint64_t const executed = rank.engine().statistics().messages_executed;
+      std::uint64_t const executed = rank.engine().statistics().traffic.messages_executed;
       EXPECT_GE(executed, puts);
       EXPECT_LE(executed, puts + 4);
       ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
@@ -160,7 +160,7 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
     // The first of them goes to the agent, whose answer shows that the segments have changed.
     if (rank.rank() == 0) {
       put_all(2);
-      EXPECT_GE(rank.engine().statistics().rdma, puts - 2);
+      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::rdma), puts - 2);
     }
     rank.barrier();
     if (rank.rank() == 1) {

@@ -1,0 +1,61 @@
+/// How many operations and bytes took which path, and how many messages went.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace mpix::engine {
+
+/// In the order of enum mpix_engine_path.
+enum class Path : std::uint8_t { direct, cross_memory, rdma, agent };
+inline constexpr std::size_t path_count = 4;
+
+/// Between this process and one other, or all of them.
+struct Traffic {
+  std::array<std::uint64_t, path_count> operations{};  ///< of this process, by Path
+  std::array<std::uint64_t, path_count> bytes{};       ///< that they moved
+  std::uint64_t messages_sent = 0;                     ///< requests of this process
+  std::uint64_t messages_executed = 0;                 ///< requests of others that this process executed
+
+  std::uint64_t operations_by(Path path) const noexcept { return operations[static_cast<std::size_t>(path)]; }
+
+  Traffic& operator+=(Traffic const& other) noexcept {
+    for (std::size_t path = 0; path < path_count; ++path) {
+      operations[path] += other.operations[path];
+      bytes[path] += other.bytes[path];
+    }
+    messages_sent += other.messages_sent;
+    messages_executed += other.messages_executed;
+    return *this;
+  }
+};
+
+/// What this process sent to one other. Relaxed throughout: numbers that order nothing.
+class TrafficCounters {
+ public:
+  void add_operation(Path path, std::size_t bytes) noexcept {
+    auto const index = static_cast<std::size_t>(path);
+    operations_[index].fetch_add(1, std::memory_order_relaxed);
+    bytes_[index].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void add_message() noexcept { messages_.fetch_add(1, std::memory_order_relaxed); }
+
+  Traffic read() const noexcept {
+    Traffic traffic;
+    for (std::size_t path = 0; path < path_count; ++path) {
+      traffic.operations[path] = operations_[path].load(std::memory_order_relaxed);
+      traffic.bytes[path] = bytes_[path].load(std::memory_order_relaxed);
+    }
+    traffic.messages_sent = messages_.load(std::memory_order_relaxed);
+    return traffic;
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, path_count> operations_{};
+  std::array<std::atomic<std::uint64_t>, path_count> bytes_{};
+  std::atomic<std::uint64_t> messages_{0};
+};
+
+}  // namespace mpix::engine

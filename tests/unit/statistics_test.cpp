@@ -1,0 +1,153 @@
+/// What the engine counts: operations and bytes by path and process, messages.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+struct Expected {
+  PathCase paths;
+  Path transfers;
+  Path rmws;  ///< they go neither through the kernel nor by UCX put and get
+};
+
+class EngineStatistics : public ::testing::TestWithParam<Expected> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Paths, EngineStatistics,
+    ::testing::Values(
+        Expected{{"direct", MPIX_ENGINE_PATH_DIRECT, 0}, Path::direct, Path::direct},
+        Expected{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::agent},
+        Expected{{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, Path::rdma, Path::agent},
+        Expected{{"agent", MPIX_ENGINE_PATH_AGENT, 0}, Path::agent, Path::agent}),
+    [](auto const& instance) { return std::string(instance.param.paths.name); });
+
+constexpr std::uint64_t puts = 30;
+constexpr std::uint64_t gets = 20;
+constexpr std::uint64_t rmws = 10;
+constexpr std::size_t put_bytes = 24;
+constexpr std::size_t get_bytes = 3000;
+
+/// Puts, gets and fetch-and-adds to the allocated memory of `target`.
+void operate(Rank& rank, int target) {
+  RemoteAddress const base = rank.shown(target, 0);
+  std::vector<char> buffer(get_bytes);
+  for (std::uint64_t i = 0; i < puts; ++i)
+    ASSERT_EQ(run(rank.engine(), rank.peer(target),
+                  contiguous(Direction::put, buffer.data(), base + 64, put_bytes)),
+              Status::ok);
+  for (std::uint64_t i = 0; i < gets; ++i)
+    ASSERT_EQ(run(rank.engine(), rank.peer(target),
+                  contiguous(Direction::get, buffer.data(), base + 64, get_bytes)),
+              Status::ok);
+  std::int64_t const one = 1;
+  ReadModifyWrite add;
+  add.operand = reinterpret_cast<std::byte const*>(&one);
+  add.target = base;
+  for (std::uint64_t i = 0; i < rmws; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
+}
+
+/// What operate() adds to `traffic`.
+void expect(Traffic& traffic, Expected const& expected, bool direct_counts) {
+  auto const add = [&](Path path, std::uint64_t operations, std::uint64_t bytes) {
+    if (path == Path::direct && !direct_counts) return;
+    traffic.operations[static_cast<std::size_t>(path)] += operations;
+    traffic.bytes[static_cast<std::size_t>(path)] += bytes;
+  };
+  add(expected.transfers, puts + gets, puts * put_bytes + gets * get_bytes);
+  add(expected.rmws, rmws, rmws * 8);
+}
+
+void check(Expected const& expected, bool direct_counts) {
+  auto const configure = [&](mpix_engine_config& config) {
+    config.paths = expected.paths.paths;
+    config.rdma_without_hardware = expected.paths.rdma_without_hardware;
+    config.count_direct = direct_counts ? 1 : 0;
+  };
+  run_job(3, configure, [&](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      operate(rank, 1);
+      operate(rank, 2);
+      operate(rank, 2);
+      Traffic wanted[3];
+      expect(wanted[1], expected, direct_counts);
+      expect(wanted[2], expected, direct_counts);
+      expect(wanted[2], expected, direct_counts);
+      Traffic sum;
+      for (int target = 0; target < 3; ++target) {
+        Traffic const found = rank.engine().traffic(Rank::process_of(target));
+        EXPECT_EQ(found.operations, wanted[target].operations) << "target " << target;
+        EXPECT_EQ(found.bytes, wanted[target].bytes) << "target " << target;
+        rank.show(3 + target, found.messages_sent);
+        sum += found;
+      }
+      Traffic const all = rank.engine().statistics().traffic;
+      EXPECT_EQ(all.operations, sum.operations);
+      EXPECT_EQ(all.bytes, sum.bytes);
+      EXPECT_EQ(all.messages_sent, sum.messages_sent);
+      mpix_engine_traffic shown;
+      mpix_engine_read_traffic(&shown);
+      for (std::size_t path = 0; path < path_count; ++path) {
+        EXPECT_EQ(shown.operations[path], all.operations[path]);
+        EXPECT_EQ(shown.bytes[path], all.bytes[path]);
+      }
+      EXPECT_EQ(shown.messages_sent, all.messages_sent);
+    }
+    rank.barrier();
+    EXPECT_EQ(rank.engine().counts_direct(), direct_counts);
+    EXPECT_EQ(rank.engine().traffic(Rank::process_of(0)).messages_executed, rank.shown(0, 3 + rank.rank()));
+    EXPECT_EQ(rank.engine().statistics().traffic.messages_executed, rank.shown(0, 3 + rank.rank()));
+    EXPECT_EQ(rank.engine().traffic(0x999).messages_executed, 0u);
+    std::int64_t sum = 0;
+    std::memcpy(&sum, buffers.allocated, sizeof sum);
+    EXPECT_EQ(sum, static_cast<std::int64_t>(rmws) * rank.rank());
+  });
+}
+
+TEST_P(EngineStatistics, count_what_took_which_path_to_whom) { check(GetParam(), true); }
+
+TEST_P(EngineStatistics, leave_the_direct_path_out_unless_it_is_to_be_counted) { check(GetParam(), false); }
+
+TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
+  auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      std::uint64_t out = 7;
+      for (int kind : {0, 2}) {
+        Transfer put = contiguous(Direction::put, &out, rank.shown(1, kind) + 64, sizeof out);
+        put.notify = rank.shown(1, 0);
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+      }
+      Traffic const found = rank.engine().traffic(Rank::process_of(1));
+      EXPECT_EQ(found.operations_by(Path::direct), 1u);
+      EXPECT_EQ(found.operations_by(Path::cross_memory) + found.operations_by(Path::agent), 1u);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(*static_cast<std::uint64_t*>(buffers.allocated), 2u);
+    }
+  });
+}
+
+TEST(EngineStatistic, leave_out_what_was_refused) {
+  auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      std::uint64_t out = 7;
+      EXPECT_EQ(run(rank.engine(), rank.peer(1),
+                    contiguous(Direction::put, &out, rank.shown(1, 0) + Buffers::bytes + (1 << 20), 8)),
+                Status::bad_address);
+      EXPECT_EQ(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::direct), 0u);
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
