@@ -45,7 +45,8 @@
 #define MPIX_RMA_ENUM_(name) enum name
 #endif
 
-/** All ranks of a communicator, for MPIX_RMA_Complete and MPIX_RMA_Fence (5.2: MPI_ALL_RANKS). */
+/** All ranks of a communicator, for MPIX_RMA_Complete, MPIX_RMA_Fence (5.2: MPI_ALL_RANKS) and
+ *  MPIX_RMA_Statistics. */
 #define MPIX_ALL_RANKS (-101)
 
 #include "mpix_rma/attributes.h"
@@ -55,6 +56,7 @@
 #include "mpix_rma/memory.h"
 #include "mpix_rma/notify.h"
 #include "mpix_rma/rmw.h"
+#include "mpix_rma/statistics.h"
 #include "mpix_rma/xfer.h"
 
 #endif

@@ -17,6 +17,7 @@ static size_t heap_size;
 static int agent_poll_us;
 static int verbose;
 static bool check;
+static bool statistics;
 
 static const struct {
     const char *name;
@@ -47,6 +48,7 @@ int ompi_osc_mpix_register(void)
     agent_poll_us = defaults.agent_poll_us;
     verbose = 0;
     check = defaults.check != 0;
+    statistics = defaults.count_direct != 0;
     add("check",
         "Verify that memory is communicatable where a call says so, instead of relying on it; slower",
         MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &check);
@@ -71,6 +73,9 @@ int ompi_osc_mpix_register(void)
         "How long the agent thread leaves messages to an application that polls before it looks whether the "
         "application still does, microseconds",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &agent_poll_us);
+    add("statistics",
+        "Count operations by load and store too, for MPIX_RMA_Statistics; slower",
+        MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &statistics);
     add("verbose", "0: errors only, 1: start, end and memory, 2: peers and paths", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_4, &verbose);
     return OMPI_SUCCESS;
@@ -179,5 +184,6 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->agent_poll_us = agent_poll_us;
     config->verbose = verbose;
     config->check = check;
+    config->count_direct = statistics;
     return OMPI_SUCCESS;
 }

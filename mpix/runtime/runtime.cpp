@@ -7,6 +7,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/statistics/statistics.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
 
@@ -25,6 +26,7 @@ RuntimeKeys runtime_keys;
 /// the place to complete what is outstanding. Works from every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
   for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
+  print_statistics();
   set_up.store(false, std::memory_order_release);
   return MPI_SUCCESS;
 } catch (...) {
@@ -47,6 +49,7 @@ void set_up_once() {
   free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   if (!engine::Engine::running()->is_checking())
     free_when_direct |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
+  begin_statistics();
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
   runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
 }

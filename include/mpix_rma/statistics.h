@@ -1,0 +1,59 @@
+/** Which paths operations take. Included by mpix_rma.h. */
+#ifndef MPIX_RMA_STATISTICS_H
+#define MPIX_RMA_STATISTICS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The ways that an operation can take to its target; indices of the fields of MPIX_RMA_Path_statistics. */
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Path) {
+    MPIX_RMA_PATH_DIRECT = 0,       /**< loads and stores to mapped memory of the same host */
+    MPIX_RMA_PATH_CROSS_MEMORY = 1, /**< process_vm_readv and process_vm_writev on the same host */
+    MPIX_RMA_PATH_RDMA = 2,         /**< UCX put and get */
+    MPIX_RMA_PATH_AGENT = 3,        /**< messages that the target's agent executes */
+    MPIX_RMA_PATHS = 4              /**< the number of them */
+} MPIX_RMA_Path;
+
+/**
+ * How many operations of this process, and bytes that they moved, took which path, and how many messages went
+ * to and fro. All counts begin at 0 in MPI_Init and only grow.
+ *
+ * One call of a transfer or read-modify-write is one operation, whatever it takes; its bytes are those of its
+ * data at the target. Operations that move nothing, and those that the call itself refused, are left out. So
+ * is the increment of a notification counter: it belongs to its operation.
+ */
+typedef struct MPIX_RMA_Path_statistics {
+    MPI_Count operations[MPIX_RMA_PATHS]; /**< operations, by MPIX_RMA_Path */
+    MPI_Count bytes[MPIX_RMA_PATHS];      /**< bytes of their data, by MPIX_RMA_Path */
+    MPI_Count messages_sent;     /**< requests to the agent there, an operation's or the library's own */
+    MPI_Count messages_executed; /**< requests from there that this process has executed */
+    int direct_counted;          /**< 0: those by MPIX_RMA_PATH_DIRECT are in none of the counts */
+} MPIX_RMA_Path_statistics;
+
+/**
+ * What this process has exchanged with a rank so far, path by path.
+ *
+ * @param communicator  address of the communicator; it only names the ranks, all operations with the process
+ *                      behind a rank count, through whatever communicator
+ * @param target_rank   rank in it (of the remote group for an intercommunicator), MPIX_ALL_RANKS for the sum
+ *                      over its ranks, or MPI_PROC_NULL, for which everything is 0
+ * @param statistics    receives the counts
+ *
+ * Local; any thread, any time: operations that are under way in other threads may be in it or not. An
+ * operation is counted when it is issued, and a message when it is handed to UCX.
+ *
+ * Loads and stores are not counted by default, because counting would take longer than they do: then
+ * direct_counted is 0, and so are the counts of MPIX_RMA_PATH_DIRECT. With the MCA parameter
+ * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which
+ * also prints the counts in MPI_Finalize, every operation goes a longer way on which it is counted.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
+ */
+MPIX_RMA_API int MPIX_RMA_Statistics(MPI_Comm *communicator, int target_rank,
+                                     MPIX_RMA_Path_statistics *statistics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/// MPIX_RMA_Statistics.
+#include "mpix/statistics/statistics.hpp"
+
+#include <algorithm>
+
+#include "include/mpix_rma.h"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
+
+namespace mpix {
+
+namespace {
+
+static_assert(MPIX_RMA_PATHS == engine::path_count);
+static_assert(MPIX_RMA_PATH_DIRECT == static_cast<int>(engine::Path::direct) &&
+              MPIX_RMA_PATH_CROSS_MEMORY == static_cast<int>(engine::Path::cross_memory) &&
+              MPIX_RMA_PATH_RDMA == static_cast<int>(engine::Path::rdma) &&
+              MPIX_RMA_PATH_AGENT == static_cast<int>(engine::Path::agent));
+
+MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
+  MPIX_RMA_Path_statistics statistics{};
+  std::ranges::copy(traffic.operations, statistics.operations);
+  std::ranges::copy(traffic.bytes, statistics.bytes);
+  statistics.messages_sent = static_cast<MPI_Count>(traffic.messages_sent);
+  statistics.messages_executed = static_cast<MPI_Count>(traffic.messages_executed);
+  statistics.direct_counted = engine::Engine::running()->counts_direct() ? 1 : 0;
+  return statistics;
+}
+
+}  // namespace
+
+engine::Traffic traffic_with(MPI_Comm comm, int rank) {
+  engine::Engine const& engine = *engine::Engine::running();
+  std::uint64_t process = 0;
+  // Not by the rank's Target: to ask must not make one.
+  if (engine.host().process_of_rank(comm, rank, &process) != 0) return {};
+  return engine.traffic(process);
+}
+
+}  // namespace mpix
+
+int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_statistics* statistics) try {
+  using namespace mpix;
+  char const* const call = "MPIX_RMA_Statistics";
+  Communicator const* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return raise_unusable(call, communicator);
+  Site const site{call, state->handle()};
+  bool const named = target_rank >= 0 && target_rank < state->size();
+  if (!named && target_rank != MPIX_ALL_RANKS && target_rank != MPI_PROC_NULL)
+    return raise_rank(site, target_rank, state->size());
+  if (statistics == nullptr) return raise(site, MPI_ERR_ARG, "statistics is null");
+  engine::Traffic traffic;
+  if (target_rank == MPIX_ALL_RANKS) {
+    for (int rank = 0; rank < state->size(); ++rank) traffic += traffic_with(state->handle(), rank);
+  } else if (named) {
+    traffic = traffic_with(state->handle(), target_rank);
+  }
+  *statistics = shown(traffic);
+  return MPI_SUCCESS;
+} catch (...) {
+  return mpix::raise_exception(communicator, "MPIX_RMA_Statistics");
+}

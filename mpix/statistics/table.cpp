@@ -1,0 +1,98 @@
+/// The table that MPIX_RMA_STATISTICS asks for.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "mpix/comm/collective.hpp"
+#include "mpix/statistics/statistics.hpp"
+
+namespace mpix {
+
+namespace {
+
+constexpr char const* variable = "MPIX_RMA_STATISTICS";
+
+/// "1" or the name of a file; "" when no table is asked for.
+std::string destination() {
+  char const* const given = std::getenv(variable);
+  std::string const word = given != nullptr ? given : "";
+  return word == "0" ? "" : word;
+}
+
+constexpr char const* path_names[engine::path_count] = {"direct", "cross_memory", "rdma", "agent"};
+
+template <typename... Values>
+void add_line(std::string& table, char const* format, Values... values) {
+  char line[160];
+  std::snprintf(line, sizeof line, format, values...);
+  table += line;
+}
+
+constexpr char const* heading = "[%d] %7s  %-12s  %14s  %18s\n";
+constexpr char const* entry = "[%d] %7s  %-12s  %14llu  %18llu\n";
+
+/// A line for each path that was taken to `rank`, and one for messages in each direction.
+void add_rank(std::string& table, int self, std::string const& rank, engine::Traffic const& traffic) {
+  for (std::size_t path = 0; path < engine::path_count; ++path) {
+    if (traffic.operations[path] == 0) continue;
+    add_line(table, entry, self, rank.c_str(), path_names[path],
+             static_cast<unsigned long long>(traffic.operations[path]),
+             static_cast<unsigned long long>(traffic.bytes[path]));
+  }
+  if (traffic.messages_sent + traffic.messages_executed == 0) return;
+  add_line(table, "[%d] %7s  messages      %14llu sent, %llu executed\n", self, rank.c_str(),
+           static_cast<unsigned long long>(traffic.messages_sent),
+           static_cast<unsigned long long>(traffic.messages_executed));
+}
+
+/// Every rank of MPI_COMM_WORLD that this process has talked to, and their sum.
+std::string make_table(int self) {
+  std::string table;
+  add_line(table, heading, self, "rank", "path", "operations", "bytes");
+  engine::Traffic sum;
+  for (int rank = 0; rank < size_of(MPI_COMM_WORLD); ++rank) {
+    engine::Traffic const traffic = traffic_with(MPI_COMM_WORLD, rank);
+    add_rank(table, self, std::to_string(rank), traffic);
+    sum += traffic;
+  }
+  add_rank(table, self, "all", sum);
+  return table;
+}
+
+/// In one piece where the system does that, so that processes with one file do not cut each other's lines.
+void write_out(std::string const& file, std::string const& table) {
+  int const fd =
+      file == "1" ? STDERR_FILENO : ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  std::size_t written = 0;
+  while (fd >= 0 && written < table.size()) {
+    ssize_t const now = ::write(fd, table.data() + written, table.size() - written);
+    if (now < 0 && errno != EINTR) break;
+    if (now > 0) written += static_cast<std::size_t>(now);
+  }
+  if (written < table.size())
+    std::fprintf(stderr, "MPIX_RMA: %s: %s: %s\n", variable, file.c_str(), std::strerror(errno));
+  if (fd >= 0 && fd != STDERR_FILENO) ::close(fd);
+}
+
+}  // namespace
+
+void begin_statistics() {
+  if (!destination().empty()) engine::Engine::running()->count_direct();
+}
+
+void print_statistics() {
+  std::string file = destination();
+  if (file.empty()) return;
+  int self = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &self);
+  if (auto const place = file.find("%r"); place != std::string::npos)
+    file.replace(place, 2, std::to_string(self));
+  write_out(file, make_table(self));
+}
+
+}  // namespace mpix

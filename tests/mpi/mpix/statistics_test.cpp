@@ -1,0 +1,251 @@
+/// MPIX_RMA_Statistics: exact counts on whatever paths the parameters leave.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+/// An MCA parameter of the component, as mpirun hands it to the processes.
+std::string parameter(char const* name, char const* otherwise) {
+  char const* const value = std::getenv((std::string("OMPI_MCA_osc_mpix_") + name).c_str());
+  return value != nullptr ? value : otherwise;
+}
+
+bool direct_is_counted() { return parameter("statistics", "0") == "1"; }
+
+/// By rank: whether it runs on this process's host.
+std::vector<int> neighbours() {
+  int size = 0;
+  MPI_Comm_size(world, &size);
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int leader = 0;
+  MPI_Comm_rank(world, &leader);
+  int const self = leader;
+  MPI_Bcast(&leader, 1, MPI_INT, 0, host);
+  std::vector<int> leaders(static_cast<std::size_t>(size));
+  MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, world);
+  MPI_Comm_free(&host);
+  int const ours = leaders[static_cast<std::size_t>(self)];
+  for (int& other : leaders) other = other == ours ? 1 : 0;
+  return leaders;
+}
+
+/// The path of transfers to allocated memory.
+int path_to(bool neighbour) {
+  std::string const paths = parameter("path", "auto");
+  if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PATH_DIRECT;
+  if (neighbour && paths == "cross_memory") return MPIX_RMA_PATH_CROSS_MEMORY;
+  bool const rdma = parameter("rdma", "auto") == "always" && (paths == "auto" || paths == "rdma");
+  return rdma ? MPIX_RMA_PATH_RDMA : MPIX_RMA_PATH_AGENT;
+}
+
+MPIX_RMA_Path_statistics statistics_of(int rank, MPI_Comm comm = MPI_COMM_WORLD) {
+  MPIX_RMA_Path_statistics statistics{};
+  EXPECT_EQ(MPIX_RMA_Statistics(&comm, rank, &statistics), MPI_SUCCESS);
+  return statistics;
+}
+
+struct Counts {
+  MPI_Count operations[MPIX_RMA_PATHS] = {};
+  MPI_Count bytes[MPIX_RMA_PATHS] = {};
+
+  void add(int path, MPI_Count number, MPI_Count each) {
+    if (path == MPIX_RMA_PATH_DIRECT && !direct_is_counted()) return;
+    operations[path] += number;
+    bytes[path] += number * each;
+  }
+};
+
+void expect_growth(MPIX_RMA_Path_statistics const& before, MPIX_RMA_Path_statistics const& after,
+                   Counts const& growth, int rank) {
+  for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+    EXPECT_EQ(after.operations[path] - before.operations[path], growth.operations[path])
+        << "rank " << rank << " path " << path;
+    EXPECT_EQ(after.bytes[path] - before.bytes[path], growth.bytes[path])
+        << "rank " << rank << " path " << path;
+  }
+}
+
+/// Which paths leave an operation to the agent: UCX does not compute and is not asked for many small pieces,
+/// and what has to be one instruction of a processor does not go through the kernel.
+enum class Served { everywhere, not_by_rdma, directly };
+
+/// One way to use the library: what a call of it does to the counts.
+struct Use {
+  char const* name;
+  MPI_Count bytes;
+  Served served;
+  void (*call)(int rank, char* target);
+};
+
+double doubles[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+long longs[2] = {1, 0};
+char strided_bytes[64];
+
+void put_strided(int rank, char* target) {
+  static MPI_Datatype rows = MPI_DATATYPE_NULL;
+  if (rows == MPI_DATATYPE_NULL) {
+    MPI_Type_vector(4, 3, 8, MPI_BYTE, &rows);
+    MPI_Type_commit(&rows);
+  }
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, strided_bytes, 1, rows, rank, target), MPI_SUCCESS);
+}
+
+void put_with_request(int rank, char* target) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, doubles, 8, MPI_DOUBLE, rank, target, 0, &request), MPI_SUCCESS);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void put_bound(int rank, char* target) {
+  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
+  EXPECT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, &world, nullptr, &bound), MPI_SUCCESS);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(MPIX_RMA_xfer_bound(bound, doubles, 2, target, 2, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+}
+
+void fetch_and_add(int rank, char* target) {
+  EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &longs[0], 1, MPI_LONG, &longs[1], rank,
+                         reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr),
+            MPI_SUCCESS);
+  MPIX_RMA_Complete(&world, rank);
+}
+
+Use const uses[] = {
+    {"put", 8, Served::everywhere,
+     [](int rank, char* target) {
+       EXPECT_EQ(transfer(MPIX_RMA_PUT, doubles, 1, MPI_DOUBLE, rank, target), MPI_SUCCESS);
+     }},
+    {"get", 64, Served::everywhere,
+     [](int rank, char* target) {
+       EXPECT_EQ(transfer(MPIX_RMA_GET, doubles, 8, MPI_DOUBLE, rank, target, MPIX_RMA_ATTR_BLOCKING),
+                 MPI_SUCCESS);
+     }},
+    {"accumulate", 64, Served::not_by_rdma,
+     [](int rank, char* target) {
+       EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, doubles, 8, MPI_DOUBLE, rank, target), MPI_SUCCESS);
+     }},
+    {"strided put", 12, Served::not_by_rdma, &put_strided},
+    {"put with a request", 64, Served::everywhere, &put_with_request},
+    {"fetch and add", 8, Served::directly, &fetch_and_add},
+    {"nothing", 0, Served::everywhere,
+     [](int rank, char* target) {
+       EXPECT_EQ(transfer(MPIX_RMA_PUT, doubles, 0, MPI_DOUBLE, rank, target), MPI_SUCCESS);
+     }},
+};
+
+int path_of(Use const& use, bool neighbour) {
+  int const path = path_to(neighbour);
+  bool const suits = use.served == Served::everywhere ||
+                     (use.served == Served::not_by_rdma && path != MPIX_RMA_PATH_RDMA) ||
+                     path == MPIX_RMA_PATH_DIRECT;
+  return suits ? path : MPIX_RMA_PATH_AGENT;
+}
+
+TEST(Statistics, count_every_operation_once) {
+  constexpr int repetitions = 5;
+  Memory memory(4096);
+  std::vector<int> const near = neighbours();
+  for (int rank = 0; rank < memory.size(); ++rank) {
+    bool const neighbour = near[static_cast<std::size_t>(rank)] != 0;
+    for (Use const& use : uses) {
+      auto const before = statistics_of(rank);
+      for (int i = 0; i < repetitions; ++i) use.call(rank, memory.at(rank, Memory::allocated, 64));
+      Counts growth;
+      if (use.bytes != 0) growth.add(path_of(use, neighbour), repetitions, use.bytes);
+      SCOPED_TRACE(use.name);
+      expect_growth(before, statistics_of(rank), growth, rank);
+    }
+    auto const before = statistics_of(rank);
+    put_bound(rank, memory.at(rank, Memory::allocated, 128));
+    Counts growth;
+    growth.add(path_to(neighbour), 4, 16);
+    SCOPED_TRACE("bound puts");
+    expect_growth(before, statistics_of(rank), growth, rank);
+  }
+  MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
+}
+
+TEST(Statistics, sum_over_the_ranks_of_any_communicator) {
+  Memory memory(4096);
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(world, 0, -memory.rank(), &reversed);
+  for (int rank = 0; rank < memory.size(); ++rank)
+    transfer(MPIX_RMA_GET, doubles, 8, MPI_DOUBLE, rank, memory.at(rank, Memory::plain),
+             MPIX_RMA_ATTR_BLOCKING);
+  MPIX_RMA_Path_statistics sum{};
+  for (int rank = 0; rank < memory.size(); ++rank) {
+    auto const one = statistics_of(rank);
+    auto const same = statistics_of(memory.size() - 1 - rank, reversed);
+    for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+      EXPECT_EQ(one.operations[path], same.operations[path]);
+      EXPECT_EQ(one.bytes[path], same.bytes[path]);
+      sum.operations[path] += one.operations[path];
+      sum.bytes[path] += one.bytes[path];
+    }
+  }
+  auto const all = statistics_of(MPIX_ALL_RANKS, reversed);
+  MPI_Count operations = 0;
+  for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+    EXPECT_EQ(all.operations[path], sum.operations[path]);
+    EXPECT_EQ(all.bytes[path], sum.bytes[path]);
+    operations += all.operations[path];
+  }
+  EXPECT_GE(operations, 1);
+  EXPECT_EQ(all.direct_counted, direct_is_counted() ? 1 : 0);
+  MPI_Comm_free(&reversed);
+}
+
+TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
+  Memory memory(4096);
+  auto const ranks = static_cast<std::size_t>(memory.size());
+  for (int rank = 0; rank < memory.size(); ++rank) {
+    for (int kind = 0; kind < Memory::kinds; ++kind)
+      transfer(MPIX_RMA_PUT, doubles, 8, MPI_DOUBLE, rank, memory.at(rank, kind));
+    fetch_and_add(rank, memory.at(rank, Memory::allocated, 256));
+  }
+  MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
+  MPI_Barrier(world);
+  std::vector<MPI_Count> sent(ranks);
+  std::vector<MPI_Count> arrived(ranks);
+  for (int rank = 0; rank < memory.size(); ++rank)
+    sent[static_cast<std::size_t>(rank)] = statistics_of(rank).messages_sent;
+  MPI_Alltoall(sent.data(), 1, MPI_COUNT, arrived.data(), 1, MPI_COUNT, world);
+  for (int rank = 0; rank < memory.size(); ++rank)
+    EXPECT_EQ(statistics_of(rank).messages_executed, arrived[static_cast<std::size_t>(rank)]) << rank;
+  bool const agent_only = parameter("path", "auto") == "agent";
+  if (agent_only) {
+    EXPECT_GE(sent[0], 4);
+  }
+  MPI_Barrier(world);
+}
+
+TEST(Statistics, wrong_arguments_are_errors_that_change_nothing) {
+  ErrorsReturn const errors(world);
+  int size = 0;
+  MPI_Comm_size(world, &size);
+  MPIX_RMA_Path_statistics statistics{};
+  statistics.messages_sent = 77;
+  auto const error_class = [](int code) {
+    int result = 0;
+    MPI_Error_class(code, &result);
+    return result;
+  };
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, size, &statistics)), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, -7, &statistics)), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, 0, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(nullptr, 0, &statistics)), MPI_ERR_COMM);
+  MPI_Comm none = MPI_COMM_NULL;
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&none, 0, &statistics)), MPI_ERR_COMM);
+  EXPECT_EQ(statistics.messages_sent, 77);
+  EXPECT_EQ(MPIX_RMA_Statistics(&world, MPI_PROC_NULL, &statistics), MPI_SUCCESS);
+  EXPECT_EQ(statistics.messages_sent, 0);
+}
+
+}  // namespace
+}  // namespace mpix::test
