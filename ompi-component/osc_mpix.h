@@ -21,6 +21,9 @@ extern ompi_osc_base_component_t mca_osc_mpix_component;
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 
+/* osc_mpix_pvars.c: performance variables. */
+void ompi_osc_mpix_register_pvars(void);
+
 /* osc_mpix_modex.c: how processes find each other's engines. */
 int ompi_osc_mpix_publish(void);
 int ompi_osc_mpix_peer_address(uint64_t process, const void **address, size_t *length);

@@ -74,10 +74,11 @@ int ompi_osc_mpix_register(void)
         "application still does, microseconds",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &agent_poll_us);
     add("statistics",
-        "Count operations by load and store too, for MPIX_RMA_Statistics; slower",
+        "Count operations by load and store too, for MPIX_RMA_Statistics and performance variables; slower",
         MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &statistics);
     add("verbose", "0: errors only, 1: start, end and memory, 2: peers and paths", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_4, &verbose);
+    ompi_osc_mpix_register_pvars();
     return OMPI_SUCCESS;
 }
 

@@ -1,0 +1,55 @@
+/* Performance variables osc_mpix_*, for MPI_T and the tools on top of it: which paths operations take. */
+#include "osc_mpix.h"
+
+#include "opal/mca/base/mca_base_pvar.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Where a variable stands in the engine's counts: what `ctx` of its registration points to. */
+typedef struct {
+    const char *name;
+    const char *description;
+    size_t offset; /* in struct mpix_engine_traffic */
+} counter_t;
+
+#define OPERATIONS(path) offsetof(struct mpix_engine_traffic, operations[path])
+#define BYTES(path) offsetof(struct mpix_engine_traffic, bytes[path])
+
+/* Indices in the order of mpix_engine_path. */
+static const counter_t counters[] = {
+    {"operations_direct", "Operations by load and store; 0 unless osc_mpix_statistics is set", OPERATIONS(0)},
+    {"operations_cross_memory", "Operations by process_vm_readv and process_vm_writev", OPERATIONS(1)},
+    {"operations_rdma", "Operations by UCX put and get", OPERATIONS(2)},
+    {"operations_agent", "Operations by messages that the target's agent executes", OPERATIONS(3)},
+    {"bytes_direct", "Bytes moved by load and store; 0 unless osc_mpix_statistics is set", BYTES(0)},
+    {"bytes_cross_memory", "Bytes moved by process_vm_readv and process_vm_writev", BYTES(1)},
+    {"bytes_rdma", "Bytes moved by UCX put and get", BYTES(2)},
+    {"bytes_agent", "Bytes moved by messages that the target's agent executes", BYTES(3)},
+    {"messages_sent", "Requests that this process has sent to agents",
+     offsetof(struct mpix_engine_traffic, messages_sent)},
+    {"messages_executed", "Requests of other processes that this process has executed",
+     offsetof(struct mpix_engine_traffic, messages_executed)},
+};
+
+static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *object)
+{
+    const counter_t *counter = pvar->ctx;
+    struct mpix_engine_traffic traffic;
+    mpix_engine_read_traffic(&traffic);
+    uint64_t count;
+    memcpy(&count, (const char *) &traffic + counter->offset, sizeof(count));
+    *(unsigned long long *) value = count;
+    return OMPI_SUCCESS;
+}
+
+void ompi_osc_mpix_register_pvars(void)
+{
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); ++i) {
+        (void) mca_base_component_pvar_register(
+            &mca_osc_mpix_component.osc_version, counters[i].name, counters[i].description, OPAL_INFO_LVL_4,
+            MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+            MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS,
+            read_counter, NULL, NULL, (void *) &counters[i]);
+    }
+}
