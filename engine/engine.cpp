@@ -119,7 +119,7 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
     return status;
   }
   status = segments.publish(reservation, base);
-  if (!failed(status)) state_->progress.executor.segments_changed(reinterpret_cast<RemoteAddress>(*base));
+  if (!failed(status)) state_->progress.executor.segments_changed();
   return status;
 }
 
@@ -132,7 +132,7 @@ bool Engine::is_allocated(void const* base) const {
 Status Engine::attach(void* base, std::size_t bytes) {
   std::lock_guard const held(state_->progress.lock);
   Status const status = state_->progress.segments.attach(base, bytes);
-  if (!failed(status)) state_->progress.executor.segments_changed(reinterpret_cast<RemoteAddress>(base));
+  if (!failed(status)) state_->progress.executor.segments_changed();
   return status;
 }
 
@@ -143,7 +143,11 @@ Status Engine::withdraw(void* base, bool user_memory) {
   {
     std::lock_guard const held(state.progress.lock);
     OwnSegment const* const segment = state.progress.segments.at(base);
-    if (segment == nullptr || segment->user_memory() != user_memory) return Status::bad_argument;
+    bool const right = segment != nullptr && segment->user_memory() == user_memory && !segment->hidden;
+    if (!right) return Status::bad_argument;
+    // From here on nobody finds it, or gets a key of it.
+    (void)state.progress.segments.hide(base);
+    state.progress.executor.segments_changed();
     state.progress.executor.revoke(address);
   }
   wait_until([&] {
@@ -152,7 +156,6 @@ Status Engine::withdraw(void* base, bool user_memory) {
   });
   std::lock_guard const held(state.progress.lock);
   state.registrations.remove(address);
-  state.progress.executor.segments_changed(address);
   return user_memory ? state.progress.segments.detach(base) : state.progress.segments.free(base);
 }
 

@@ -89,7 +89,6 @@ std::uint64_t Executor::window() const noexcept {
 }
 
 void Executor::revoke(RemoteAddress base) {
-  withdrawn_.insert(base);
   auto const found = holders_.find(base);
   if (found == holders_.end()) return;
   for (std::uint64_t const process : found->second) {
@@ -115,8 +114,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
     SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
     found = {gap.begin, gap.end - gap.begin, 0, 1};
   } else {
-    // Nobody gets a key that others are just asked to give back.
-    if (provide_key_ && !withdrawn_.contains(segment->base)) key = provide_key_(*segment);
+    if (provide_key_) key = provide_key_(*segment);
     found = {segment->base, segment->length, key.size(), 0};
     if (!key.empty()) holders_[segment->base].insert(origin.process);
   }

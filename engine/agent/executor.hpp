@@ -53,16 +53,13 @@ class Executor {
   /// The process has gone: nothing of it waits, and what it held is free.
   void forget(std::uint64_t process);
 
-  /// Tells every peer that holds a key of the segment at `base` to forget it; nobody gets another.
+  /// Tells every peer that holds a key of the segment at `base` to forget it.
   void revoke(RemoteAddress base);
   /// True when all have done so.
   bool revoked(RemoteAddress base) const { return holders_.find(base) == holders_.end(); }
 
-  /// Segments have come or gone (after revoke(): that at `base`); replies show it.
-  void segments_changed(RemoteAddress base) {
-    ++segments_version_;
-    withdrawn_.erase(base);
-  }
+  /// Segments have come or gone; replies show it.
+  void segments_changed() noexcept { ++segments_version_; }
 
   std::uint64_t executed() const noexcept { return executed_; }
   /// Of these, the requests of one process.
@@ -135,7 +132,6 @@ class Executor {
   std::list<Deferred> deferred_;                              ///< in the order of arrival
   std::size_t kept_bytes_ = 0;                                ///< of requests that are held or deferred
   std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
-  std::set<RemoteAddress> withdrawn_;                         ///< bases of segments that are being withdrawn
   std::uint32_t segments_version_ = 1;
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
