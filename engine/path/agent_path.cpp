@@ -231,7 +231,7 @@ void AgentPath::advance(Peer& peer) {
     Outstanding& entry = *stream.unsent.front();
     if (entry.lock == LockState::asked) return;
     while (!entry.sent_completely()) {
-      if (!window_open(peer)) return;
+      if (!window_open(peer) || !may_start(entry)) return;
       if (!entry.started() && !entry.hold.acquire()) {
         stalled_.push_back(&peer);
         return;
@@ -255,6 +255,17 @@ void AgentPath::advance(Peer& peer) {
     note_sent(entry);
     if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) finish(entry);
   }
+}
+
+/// An operation of this process on itself holds the stripes of both sides from its first message on. A
+/// message before it may wait for them: what it has to come after ends first, and, as that keeps the window
+/// closed, so does everything before an operation of several messages.
+bool AgentPath::may_start(Outstanding const& entry) const noexcept {
+  bool const on_itself = entry.peer->process() == settings_.process;
+  if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
+  bool const several = entry.first_sequence != entry.last_sequence;
+  std::uint64_t const before = several ? entry.first_sequence - 1 : entry.operation.header.after;
+  return entry.peer->state().messages.executed.load(std::memory_order_relaxed) >= before;
 }
 
 /// The operation waits for answers only.

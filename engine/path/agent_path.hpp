@@ -89,6 +89,7 @@ class AgentPath {
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
   static bool window_open(Peer& peer) noexcept;
+  bool may_start(Outstanding const& entry) const noexcept;
   Status send(Peer& peer, wire::RequestHeader const& header, Message& message, std::size_t payload_bytes);
   bool introduce(Peer& peer);
   void note_sent(Outstanding& entry) noexcept;
