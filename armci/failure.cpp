@@ -7,6 +7,7 @@
 #include "armci/state.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/runtime.hpp"
 
 namespace armci {
 
@@ -113,7 +114,10 @@ void end_by_exception() noexcept {
   std::abort();
 }
 
-void fail_not_running(char const* call) { fail(call, "called before ARMCI_Init or after ARMCI_Finalize"); }
+void fail_not_running(char const* call) {
+  if (mpix::is_forked()) fail(call, "called in a child process made by fork()");
+  fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
+}
 
 void fail_process(char const* call, int process) {
   int const size = running_world(call).size;

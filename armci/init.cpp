@@ -1,4 +1,6 @@
 /// Beginning and end.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,7 +10,9 @@
 #include "armci/mutex.hpp"
 #include "armci/settings.hpp"
 #include "armci/state.hpp"
+#include "engine/fork.hpp"
 #include "mpix/comm/collective.hpp"
+#include "mpix/runtime/runtime.hpp"
 
 namespace armci {
 
@@ -18,6 +22,12 @@ namespace {
 
 int initialisations = 0;
 bool owns_mpi = false;
+
+// A child made by fork() has no part in the world.
+mpix::engine::ChildHandler const child_handler{+[]() noexcept {
+  world.communicator = nullptr;
+  initialisations = 0;
+}};
 
 /// Initialises MPI unless it runs already.
 void start_mpi(int thread_level) {
@@ -82,6 +92,7 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
     ++initialisations;
     return 0;
   }
+  if (mpix::is_forked()) return returning([]() -> int { fail_not_running("ARMCI_Init"); });
   int const code = returning([&] {
     start_mpi(armci_requested);
     open_world(comm);
@@ -139,6 +150,7 @@ void ARMCI_Error(const char* msg, int code) {
     std::fflush(stdout);
     std::fprintf(stderr, "%d: %s %d\n", rank, text, code);
     ARMCI_Cleanup();
+    if (mpix::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI is the parent's
     MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
   });
 }

@@ -8,12 +8,15 @@
 #include <memory>
 
 #include "engine/engine.hpp"
+#include "engine/fork.hpp"
 #include "engine/log.hpp"
 
 namespace mpix::engine {
 
 namespace {
 std::unique_ptr<Engine> instance;
+// The engine is the parent's: a child that ends must not take it down.
+ChildHandler const in_child{+[]() noexcept { (void)instance.release(); }};
 constinit char refusal[256] = "";
 }  // namespace
 

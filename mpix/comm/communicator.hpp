@@ -44,6 +44,9 @@ class MPIX_WAIST_API Communicator {
   /// find() where it takes a few instructions only; else nullptr.
   static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
 
+  /// In a child made by fork(): nothing is known any more.
+  static void forget_known() noexcept { cache_.clear(); }
+
   /// The target for `rank` (of the remote group for an intercommunicator), made at its first use.
   /// nullptr when the rank is out of range or its process cannot be reached.
   Target* target(int rank) {

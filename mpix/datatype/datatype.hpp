@@ -37,6 +37,8 @@ class Datatype {
   /// find() where it takes a few instructions only; else nullptr.
   static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
 
+  static void forget_known() noexcept { cache_.clear(); }
+
   MPI_Datatype handle() const noexcept { return type_.get(); }
   FlatType const& flat() const noexcept { return flat_; }
   /// Elements follow each other without gaps, in memory order.

@@ -136,6 +136,9 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
     case Readiness::finalised:
       std::fprintf(stderr, "%s: called after MPI_Finalize\n", call);
       return MPI_ERR_OTHER;
+    case Readiness::forked:
+      std::fprintf(stderr, "%s: called in a child process made by fork()\n", call);
+      return MPI_ERR_OTHER;
     case Readiness::no_component:
       return raise_missing_component(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
   }

@@ -45,6 +45,9 @@ class HandleCache {
     State* const state = entries_[slot_of(handle)].load(std::memory_order_acquire);
     return state != nullptr && state->handle() == handle ? state : nullptr;
   }
+  void clear() noexcept {
+    for (auto& entry : entries_) entry.store(nullptr, std::memory_order_relaxed);
+  }
   void insert(State& state) noexcept {
     entries_[slot_of(state.handle())].store(&state, std::memory_order_release);
   }

@@ -3,12 +3,14 @@
 #include <atomic>
 #include <mutex>
 
+#include "engine/fork.hpp"
 #include "mpix/attributes/keyvals.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/datatype/datatype.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/statistics/statistics.hpp"
 #include "mpix/xfer/call.hpp"
+#include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
@@ -17,10 +19,22 @@ namespace {
 
 std::mutex setup_lock;
 std::atomic<bool> set_up{false};
+std::atomic<bool> forked{false};
 RuntimeKeys runtime_keys;
 
 // A linker takes the constructor out of an archive only when something refers to it.
 [[gnu::used]] void (*const constructor)() = &make_component_known;
+
+/// Every way into the library leads through prepare() afterwards.
+void become_child() noexcept {
+  forked.store(true, std::memory_order_relaxed);
+  set_up.store(false, std::memory_order_relaxed);
+  Communicator::forget_known();
+  Datatype::forget_known();
+  recent_transfers = RecentTransfers();
+  forget_bound_transfers();
+}
+engine::ChildHandler const child_handler{&become_child};
 
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
 /// the place to complete what is outstanding. Works from every language.
@@ -58,8 +72,11 @@ void set_up_once() {
 
 RuntimeKeys const& keys() noexcept { return runtime_keys; }
 
+bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
+
 Readiness prepare() {
   if (set_up.load(std::memory_order_acquire)) return Readiness::ready;
+  if (is_forked()) return Readiness::forked;
   int flag = 0;
   MPI_Initialized(&flag);
   if (flag == 0) return Readiness::not_initialised;

@@ -6,17 +6,22 @@
 #include <string>
 
 #include "engine/engine.hpp"
+#include "mpix/visibility.hpp"
 
 namespace mpix {
 
 /// Why a call cannot be served at all.
-enum class Readiness { ready, not_initialised, finalised, no_component };
+enum class Readiness { ready, not_initialised, finalised, no_component, forked };
 
 /// Runs by itself before main().
 void make_component_known();
 
 /// Why Open MPI has not started the component, as the end of a sentence that says that it has not.
 std::string why_no_component();
+
+/// Whether this process was made by fork() from one in which the library had been loaded: MPI is its
+/// parent's.
+MPIX_WAIST_API bool is_forked() noexcept;
 
 /// Sets up the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();

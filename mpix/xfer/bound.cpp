@@ -97,6 +97,14 @@ inline RecentBound& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
   return *entry;
 }
 
+}  // namespace
+
+void forget_bound_transfers() noexcept {
+  for (RecentBound& entry : recent_bound) entry = RecentBound();
+}
+
+namespace {
+
 /// By load and store, with what the latest transfer of this handle found out. False: nothing done.
 inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, int count) {
   RecentBound const& recent = recent_of(bound);
