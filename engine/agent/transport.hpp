@@ -110,6 +110,7 @@ class Transport {
   ucp_worker_h worker() const noexcept { return worker_; }
 
  private:
+  ucs_status_t create_worker(ucp_config_t const* config, bool remote_memory);
   Status install(wire::Channel channel, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
   void take_back(Message& message) noexcept;

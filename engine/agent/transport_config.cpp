@@ -1,0 +1,61 @@
+#include "engine/agent/transport_config.hpp"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+namespace mpix::engine {
+
+namespace {
+
+// Transports that share memory between processes, and the names that stand for several of them.
+constexpr std::array<std::string_view, 8> shared_memory_names = {"posix", "sysv", "cma", "knem",
+                                                                 "xpmem", "mm",   "sm",  "shm"};
+
+/// Whether another process of the user can be kept from opening /proc/PID/fd of this one: it is not dumpable,
+/// or in a user namespace that may be its own.
+bool is_closed_to_others() noexcept {
+  constexpr ino_t initial_namespace = 0xEFFFFFFD;  // PROC_USER_INIT_INO, part of the kernel's interface
+  struct stat user {};
+  bool const own_users = ::stat("/proc/self/ns/user", &user) == 0 && user.st_ino != initial_namespace;
+  return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
+}
+
+bool shares_memory(std::string_view name) noexcept {
+  return name == "all" ||
+         std::find(shared_memory_names.begin(), shared_memory_names.end(), name) != shared_memory_names.end();
+}
+
+}  // namespace
+
+UcpConfig read_ucp_config() {
+  ucp_config_t* config = nullptr;
+  if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) config = nullptr;
+  bool const by_name = is_closed_to_others() && std::getenv("UCX_POSIX_USE_PROC_LINK") == nullptr;
+  if (config != nullptr && by_name) (void)ucp_config_modify(config, "POSIX_USE_PROC_LINK", "n");
+  return {config, &ucp_config_release};
+}
+
+std::string without_shared_memory(std::string const& transports) {
+  std::string const excluded = "sm";
+  if (transports.empty() || transports == "all") return "^" + excluded;
+  if (transports.front() == '^') return transports + "," + excluded;
+  std::string left;
+  std::istringstream names(transports);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!shares_memory(name)) left += name + ",";
+  }
+  return left + "tcp,self";
+}
+
+void leave_out_shared_memory(ucp_config_t* config) {
+  char const* const given = std::getenv("UCX_TLS");
+  (void)ucp_config_modify(config, "TLS", without_shared_memory(given != nullptr ? given : "").c_str());
+}
+
+}  // namespace mpix::engine

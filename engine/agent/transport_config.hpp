@@ -1,0 +1,23 @@
+/// What the engine asks of UCX's configuration, beyond what the user has set.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <memory>
+#include <string>
+
+namespace mpix::engine {
+
+using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
+
+/// UCX's configuration: defaults, its files and the environment. Peers that may not look into this process's
+/// /proc/PID/fd find its shared memory by name instead. Empty when UCX cannot read it.
+UcpConfig read_ucp_config();
+
+/// Makes UCX do without shared memory.
+void leave_out_shared_memory(ucp_config_t* config);
+
+/// The value of UCX_TLS that does so, for a user's one (empty: not set).
+std::string without_shared_memory(std::string const& transports);
+
+}  // namespace mpix::engine

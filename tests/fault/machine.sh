@@ -1,0 +1,29 @@
+#!/bin/sh
+# Runs a program under mpirun on a machine that refuses something.
+# usage: machine.sh CASE MPIRUN PROGRAM [ARGUMENT...]; exit status 77: this machine does not permit the case
+set -eu
+case=$1 mpirun=$2
+shift 2
+launch() { "$mpirun" --oversubscribe --bind-to none "$@" < /dev/null; }
+
+case $case in
+  small_shm)
+    # Docker's default of 64 MiB is as small for 16 processes as this is for three.
+    unshare -m true 2> /dev/null || exit 77
+    exec unshare -m sh -c 'mount -t tmpfs -o size=10M none /dev/shm && exec "$@"' sh \
+      "$mpirun" --oversubscribe --bind-to none -np 3 "$@" < /dev/null ;;
+  no_shm)
+    unshare -m true 2> /dev/null || exit 77
+    exec unshare -m sh -c 'mount -t tmpfs -o size=100k none /dev/shm && exec "$@"' sh \
+      "$mpirun" --oversubscribe --bind-to none -np 3 "$@" < /dev/null ;;
+  user_namespaces)
+    unshare -Ur true 2> /dev/null || exit 77
+    launch -np 2 unshare -Ur "$@" ;;
+  one_user_namespace)
+    unshare -Ur true 2> /dev/null || exit 77
+    launch -np 1 "$@" : -np 1 unshare -Ur "$@" ;;
+  ipc_namespaces)
+    unshare -i true 2> /dev/null || exit 77
+    launch -np 2 unshare -i "$@" ;;
+  *) echo "machine.sh: unknown case $case" >&2; exit 2 ;;
+esac
