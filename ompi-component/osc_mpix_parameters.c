@@ -14,6 +14,9 @@ static char *rdma = "auto";
 static size_t fragment_size;
 static size_t window_size;
 static size_t heap_size;
+static size_t target_memory;
+static size_t process_memory;
+static size_t origins_memory;
 static int agent_poll_us;
 static int verbose;
 static bool check;
@@ -45,6 +48,9 @@ int ompi_osc_mpix_register(void)
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
     heap_size = defaults.heap_bytes;
+    target_memory = defaults.target_memory_bytes;
+    process_memory = defaults.process_memory_bytes;
+    origins_memory = defaults.origins_memory_bytes;
     agent_poll_us = defaults.agent_poll_us;
     verbose = 0;
     check = defaults.check != 0;
@@ -65,8 +71,17 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &rdma);
     add("fragment_size", "Largest payload of one message of the agent path, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
         OPAL_INFO_LVL_6, &fragment_size);
-    add("window_size", "Unacknowledged payload of large operations per target, bytes",
-        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &window_size);
+    add("window_size", "Most that is under way to a target by messages, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
+        OPAL_INFO_LVL_6, &window_size);
+    add("target_memory",
+        "Memory that operations waiting to be sent to one target may take; a call that needs more waits, "
+        "bytes",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &target_memory);
+    add("process_memory", "The same for all targets together, with the messages that wait in UCX, bytes",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &process_memory);
+    add("origins_memory",
+        "What all origins together may make this process hold; their windows are shares of it, bytes",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &origins_memory);
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
     add("agent_poll_us",
@@ -102,6 +117,7 @@ static int check_sizes(void)
 {
     const size_t smallest_fragment = 256, largest_fragment = (size_t) 16 << 20;
     const size_t largest_window = (size_t) 1 << 30;
+    const size_t smallest_memory = (size_t) 64 << 10, largest_memory = (size_t) 1 << 40;
     const size_t smallest_heap = (size_t) 64 << 10, largest_heap = (size_t) 1 << 40;
     const struct {
         const char *name;
@@ -110,6 +126,9 @@ static int check_sizes(void)
         {"fragment_size", fragment_size, smallest_fragment, largest_fragment},
         {"window_size", window_size, fragment_size, largest_window}, /* a fragment at least */
         {"heap_size", heap_size, smallest_heap, largest_heap},
+        {"target_memory", target_memory, smallest_memory, largest_memory},
+        {"process_memory", process_memory, target_memory, largest_memory}, /* what one target may take */
+        {"origins_memory", origins_memory, smallest_memory, largest_memory},
     };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
         if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
@@ -182,6 +201,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->fragment_bytes = fragment_size;
     config->window_bytes = window_size;
     config->heap_bytes = heap_size;
+    config->target_memory_bytes = target_memory;
+    config->process_memory_bytes = process_memory;
+    config->origins_memory_bytes = origins_memory;
     config->agent_poll_us = agent_poll_us;
     config->verbose = verbose;
     config->check = check;
