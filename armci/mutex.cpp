@@ -99,7 +99,7 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
   if (set.held.count({mutex, process}) != 0)
     fail(call, "mutex %d of process %d is held by the caller", mutex, process);
   int const target = set.grp.grp_to_abs[process];
-  long const number = fetch<long>(call, mpix::engine::RmwOperation::sum, 1, &ticket->next, target);
+  long const number = fetch_and_add(call, 1, &ticket->next, target);
   mpix::engine::Backoff backoff;
   while (served(call, &ticket->serving, target) != number) backoff.pause();
   set.held[{mutex, process}] = number;

@@ -5,8 +5,7 @@
 
 namespace armci {
 
-/// Applies `operation` (sum or swap) to the int or long at `remote`; returns its previous value.
-template <typename T>
-T fetch(char const* call, mpix::engine::RmwOperation operation, T operand, void* remote, int process);
+/// Adds `summand` to the long at `remote`; returns its previous value.
+long fetch_and_add(char const* call, long summand, void* remote, int process);
 
 }  // namespace armci

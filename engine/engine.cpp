@@ -35,6 +35,8 @@ Status Engine::start() {
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (Status const status = state.progress.transport.open(state.progress, state.rdma_usable); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
+  state.device_memory.open(state.progress.transport.context());
+  if (state.device_memory.is_possible()) issue_all();  // whose origins are looked at there
   if (state.rdma_usable) {
     state.progress.executor.set_key_provider(
         [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
@@ -130,6 +132,7 @@ bool Engine::is_allocated(void const* base) const {
 }
 
 Status Engine::attach(void* base, std::size_t bytes) {
+  if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
   std::lock_guard const held(state_->progress.lock);
   Status const status = state_->progress.segments.attach(base, bytes);
   if (!failed(status)) state_->progress.executor.segments_changed();

@@ -112,7 +112,8 @@ class MPIX_ENGINE_API Engine {
   Status free(void* base);
   /// Whether free() would free `base`.
   bool is_allocated(void const* base) const;
-  /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped.
+  /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped;
+  /// device_memory.
   Status attach(void* base, std::size_t bytes);
   /// Ends attach(). Returns when no peer can reach it through the registration any more.
   Status detach(void* base);

@@ -213,6 +213,7 @@ Issued Engine::issue(Peer& peer, Transfer const& transfer) {
   if (!has_whole_elements(transfer)) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (transfer.target_layout.size() == 0) return notify(peer, transfer);
+  if (state_->device_memory.holds_origin_of(transfer)) return {Status::device_memory, true, 0};
   if (transfer.direction == Direction::get && has(transfer.guarantees, Guarantee::ordered))
     wait_for_puts_to_self();
   if (peer.state().same_host) {
@@ -224,6 +225,7 @@ Issued Engine::issue(Peer& peer, Transfer const& transfer) {
 Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (operation.count == 0) return notify(peer, operation);
+  if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
   if (peer.state().same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT)) {
     wait_for_held_stores(peer);
     bool bad = false;

@@ -15,6 +15,7 @@
 #include "engine/path/rdma.hpp"
 #include "engine/peer/address.hpp"
 #include "engine/peer/peer_state.hpp"
+#include "engine/segment/memory_type.hpp"
 
 namespace mpix::engine {
 
@@ -36,6 +37,7 @@ struct Engine::State {
   mpix_host_ops host;
   HostIdentity identity = HostIdentity::of_this_process();
   bool rdma_usable = false;
+  DeviceMemory device_memory;
   Progress progress;
   Agent agent;
   Registrations registrations;

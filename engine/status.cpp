@@ -7,6 +7,7 @@ char const* to_string(Status status) noexcept {
     case Status::ok: return "success";
     case Status::bad_address: return "no memory stands at the target address";
     case Status::bad_origin: return "no memory stands at the origin address";
+    case Status::device_memory: return "memory of this process is a device's (CUDA, ROCm)";
     case Status::bad_argument: return "an argument is out of range or inconsistent";
     case Status::unsupported: return "operation not supported";
     case Status::out_of_memory: return "out of memory or table space";

@@ -7,10 +7,11 @@ namespace mpix::engine {
 
 enum class [[nodiscard]] Status : std::uint8_t{
     ok = 0,
-    bad_address,   ///< no readable/writable memory stands at the target address
-    bad_origin,    ///< no readable (a get: writable) memory stands at the origin address
-    bad_argument,  ///< a field of the operation is out of range or inconsistent
-    unsupported,   ///< operation, element type or path not available
+    bad_address,    ///< no readable/writable memory stands at the target address
+    bad_origin,     ///< no readable (a get: writable) memory stands at the origin address
+    device_memory,  ///< memory of this process is a device's, and the processor cannot touch it
+    bad_argument,   ///< a field of the operation is out of range or inconsistent
+    unsupported,    ///< operation, element type or path not available
     out_of_memory,
     no_descriptors,  ///< the limit of open files of the process or the system is reached
     unreachable,     ///< no address of the peer is known, or no transport leads to it

@@ -76,8 +76,8 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty or overlapping); the address class (not all of it is there);
- *         MPI_ERR_NO_MEM.
+ * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty or overlapping); the address class (not all of it is there,
+ *         or it is memory of a device, CUDA or ROCm); MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_RMA_Register(void *base, MPI_Aint size);
 

@@ -61,6 +61,7 @@ int class_of(engine::Status status) noexcept {
   using engine::Status;
   switch (status) {
     case Status::ok: return MPI_SUCCESS;
+    case Status::device_memory:
     case Status::bad_address: return keys().address_class;
     case Status::bad_origin: return MPI_ERR_BUFFER;
     case Status::bad_argument: return MPI_ERR_ARG;
@@ -87,7 +88,7 @@ Failure failure(engine::Status status, Subject const& subject) {
   bool const missing = status == engine::Status::bad_address && subject.missing != nullptr;
   char const* const words = missing ? subject.missing : engine::to_string(status);
   int const error_class = class_of(status);
-  bool const here = status == engine::Status::bad_origin;
+  bool const here = status == engine::Status::bad_origin || status == engine::Status::device_memory;
   if (here || subject.rank == MPI_PROC_NULL) return failure(error_class, "%s", words);
   if (subject.address == 0) return failure(error_class, "%s (rank %d)", words, subject.rank);
   return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)", words,

@@ -70,10 +70,10 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
 
 /// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
 /// instruction. Word is the unsigned type of that size. False, with nothing done, when the memory cannot be
-/// reached that way now, and for the other operations.
+/// reached that way now, and for the other operations; `operand` is not read before that is known.
 template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
-                           Word operand, Word operand2, Word* result) noexcept {
+                           Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr) return false;
@@ -117,8 +117,8 @@ inline engine::Status complete(Target& target) {
   return complete_stores(target) ? engine::Status::ok : complete_messages(target);
 }
 
-/// complete() for every target of `communicator` that has something outstanding. `*failed`: rank of the target
-/// whose failure is returned, untouched where there is none.
+/// complete() for every target of `communicator` that has something outstanding. `*failed`: rank of the
+/// target whose failure is returned, untouched where there is none.
 MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, int* failed = nullptr);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits.

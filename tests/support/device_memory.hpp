@@ -1,0 +1,31 @@
+/// Memory that passes for a device's: the environment of the tests declares its addresses so
+/// (MPIX_TEST_DEVICE_MEMORY), and whoever touches it ends.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mpix::test {
+
+class DevicePages {
+ public:
+  DevicePages() : base_(::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, flags, -1, 0)) {}
+  ~DevicePages() { ::munmap(base_, bytes); }
+  DevicePages(DevicePages const&) = delete;
+  DevicePages& operator=(DevicePages const&) = delete;
+
+  bool there() const { return base_ == reinterpret_cast<void*>(address); }
+  char* at(std::size_t offset = 0) const { return static_cast<char*>(base_) + offset; }
+
+  static constexpr std::size_t bytes = 0x10000;
+
+ private:
+  static constexpr std::uintptr_t address = 0x6a0000000000;  // as in tests/mpi/CMakeLists.txt
+  static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+
+  void* base_;
+};
+
+}  // namespace mpix::test

@@ -1,0 +1,110 @@
+/// What is taken for a device's memory, by what UCX has recorded of it.
+#include "engine/segment/memory_type.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <ucs/memory/memtype_cache.h>
+
+#include <cstdlib>
+
+namespace mpix::engine {
+namespace {
+
+constexpr std::size_t bytes = 1 << 16;
+
+/// A mapping whose type UCX is told.
+class Pages {
+ public:
+  explicit Pages(int protection)
+      : base_(::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~Pages() {
+    forget();
+    ::munmap(base_, bytes);
+  }
+  Pages(Pages const&) = delete;
+  Pages& operator=(Pages const&) = delete;
+
+  void record(ucs_memory_type_t type) const {
+    forget();
+    ucs_memtype_cache_update(base_, bytes, type, UCS_SYS_DEVICE_ID_UNKNOWN);
+  }
+  void forget() const { ucs_memtype_cache_remove(base_, bytes); }
+  std::byte* base() const { return static_cast<std::byte*>(base_); }
+
+ private:
+  void* base_;
+};
+
+struct MemoryType : testing::Test {
+  void SetUp() override {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM;
+    ASSERT_EQ(ucp_init(&params, nullptr, &context), UCS_OK);
+    ::setenv("MPIX_TEST_DEVICE_MEMORY", "1000-1008", 1);
+    memory.open(context);
+    ::unsetenv("MPIX_TEST_DEVICE_MEMORY");
+    ASSERT_TRUE(memory.is_possible());
+  }
+  void TearDown() override {
+    if (context != nullptr) ucp_cleanup(context);
+  }
+  bool holds(Pages const& pages) const { return memory.holds(pages.base() + 64, 128, true); }
+
+  ucp_context_h context = nullptr;
+  DeviceMemory memory;
+};
+
+TEST_F(MemoryType, is_what_ucx_has_recorded) {
+  Pages const pages(PROT_READ | PROT_WRITE);
+  EXPECT_FALSE(holds(pages));
+  for (auto const type : {UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_ROCM}) {
+    pages.record(type);
+    EXPECT_TRUE(holds(pages)) << type;
+  }
+  for (auto const type : {UCS_MEMORY_TYPE_CUDA_MANAGED, UCS_MEMORY_TYPE_ROCM_MANAGED}) {
+    pages.record(type);
+    EXPECT_FALSE(holds(pages)) << type;
+  }
+  pages.forget();
+  EXPECT_FALSE(holds(pages));
+}
+
+TEST_F(MemoryType, of_unknown_kind_is_a_devices_when_it_cannot_be_touched) {
+  Pages const open(PROT_READ | PROT_WRITE);
+  Pages const closed(PROT_NONE);
+  open.record(UCS_MEMORY_TYPE_UNKNOWN);
+  closed.record(UCS_MEMORY_TYPE_UNKNOWN);
+  EXPECT_FALSE(holds(open));
+  EXPECT_TRUE(holds(closed));
+}
+
+TEST_F(MemoryType, of_every_piece_counts) {
+  Pages const host(PROT_READ | PROT_WRITE);
+  Pages const device(PROT_NONE);
+  device.record(UCS_MEMORY_TYPE_CUDA);
+  Segment pieces[] = {{0, 8}, {device.base() - host.base(), 8}};
+  Transfer transfer;
+  transfer.origin = host.base();
+  transfer.origin_layout = {16, {}, pieces};
+  EXPECT_TRUE(memory.holds_origin_of(transfer));
+  pieces[1].offset = 100;
+  EXPECT_FALSE(memory.holds_origin_of(transfer));
+  ReadModifyWrite rmw;
+  rmw.operand = host.base();
+  EXPECT_FALSE(memory.holds_origin_of(rmw));
+  rmw.result = device.base();
+  EXPECT_TRUE(memory.holds_origin_of(rmw));
+}
+
+TEST_F(MemoryType, without_devices_is_nobodys_business) {
+  DeviceMemory unasked;
+  Pages const pages(PROT_NONE);
+  pages.record(UCS_MEMORY_TYPE_CUDA);
+  EXPECT_TRUE(holds(pages));
+  EXPECT_FALSE(unasked.is_possible());
+  EXPECT_FALSE(unasked.holds(pages.base(), bytes, true));
+}
+
+}  // namespace
+}  // namespace mpix::engine
