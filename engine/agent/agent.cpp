@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <new>
 #include <system_error>
 
 #include "engine/log.hpp"
@@ -69,9 +70,22 @@ void Agent::run() {
   pthread_setname_np(pthread_self(), "mpix-agent");
   // Default slack rounds short sleeps up by 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  while (sleep_until_event()) {
+  while (serve()) {
     // No poll since the last event: the application computes, and its messages are executed at once.
     if (progress_.polls() != polls_seen_) yield_to_application();
+  }
+}
+
+/// sleep_until_event(), whatever memory runs short: what could not be done is tried again with the next
+/// event.
+bool Agent::serve() {
+  for (;;) {
+    try {
+      return sleep_until_event();
+    } catch (std::bad_alloc const&) {
+      log(LogLevel::error, "the agent has no memory to go on");
+      (void)pause(trust_);
+    }
   }
 }
 

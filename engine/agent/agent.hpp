@@ -26,6 +26,7 @@ class Agent {
 
  private:
   void run();
+  bool serve();
   /// Handles everything, then sleeps until an event; false when the agent is to stop.
   bool sleep_until_event();
   /// Leaves the messages to the application for as long as it polls.

@@ -10,9 +10,6 @@ namespace mpix::engine {
 
 namespace {
 
-// What one request can make this process send; ours ask for a fragment at most.
-constexpr std::uint64_t max_fetched_bytes = 16 * 1024 * 1024;
-
 /// Bytes relative to the base that bytes [position, position + bytes) of the layout's data touch.
 Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
   if (bytes == 0) return {0, 0};
@@ -102,7 +99,6 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
 }
 
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
-  if (is_fetching(request.header) && request.header.bytes > max_fetched_bytes) return Status::bad_argument;
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
     case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;

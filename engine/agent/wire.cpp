@@ -79,6 +79,19 @@ std::uint64_t data_bytes(RequestHeader const& header) noexcept {
   }
 }
 
+/// Whether the request makes its receiver do no more than a sender of ours would: what is not paid for with
+/// data is bounded.
+bool is_reasonable(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put:
+    case RequestKind::accumulate:
+    case RequestKind::introduction: return true;
+    case RequestKind::get:
+    case RequestKind::rmw: return header.bytes <= max_unpaid_bytes;
+    default: return header.bytes == 0;
+  }
+}
+
 /// For typed operations every boundary must fall between elements.
 bool whole_elements(CheckedRequest const& request) noexcept {
   std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
@@ -129,6 +142,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   out->data = payload.subspan(dimension_bytes + segment_bytes);
   if (fields.bytes > SIZE_MAX / 2 || out->data.size() != data_bytes(fields))
     return "data does not fit the request";
+  if (!is_reasonable(fields)) return "asks for too much";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
 }

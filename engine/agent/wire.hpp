@@ -119,6 +119,9 @@ static_assert(sizeof(ReplyHeader) == 72);
 /// The window before the first reply, bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 
+/// Most that a request without as much data may touch, bytes; those of ours stay within a fragment.
+inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
+
 /// Whether the request is answered with `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);

@@ -41,6 +41,19 @@ struct Sample {
   }
 };
 
+TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
+  Sample sample;
+  sample.header.kind = static_cast<std::uint8_t>(RequestKind::get);
+  sample.payload.resize(2);  // rows of nothing but distance: as many bytes as one likes
+  for (std::uint64_t const rows :
+       {max_unpaid_bytes / 32, max_unpaid_bytes / 32 + 1, std::uint64_t{1} << 40}) {
+    Dimension const dimension{rows, 0};
+    std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
+    sample.header.bytes = sample.header.total = rows * 32;
+    EXPECT_EQ(sample.run() == nullptr, rows * 32 <= max_unpaid_bytes) << rows;
+  }
+}
+
 TEST(WireRequest, sound_message_passes) { EXPECT_EQ(Sample().run(), nullptr); }
 
 TEST(WireRequest, each_wrong_field_is_refused) {
@@ -58,6 +71,8 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
       {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
       {"position", [](RequestHeader& h) { h.position = 1; }},
+      {"a question about bytes",
+       [](RequestHeader& h) { h.kind = static_cast<std::uint8_t>(RequestKind::find_segment); }},
       {"huge position", [](RequestHeader& h) { h.position = ~std::uint64_t{0}; }},
       {"bytes", [](RequestHeader& h) { h.bytes = 63; }},
       {"huge bytes", [](RequestHeader& h) { h.bytes = ~std::uint64_t{0}; }},
