@@ -51,6 +51,7 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
   if (fault == nullptr && request.header.sequence == 0) return take_introduction(request);
 
   Origin* const origin = origin_of(request.header.process);
+  if (origin == nullptr && gone_.contains(request.header.process)) return;  // what it has left behind
   if (origin == nullptr) return drop("its origin has not introduced itself");
   std::uint64_t const sequence = request.header.sequence;
   if (sequence > origin->executed + furthest_ahead || origin->has_seen(sequence))
@@ -71,10 +72,11 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
   release_held(*origin);
 }
 
-/// The origin with this identity; nullptr when there are too many that nobody knows.
+/// The origin with this identity; nullptr when it has gone, or there are too many that nobody knows.
 Origin* Executor::origin_of(std::uint64_t process) {
   auto const found = origins_.find(process);
   if (found != origins_.end()) return found->second.get();
+  if (gone_.contains(process)) return nullptr;
   auto const strangers = std::count_if(origins_.begin(), origins_.end(),
                                        [](auto const& known) { return known.second->endpoint == nullptr; });
   if (static_cast<std::size_t>(strangers) >= max_strangers) return nullptr;
@@ -242,6 +244,7 @@ void Executor::release_held(Origin& origin) {
 }
 
 void Executor::forget(std::uint64_t process) {
+  gone_.insert(process);
   auto const found = origins_.find(process);
   if (found == origins_.end()) return;
   Origin* const gone = found->second.get();

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/agent/connections.hpp"
@@ -126,6 +127,7 @@ class Executor {
   Settings settings_;
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
+  std::unordered_set<std::uint64_t> gone_;     ///< processes that are forgotten
   std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;

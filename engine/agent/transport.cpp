@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kept_capacity = 256 * 1024;
 // Messages beyond these give all of it back.
 constexpr std::size_t kept_messages = 256;
+// For UCX to send what it can before the rest is given up.
+constexpr int sending_turns = 10000;
 
 bool ok(ucs_status_t status, char const* what) noexcept {
   if (status == UCS_OK) return true;
@@ -91,10 +93,14 @@ Status Transport::install(wire::Channel channel, ucp_am_recv_callback_t callback
 
 void Transport::close() noexcept {
   if (worker_ != nullptr) {
-    while (!endpoints_.empty()) disconnect(*endpoints_.begin());
+    for (auto const& [endpoint, detects_failure] : endpoints_) {
+      if (detects_failure) force_closed(endpoint);
+    }
+    endpoints_.clear();
     while (!closing_.empty()) (void)progress();
     ucp_worker_destroy(worker_);
     worker_ = nullptr;
+    abandoned_.clear();
   }
   if (context_ != nullptr) {
     ucp_cleanup(context_);
@@ -103,12 +109,39 @@ void Transport::close() noexcept {
 }
 
 void Transport::disconnect(ucp_ep_h endpoint) noexcept {
+  bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
+  // UCX refuses to force an endpoint closed that does not detect failures: it goes with the worker.
+  detects_failure ? force_closed(endpoint) : abandon_unsent(endpoint);
+}
+
+void Transport::force_closed(ucp_ep_h endpoint) noexcept {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
   if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
+}
+
+bool Transport::has_unsent(ucp_ep_h endpoint) const noexcept {
+  for (Message const* message = unsent_messages_; message != nullptr; message = message->next_) {
+    if (message->endpoint_ == endpoint) return true;
+  }
+  return false;
+}
+
+/// UCX keeps what the other side does not take any more. Whoever sent it must not wait for that.
+void Transport::abandon_unsent(ucp_ep_h endpoint) {
+  // What still finds room in the other side's queue is copied there. After that UCX does not touch the rest.
+  for (int turn = 0; turn < sending_turns && has_unsent(endpoint); ++turn) (void)ucp_worker_progress(worker_);
+  for (Message *message = unsent_messages_, *next = nullptr; message != nullptr; message = next) {
+    next = message->next_;
+    if (message->endpoint_ != endpoint) continue;
+    note_sent(*message);
+    message->owner_ = nullptr;
+    if (message->sent != nullptr) message->sent(message->sent_argument);
+    abandoned_.emplace_back(message);
+  }
 }
 
 int Transport::progress() noexcept {
@@ -143,7 +176,7 @@ ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, bool dete
   params.err_handler.arg = this;
   ucp_ep_h endpoint = nullptr;
   if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
-  endpoints_.insert(endpoint);
+  endpoints_.emplace(endpoint, detect_failure);
   return endpoint;
 }
 
@@ -179,8 +212,7 @@ Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& messag
   param.user_data = &message;
   // Eager always: a rendezvous would need another message from an application thread or the agent.
   param.flags = UCP_AM_SEND_FLAG_EAGER;
-  ++unsent_;
-  unsent_bytes_ += message.copied_bytes();
+  note_unsent(message, endpoint);
   ucs_status_ptr_t const request =
       ucp_am_send_nbx(endpoint, static_cast<unsigned>(channel), message.header_.data(), message.header_bytes_,
                       message.payload_, message.payload_bytes_, &param);
@@ -191,10 +223,26 @@ Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& messag
   return Status::transport;
 }
 
-/// UCX has let go of the message.
-void Transport::take_back(Message& message) noexcept {
+void Transport::note_unsent(Message& message, ucp_ep_h endpoint) noexcept {
+  ++unsent_;
+  unsent_bytes_ += message.copied_bytes();
+  message.endpoint_ = endpoint;
+  message.previous_ = nullptr;
+  message.next_ = unsent_messages_;
+  if (unsent_messages_ != nullptr) unsent_messages_->previous_ = &message;
+  unsent_messages_ = &message;
+}
+
+void Transport::note_sent(Message& message) noexcept {
   --unsent_;
   unsent_bytes_ -= message.copied_bytes();
+  (message.previous_ != nullptr ? message.previous_->next_ : unsent_messages_) = message.next_;
+  if (message.next_ != nullptr) message.next_->previous_ = message.previous_;
+}
+
+/// UCX has let go of the message.
+void Transport::take_back(Message& message) noexcept {
+  note_sent(message);
   recycle(message);
 }
 
@@ -206,7 +254,7 @@ void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
   auto& message = *static_cast<Message*>(argument);
   if (status != UCS_OK)  // the endpoint's error handler is called, too
     log(LogLevel::life, "a message could not be sent: %s", ucs_status_string(status));
-  message.owner_->take_back(message);
+  if (message.owner_ != nullptr) message.owner_->take_back(message);
   ucp_request_free(request);
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/agent/wire.hpp"
@@ -51,6 +51,10 @@ class Message {
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
   Transport* owner_ = nullptr;
+  // While UCX has it: where it goes, and its neighbours among all that UCX has.
+  ucp_ep_h endpoint_ = nullptr;
+  Message* previous_ = nullptr;
+  Message* next_ = nullptr;
   std::size_t header_bytes_ = 0;
   std::byte const* payload_ = nullptr;
   std::size_t payload_bytes_ = 0;
@@ -85,7 +89,7 @@ class Transport {
   /// A new endpoint to the worker with this address; nullptr on failure, after one log line. With
   /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that.
   ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
-  /// Closes an endpoint at once: what is under way on it ends with an error. Not from UCX callbacks.
+  /// Gives an endpoint up at once: what is under way on it ends, sent or not. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
@@ -114,6 +118,11 @@ class Transport {
   Status install(wire::Channel channel, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
   void take_back(Message& message) noexcept;
+  void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
+  void note_sent(Message& message) noexcept;
+  void force_closed(ucp_ep_h endpoint) noexcept;
+  void abandon_unsent(ucp_ep_h endpoint);
+  bool has_unsent(ucp_ep_h endpoint) const noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
   static ucs_status_t on_request(void* self, void const* header, std::size_t header_bytes, void* data,
@@ -125,9 +134,11 @@ class Transport {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
-  std::unordered_set<ucp_ep_h> endpoints_;
-  std::vector<ucs_status_ptr_t> closing_;  ///< of disconnect(), until UCX is done with them
+  std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures
+  std::vector<ucs_status_ptr_t> closing_;         ///< of disconnect(), until UCX is done with them
   std::vector<std::unique_ptr<Message>> free_;
+  std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
+  Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;
 };

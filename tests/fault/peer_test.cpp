@@ -3,16 +3,17 @@
 #include <sched.h>
 
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <vector>
 
+#include "tests/fault/own_process.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {
 namespace {
 
 using test::JobKind;
+using test::resident_kib;
 
 /// Where the processes are for each other.
 struct Place {
@@ -52,15 +53,6 @@ INSTANTIATE_TEST_SUITE_P(Places, Fault,
                                            Place{"other_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, true},
                                            Place{"other_host_rdma", 0xf, true}),
                          [](auto const& instance) { return instance.param.name; });
-
-std::int64_t resident_kib() {
-  long pages = 0;
-  long resident = 0;
-  std::FILE* const file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
-  if (file != nullptr) std::fclose(file);
-  return resident * (::sysconf(_SC_PAGESIZE) / 1024);
-}
 
 TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
   run_mortal(3, [](Rank& rank) {

@@ -1,0 +1,170 @@
+/// Processes of another job that are killed: operations to them fail, everything else goes on.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "tests/fault/meeting.hpp"
+#include "tests/fault/spawn.hpp"
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int transport_class() {
+  int address = 0;
+  int transport = 0;
+  EXPECT_EQ(MPIX_RMA_Error_classes(&address, &transport), MPI_SUCCESS);
+  return transport;
+}
+
+/// Returns when no thread of the process runs any more.
+void stop(pid_t pid) {
+  ::kill(pid, SIGSTOP);
+  auto const runs = [&] {
+    for (auto const& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+      std::ifstream file(task.path() / "stat");
+      std::string const line{std::istreambuf_iterator<char>(file), {}};
+      if (line.find(") T ") == std::string::npos) return true;
+    }
+    return false;
+  };
+  while (runs()) ::usleep(100);
+}
+
+/// Children and parents have exchanged; from here on the children do as `part` says.
+class Killed : public ::testing::Test {
+ protected:
+  void meet(char const* part) {
+    children_ = spawn(part, 2);
+    meeting_ = std::make_unique<Meeting>(children_);
+    meeting_->exchange();
+    int const failures = meeting_->failures();
+    int theirs = 0;
+    MPI_Allreduce(&failures, &theirs, 1, MPI_INT, MPI_SUM, children_);
+    ASSERT_EQ(failures + theirs, 0);
+    pid_t const mine = ::getpid();
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, pids_, sizeof mine, MPI_BYTE, children_);
+    MPI_Comm_set_errhandler(children_, MPI_ERRORS_RETURN);
+    // Where the memory of rank 0 is, that the children have reached.
+    for (int kind = 0; kind < Meeting::kinds; ++kind) first_[kind] = meeting_->own(kind);
+    MPI_Bcast(first_, sizeof first_, MPI_BYTE, 0, world);
+  }
+
+  int put_to_child(int child, int kind, std::uint64_t set) {
+    MPIX_RMA_Attributes chosen = attributes(set);
+    return MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_INT64_T, child, meeting_->at(child, kind), 1,
+                         MPI_INT64_T, nullptr, &children_, &chosen);
+  }
+
+  /// Until everybody knows that the child has gone.
+  int last_result(int child, int kind) {
+    auto const end = Clock::now() + std::chrono::seconds(20);
+    int result = MPI_SUCCESS;
+    while (result == MPI_SUCCESS && Clock::now() < end)
+      result = put_to_child(child, kind, MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION);
+    return result;
+  }
+
+  /// Adds at rank 0 what both ranks agree on, in memory that the children had in use.
+  void sum_at_first() {
+    MPI_Barrier(world);
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    constexpr std::size_t count = Meeting::words - Meeting::sum_at;
+    for (int kind = 0; kind < Meeting::kinds; ++kind) {
+      std::vector<std::int64_t> const before(meeting_->own(kind), meeting_->own(kind) + Meeting::words);
+      MPI_Barrier(world);
+      std::vector<std::int64_t> ones(count, 1);
+      for (int turn = 0; turn < 5; ++turn) {
+        EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, ones.data(), count, MPI_INT64_T, 0,
+                           first_[kind] + Meeting::sum_at, MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_BLOCKING),
+                  MPI_SUCCESS);
+      }
+      MPI_Barrier(world);
+      if (rank != 0) continue;
+      std::size_t wrong = 0;
+      for (std::size_t i = Meeting::sum_at; i < Meeting::words; ++i)
+        wrong += meeting_->own(kind)[i] == before[i] + 5 * size ? 0 : 1;
+      EXPECT_EQ(wrong, 0u) << "kind " << kind;
+    }
+    MPI_Barrier(world);
+  }
+
+  void expect_gone(int child) {
+    int const transport = transport_class();
+    for (int kind = 0; kind < Meeting::kinds; ++kind)
+      EXPECT_EQ(class_of(last_result(child, kind)), transport) << "kind " << kind;
+    // Known from here on: the call says so, and nothing is left for later.
+    auto const begin = Clock::now();
+    EXPECT_EQ(class_of(put_to_child(child, Meeting::allocated, 0)), transport);
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1));
+  }
+
+  MPI_Comm children_ = MPI_COMM_NULL;
+  std::unique_ptr<Meeting> meeting_;
+  pid_t pids_[2] = {};
+  std::int64_t* first_[Meeting::kinds] = {};
+  std::int64_t value_ = 7;
+};
+
+TEST_F(Killed, children_in_the_middle_of_atomic_operations) {
+  meet("killed");
+  for (int child = 0; child < 2; ++child) expect_gone(child);
+  sum_at_first();
+  meeting_->end();
+  EXPECT_EQ(meeting_->failures(), 0);
+}
+
+TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
+  meet("waits");
+  int rank = 0;
+  MPI_Comm_rank(world, &rank);
+  if (rank == 0) {
+    stop(pids_[0]);
+    stop(pids_[1]);
+  }
+  MPI_Barrier(world);
+  for (int child = 0; child < 2; ++child) EXPECT_EQ(put_to_child(child, Meeting::allocated, 0), MPI_SUCCESS);
+  // More than the connection takes, out of memory that is in use until the requests are complete.
+  std::vector<std::vector<std::int64_t>> many(10, std::vector<std::int64_t>(Meeting::words, 1));
+  std::vector<MPI_Request> requests;
+  for (auto& values : many) {
+    MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION);
+    constexpr int count = Meeting::words;
+    EXPECT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), count, MPI_INT64_T, 0, meeting_->at(0, Meeting::allocated),
+                      count, MPI_INT64_T, &requests.emplace_back(MPI_REQUEST_NULL), &children_, &chosen),
+        MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+  if (rank == 0) {
+    ::kill(pids_[0], SIGKILL);
+    ::kill(pids_[1], SIGKILL);
+  }
+  // A store is done when the call returns; a message never will be.
+  int const result = std::getenv("MPIX_TEST_MESSAGES") != nullptr ? transport_class() : MPI_SUCCESS;
+  for (MPI_Request& request : requests) EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), result);
+  many.clear();
+  for (int child = 0; child < 2; ++child) {
+    EXPECT_EQ(class_of(MPIX_RMA_Complete(&children_, child)), result);
+    EXPECT_EQ(MPIX_RMA_Complete(&children_, child), MPI_SUCCESS);
+  }
+  for (int child = 0; child < 2; ++child) expect_gone(child);
+  EXPECT_EQ(MPIX_RMA_Complete(&children_, MPIX_ALL_RANKS), MPI_SUCCESS);
+  sum_at_first();
+  meeting_->end();
+  EXPECT_EQ(meeting_->failures(), 0);
+}
+
+}  // namespace
+}  // namespace mpix::test

@@ -1,0 +1,126 @@
+/// Two groups of processes that an intercommunicator connects, with memory of every kind that each can reach.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "include/mpix_rma.h"
+
+namespace mpix::test {
+
+class Meeting {
+ public:
+  enum Kind { allocated, registered, plain, kinds };
+  static constexpr std::size_t words = 65536;
+  static constexpr std::size_t large_words =
+      1u << 20;  ///< allocated; so many can be put there, whatever they are
+  static constexpr std::size_t sum_at =
+      64;  ///< of each kind; below, a word for each process of the other group
+
+  explicit Meeting(MPI_Comm other) : other_(other), registered_(words, 0), plain_(words, 0) {
+    MPI_Comm_rank(other_, &rank_);
+    MPI_Comm_remote_size(other_, &others_);
+    note(MPIX_RMA_Allocate_local(large_words * sizeof(std::int64_t), MPI_INFO_NULL, &allocated_) ==
+         MPI_SUCCESS);
+    note(MPIX_RMA_Register(registered_.data(), bytes()) == MPI_SUCCESS);
+    std::array<std::int64_t*, kinds> const mine{own(allocated), own(registered), own(plain)};
+    where_.resize(static_cast<std::size_t>(others_));
+    MPI_Allgather(mine.data(), sizeof mine, MPI_BYTE, where_.data(), sizeof mine, MPI_BYTE, other_);
+  }
+
+  /// Every process puts, sums and gets at every process of the other group, and checks what was done to it.
+  void exchange() {
+    for (int kind = 0; kind < kinds; ++kind) {
+      for (int to = 0; to < others_; ++to) {
+        std::int64_t mark = 1000 * (kind + 1) + rank_;
+        note(put(&mark, to, at(to, kind) + rank_) == MPI_SUCCESS);
+        std::vector<std::int64_t> const ones(words - sum_at, 1);
+        note(sum(ones, to, at(to, kind) + sum_at) == MPI_SUCCESS);
+      }
+    }
+    note(MPIX_RMA_Complete(&other_, MPIX_ALL_RANKS) == MPI_SUCCESS);
+    MPI_Barrier(other_);
+    for (int kind = 0; kind < kinds; ++kind) {
+      for (int from = 0; from < others_; ++from) note(own(kind)[from] == 1000 * (kind + 1) + from);
+      for (std::size_t i = sum_at; i < words; ++i) note(own(kind)[i] == others_);
+      for (int to = 0; to < others_; ++to) {
+        std::int64_t got = 0;
+        note(get(&got, to, at(to, kind) + rank_) == MPI_SUCCESS);
+        note(got == 1000 * (kind + 1) + rank_);
+      }
+    }
+    MPI_Barrier(other_);
+  }
+
+  /// All of the allocated memory of every process of the other group.
+  void fill() {
+    std::vector<std::int64_t> values(large_words, 1);
+    constexpr int count = large_words;
+    for (int to = 0; to < others_; ++to) {
+      note(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), count, MPI_INT64_T, to, at(to, allocated), count,
+                         MPI_INT64_T, nullptr, &other_, &blocking_) == MPI_SUCCESS);
+    }
+    note(MPIX_RMA_Complete(&other_, MPIX_ALL_RANKS) == MPI_SUCCESS);
+    MPI_Barrier(other_);
+    if (others_ != 0) note(own(allocated)[large_words - 1] == 1);
+  }
+
+  int put(std::int64_t* value, int to, std::int64_t* address) {
+    return MPIX_RMA_xfer(MPIX_RMA_PUT, value, 1, MPI_INT64_T, to, address, 1, MPI_INT64_T, nullptr, &other_,
+                         &blocking_);
+  }
+  int get(std::int64_t* value, int to, std::int64_t* address) {
+    return MPIX_RMA_xfer(MPIX_RMA_GET, value, 1, MPI_INT64_T, to, address, 1, MPI_INT64_T, nullptr, &other_,
+                         &blocking_);
+  }
+  /// Adds to as many words; atomic, complete on return.
+  int sum(std::vector<std::int64_t> const& values, int to, std::int64_t* address) {
+    auto const count = static_cast<int>(values.size());
+    return MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<std::int64_t*>(values.data()), count, MPI_INT64_T,
+                         to, address, count, MPI_INT64_T, nullptr, &other_, &atomic_);
+  }
+
+  /// Gives the memory back. Communicators are not needed.
+  void end() {
+    note(MPIX_RMA_Free_local(allocated_) == MPI_SUCCESS);
+    note(MPIX_RMA_Deregister(registered_.data()) == MPI_SUCCESS);
+  }
+
+  int others() const { return others_; }
+  std::int64_t* at(int process, int kind) const {
+    return where_[static_cast<std::size_t>(process)][static_cast<std::size_t>(kind)];
+  }
+  std::int64_t* own(int kind) {
+    return kind == allocated    ? static_cast<std::int64_t*>(allocated_)
+           : kind == registered ? registered_.data()
+                                : plain_.data();
+  }
+  /// What was not as it should be so far.
+  int failures() const { return failures_; }
+
+ private:
+  static constexpr MPI_Aint bytes() { return static_cast<MPI_Aint>(words * sizeof(std::int64_t)); }
+  void note(bool good) { failures_ += good ? 0 : 1; }
+  static MPIX_RMA_Attributes with(std::uint64_t set) {
+    MPIX_RMA_Attributes made{};
+    made.set = set;
+    return made;
+  }
+
+  MPIX_RMA_Attributes blocking_ = with(MPIX_RMA_ATTR_BLOCKING);
+  MPIX_RMA_Attributes atomic_ = with(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ATOMICITY);
+  MPI_Comm other_;
+  int rank_ = 0;
+  int others_ = 0;
+  void* allocated_ = nullptr;
+  std::vector<std::int64_t> registered_;
+  std::vector<std::int64_t> plain_;
+  std::vector<std::array<std::int64_t*, kinds>> where_;
+  int failures_ = 0;
+};
+
+}  // namespace mpix::test

@@ -1,0 +1,61 @@
+/// The program that spawn_test and killed_test start: exchanges with its parents, and ends as it is told.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "tests/fault/meeting.hpp"
+#include "tests/fault/spawn.hpp"
+
+namespace {
+
+using mpix::test::Meeting;
+
+/// Adds to a parent's memory without end; is killed in the middle of it.
+void stream_until_killed(Meeting& meeting) {
+  std::vector<std::int64_t> const ones(Meeting::words - Meeting::sum_at, 1);
+  std::thread end([] {
+    ::usleep(100000);
+    ::kill(::getpid(), SIGKILL);
+  });
+  for (;;) {
+    for (int kind = 0; kind < Meeting::kinds; ++kind) {
+      (void)meeting.sum(ones, 0, meeting.at(0, kind) + Meeting::sum_at);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  ::alarm(mpix::test::spawn_seconds);
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm parents = MPI_COMM_NULL;
+  MPI_Comm_get_parent(&parents);
+  ::alarm(40);
+  if (parents == MPI_COMM_NULL || argc < 2) return 1;
+  char const* const part = argv[1];
+  bool const dies = std::strcmp(part, "killed") == 0 || std::strcmp(part, "waits") == 0;
+  auto meeting = std::make_unique<Meeting>(parents);
+  meeting->exchange();
+  if (!dies) meeting->fill();
+  int const failures = meeting->failures();
+  if (failures != 0) std::fprintf(stderr, "spawned process: %d values or results are wrong\n", failures);
+  int theirs = 0;
+  MPI_Allreduce(&failures, &theirs, 1, MPI_INT, MPI_SUM, parents);
+  if (dies) {
+    pid_t const mine = ::getpid();
+    std::vector<pid_t> pids(static_cast<std::size_t>(meeting->others()));
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, pids.data(), sizeof mine, MPI_BYTE, parents);
+  }
+  if (std::strcmp(part, "waits") == 0) ::pause();
+  if (std::strcmp(part, "killed") == 0) stream_until_killed(*meeting);
+  if (std::strcmp(part, "frees") == 0) meeting->end();
+  MPI_Comm_disconnect(&parents);
+  MPI_Finalize();  // "leaves": with everything that it has
+  return failures == 0 ? 0 : 1;
+}
