@@ -1,13 +1,19 @@
 #include "engine/agent/progress.hpp"
 
 #include "engine/path/rdma.hpp"
+#include "engine/peer/liveness.hpp"
+#include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {
 
 void Progress::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     // Remote keys go before the endpoint that they were made for.
-    if (Peer* const peer = agent_path.lose(loss)) RdmaPath::forget_all(*peer);
+    if (Peer* const peer = agent_path.lose(loss)) {
+      RdmaPath::forget_all(*peer);
+      PeerState& state = peer->state();
+      if (state.same_host && !process_is_alive(state.address.pid)) state.segments.release_memory();
+    }
     executor.forget(loss.process);
     connections.close(loss.process);
   }

@@ -78,6 +78,7 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out) {
 }
 
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta) {
+  if (released_) return false;
   if (index >= regions_.size()) regions_.resize(index + 1);
   MappedRegion& known = regions_[index];
   RangeSlot const& slot = tables_->regions[index];
@@ -99,6 +100,13 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
   if (offset > known.mapping.length() || segment.length > known.mapping.length() - offset) return false;
   *delta = static_cast<std::int64_t>(reinterpret_cast<std::uint64_t>(known.mapping.base()) - known.base);
   return true;
+}
+
+void RemoteSegments::release_memory() {
+  std::lock_guard const lock(mutex_);
+  released_ = true;
+  known_.clear();
+  for (MappedRegion& region : regions_) region.mapping.release_memory();
 }
 
 void RemoteSegments::drop_stale() {

@@ -43,6 +43,9 @@ class RemoteSegments {
   /// Unmaps regions that the owner has given up.
   void drop_stale();
 
+  /// The owner has ended: its memory goes back to the system. Whoever is in the middle of an access ends it.
+  void release_memory();
+
   std::size_t mapped_regions() const;
   StripeTable& stripes() const noexcept { return *stripes_; }
 
@@ -59,6 +62,7 @@ class RemoteSegments {
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
   bool own_ = false;
+  bool released_ = false;
   Mapping tables_mapping_;
   PublishedTables const* tables_ = nullptr;
   Mapping stripes_mapping_;

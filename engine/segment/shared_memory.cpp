@@ -30,6 +30,13 @@ Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length) noexcept
   return make(fd, length, PROT_READ | PROT_WRITE, 0);
 }
 
+void Mapping::release_memory() noexcept {
+  if (base_ == nullptr) return;
+  // Failure only means that the memory stays in use.
+  (void)::mmap(base_, length_, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
 void Mapping::advise_huge_pages() const noexcept { (void)::madvise(base_, length_, MADV_HUGEPAGE); }
 
 Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept {

@@ -56,6 +56,10 @@ class Mapping {
   /// Asks for huge pages behind ordinary memory; a hint.
   void advise_huge_pages() const noexcept;
 
+  /// Lets go of the memory behind the addresses, for good. They stay as they are, for those who may be in the
+  /// middle of an access: with memory of this process alone behind them.
+  void release_memory() noexcept;
+
   std::byte* base() const noexcept { return base_; }
   std::size_t length() const noexcept { return length_; }
   explicit operator bool() const noexcept { return base_ != nullptr; }

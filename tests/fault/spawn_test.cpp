@@ -1,0 +1,38 @@
+/// Jobs that are started, exchange with those who started them, and end.
+#include "tests/fault/spawn.hpp"
+#include "tests/fault/meeting.hpp"
+#include "tests/fault/own_process.hpp"
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+void meet_and_part(char const* part) {
+  MPI_Comm children = spawn(part, 2);
+  Meeting meeting(children);
+  meeting.exchange();
+  meeting.fill();
+  int const failures = meeting.failures();
+  int theirs = 0;
+  MPI_Allreduce(&failures, &theirs, 1, MPI_INT, MPI_SUM, children);
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(theirs, 0);
+  EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
+  meeting.end();
+  EXPECT_EQ(meeting.failures(), 0);
+}
+
+TEST(Spawn, what_ended_jobs_used_and_had_is_given_back) {
+  constexpr std::int64_t memory_kib = Meeting::large_words * sizeof(std::int64_t) / 1024;
+  meet_and_part("frees");
+  meet_and_part("leaves");
+  auto const descriptors = open_descriptors();
+  auto const resident = resident_kib();
+  for (int round = 0; round < 2; ++round) meet_and_part("leaves");
+  // The end of the last two processes may not be noticed yet.
+  EXPECT_LE(open_descriptors(), descriptors + 4);
+  EXPECT_LT(resident_kib() - resident, 3 * memory_kib);
+}
+
+}  // namespace
+}  // namespace mpix::test
