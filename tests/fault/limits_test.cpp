@@ -1,0 +1,120 @@
+/// Limits of one rank, of address space, descriptors and locked memory: allocations fail at all ranks, and
+/// everything goes on.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpix::test {
+namespace {
+
+/// A limit of this process while the object lives.
+class Limit {
+ public:
+  Limit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
+    EXPECT_EQ(::getrlimit(resource_, &before_), 0);
+    rlimit const limit{value, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(resource_, &limit), 0);
+  }
+  ~Limit() { EXPECT_EQ(::setrlimit(resource_, &before_), 0); }
+  Limit(Limit const&) = delete;
+  Limit& operator=(Limit const&) = delete;
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+rlim_t address_space() {
+  unsigned long pages = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file != nullptr && std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+  if (file != nullptr) std::fclose(file);
+  return static_cast<rlim_t>(pages) * 4096;
+}
+
+constexpr MPI_Aint mebibyte = 1 << 20;
+
+/// Everything that works with memory that is there works still.
+void expect_to_go_on() {
+  Memory memory(4096);
+  int const next = (memory.rank() + 1) % memory.size();
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    int value = 100 * kind + memory.rank();
+    EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next, memory.at(next, kind), MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+  MPI_Barrier(world);
+  int const before = (memory.rank() + memory.size() - 1) % memory.size();
+  for (int kind = 0; kind < Memory::kinds; ++kind)
+    EXPECT_EQ(*reinterpret_cast<int*>(memory.own(kind)), 100 * kind + before);
+}
+
+void expect_no_memory_anywhere(MPI_Aint bytes) {
+  ErrorsReturn const returned(world);
+  std::vector<void*> bases(8, nullptr);
+  EXPECT_EQ(class_of(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+}
+
+/// With `value` as rank 0's limit of `resource`.
+void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint bytes) {
+  expect_to_go_on();
+  int rank = 0;
+  MPI_Comm_rank(world, &rank);
+  std::optional<Limit> limit;
+  if (rank == 0) limit.emplace(resource, value);
+  expect_no_memory_anywhere(rank == 0 ? bytes : 64);
+  if (rank == 0) {
+    ErrorsReturn const returned(MPI_COMM_WORLD);
+    void* base = nullptr;
+    EXPECT_EQ(class_of(MPIX_RMA_Allocate_local(bytes, MPI_INFO_NULL, &base)), MPI_ERR_NO_MEM);
+  }
+  expect_to_go_on();
+  limit.reset();
+  expect_to_go_on();
+}
+
+TEST(Limits, little_address_space_at_one_rank) {
+  expect_refusal_under(RLIMIT_AS, address_space() + 512 * mebibyte, 1024 * mebibyte);
+}
+
+TEST(Limits, no_descriptors_left_at_one_rank) {
+  expect_to_go_on();  // opens what it needs
+  int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(next, 0);
+  ::close(next);
+  expect_refusal_under(RLIMIT_NOFILE, static_cast<rlim_t>(next), 256 * mebibyte);
+}
+
+TEST(Limits, memory_of_others_that_finds_no_addresses_is_reached_all_the_same) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  std::vector<void*> bases(static_cast<std::size_t>(size), nullptr);
+  MPI_Aint const bytes = rank == size - 1 ? 256 * mebibyte : 64;
+  ASSERT_EQ(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  if (rank == 0 && size > 1) {
+    Limit const limit(RLIMIT_AS, address_space() + 64 * mebibyte);
+    int value = 77;
+    EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_INT, size - 1, bases.back(), MPIX_RMA_ATTR_BLOCKING),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Complete(&world, size - 1), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+  if (rank == size - 1 && size > 1) EXPECT_EQ(*static_cast<int*>(bases.back()), 77);
+  EXPECT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank)], &world), MPI_SUCCESS);
+}
+
+TEST(Limits, no_locked_memory) {
+  Limit const limit(RLIMIT_MEMLOCK, 0);
+  expect_to_go_on();
+}
+
+}  // namespace
+}  // namespace mpix::test
