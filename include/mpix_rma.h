@@ -7,6 +7,8 @@
  * communicator, and cost nothing unless set. Section numbers in the comments are those of the MPI3-RMA
  * proposal of 2008. docs/semantics.md says what completion and order mean on every path.
  *
+ * Functions whose names end in _c take their counts as MPI_Count, and are otherwise those without _c.
+ *
  * Thread level: every function may be called by any thread that may call MPI. Unless it is called
  * collective, a function is local: it needs no action of the application at any other process.
  *

@@ -82,6 +82,83 @@ inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Dat
                              target_disp, nullptr, communicator, rmw_attr_val);
 }
 
+// The same with large counts.
+
+inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                           MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                           MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request *request,
+                           MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_req_c(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                               target_count, target_datatype, request, communicator);
+}
+
+inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                           MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                           MPI_Count target_count, MPI_Datatype target_datatype, MPIX_Rma_request *request,
+                           MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_rma_c(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                               target_count, target_datatype, request, communicator);
+}
+
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                          void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                          MPI_Comm *communicator)
+{
+    return MPIX_RMA_rmw_req_c(op, operand_addr, count, datatype, result_addr, target_rank, target_disp,
+                              request, communicator);
+}
+
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                          void *result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
+                          MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw_rma_c(op, operand_addr, count, datatype, result_addr, target_rank, target_disp,
+                              request, communicator, rmw_attr_val);
+}
+
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                           MPI_Request *request, MPI_Comm *communicator)
+{
+    return MPIX_RMA_rmw2_req_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                               target_disp, request, communicator);
+}
+
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                           MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw2_rma_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                               target_disp, request, communicator, rmw_attr_val);
+}
+
+inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                           MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                           MPI_Count target_count, MPI_Datatype target_datatype, std::nullptr_t,
+                           MPI_Comm *communicator)
+{
+    return MPIX_RMA_xfer_req_c(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                               target_count, target_datatype, nullptr, communicator);
+}
+
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                          void *result_addr, int target_rank, MPI_Aint target_disp, std::nullptr_t,
+                          MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw_rma_c(op, operand_addr, count, datatype, result_addr, target_rank, target_disp,
+                              nullptr, communicator, rmw_attr_val);
+}
+
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                           std::nullptr_t, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+{
+    return MPIX_RMA_rmw2_rma_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                               target_disp, nullptr, communicator, rmw_attr_val);
+}
+
 inline int MPIX_Req_set_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val)
 {
     return MPIX_Rma_req_set_attr(request, comm_keyval, attribute_val);

@@ -61,6 +61,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
 MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
                               void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
                               MPI_Comm *communicator, void *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                                void *result_addr, int target_rank, MPI_Aint target_disp,
+                                MPI_Request *request, MPI_Comm *communicator, void *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw without attributes on the call (5.3). MPIX_RMA_rmw in C++.
@@ -82,6 +85,9 @@ MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI
 MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
                                   MPI_Request *request, MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count,
+                                    MPI_Datatype datatype, void *result_addr, int target_rank,
+                                    MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
 
 /**
  * MPIX_RMA_rmw with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw in C++.
@@ -104,6 +110,10 @@ MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void *operand_addr, int count,
 MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
                                   MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count,
+                                    MPI_Datatype datatype, void *result_addr, int target_rank,
+                                    MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
+                                    void *rmw_attr_val);
 
 /**
  * Read-modify-write with two operands (5.1).
@@ -127,6 +137,10 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void *operand_addr, int count,
 MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
                                void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
                                MPI_Request *request, MPI_Comm *communicator, void *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                                 void *operand2_addr, void *result_addr, int target_rank,
+                                 MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator,
+                                 void *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw2 without attributes on the call (5.3). MPIX_RMA_rmw2 in C++.
@@ -149,6 +163,10 @@ MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, M
 MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
                                    void *operand2_addr, void *result_addr, int target_rank,
                                    MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count,
+                                     MPI_Datatype datatype, void *operand2_addr, void *result_addr,
+                                     int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                                     MPI_Comm *communicator);
 
 /**
  * MPIX_RMA_rmw2 with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw2 in C++.
@@ -173,6 +191,10 @@ MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void *operand_addr, int coun
                                    void *operand2_addr, void *result_addr, int target_rank,
                                    MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
                                    void *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count,
+                                     MPI_Datatype datatype, void *operand2_addr, void *result_addr,
+                                     int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
+                                     MPI_Comm *communicator, void *rmw_attr_val);
 
 /**
  * Declares the base that target_disp of MPIX_RMA_rmw and MPIX_RMA_rmw2 counts from on a communicator (5.3).

@@ -42,10 +42,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * that the target's memory holds the result. The target takes no action.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
- *         with another than MPI_SUM); MPI_ERR_COUNT; MPI_ERR_TYPE (not committed, or the two sides do not
- *         fit); MPI_ERR_RANK; MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin; also
- *         no memory at origin_addr, which is found out only for a PUT or GET whose target memory is on the
- *         same host and not allocated, and elsewhere as undefined as for any MPI call);
+ *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
+ *         MPI_ERR_TYPE (not committed, or the two sides do not fit); MPI_ERR_RANK;
+ *         MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin; also no memory at
+ *         origin_addr, which is found out only for a PUT or GET whose target memory is on the same host and
+ *         not allocated, and elsewhere as undefined as for any MPI call);
  *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have);
  *         the address class (nothing stands at the target address, or origin_addr is memory of a device, CUDA
  *         or ROCm) and the transport class of
@@ -56,6 +57,10 @@ MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_cou
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                int target_count, MPI_Datatype target_datatype, MPI_Request *request,
                                MPI_Comm *communicator, void *rma_attr_val);
+MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                                 MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                                 MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request *request,
+                                 MPI_Comm *communicator, void *rma_attr_val);
 
 /**
  * MPIX_RMA_xfer without attributes on the call (5.3, second form): attributes come from the request object
@@ -80,6 +85,10 @@ MPIX_RMA_API int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void *origin_addr, int origin
                                    MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                    int target_count, MPI_Datatype target_datatype, MPI_Request *request,
                                    MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                                     MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                                     MPI_Count target_count, MPI_Datatype target_datatype,
+                                     MPI_Request *request, MPI_Comm *communicator);
 
 /**
  * MPIX_RMA_xfer with the library's own request type (5.3, third form). MPIX_RMA_xfer in C++.
@@ -104,6 +113,10 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void *origin_addr, int origin
                                    MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                    int target_count, MPI_Datatype target_datatype, MPIX_Rma_request *request,
                                    MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
+                                     MPI_Datatype origin_datatype, int target_rank, void *target_addr,
+                                     MPI_Count target_count, MPI_Datatype target_datatype,
+                                     MPIX_Rma_request *request, MPI_Comm *communicator);
 
 /** An operation with everything but addresses and counts decided. */
 typedef struct MPIX_RMA_Bound_s *MPIX_RMA_Bound;
@@ -146,6 +159,8 @@ MPIX_RMA_API int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int
  */
 MPIX_RMA_API int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void *origin_addr, int origin_count,
                                      void *target_addr, int target_count, MPI_Request *request);
+MPIX_RMA_API int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void *origin_addr, MPI_Count origin_count,
+                                       void *target_addr, MPI_Count target_count, MPI_Request *request);
 
 /**
  * Frees a handle from MPIX_RMA_bind and sets it to MPIX_RMA_BOUND_NULL. Transfers that it has issued go on.

@@ -1,6 +1,8 @@
 #include "mpix/datatype/datatype.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -19,6 +21,12 @@ namespace {
 std::mutex creation_lock;
 
 StatePool<Datatype> pool;
+
+/// Half of what can be counted is left for where the first element lies.
+MPI_Count largest_count(FlatType const& flat) noexcept {
+  auto const size = static_cast<std::ptrdiff_t>(flat.size);
+  return PTRDIFF_MAX / 2 / std::max({size, std::abs(flat.extent), std::ptrdiff_t{1}});
+}
 
 }  // namespace
 
@@ -45,6 +53,7 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
 
 void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
   flat_ = std::move(flat);
+  max_count_ = largest_count(flat_);
   contiguous_ =
       flat_.layout.view().is_contiguous() && flat_.extent == static_cast<std::ptrdiff_t>(flat_.size);
   bool const integer =

@@ -44,6 +44,8 @@ class Datatype {
   /// Elements follow each other without gaps, in memory order.
   bool is_contiguous() const noexcept { return contiguous_; }
   std::size_t size() const noexcept { return flat_.size; }
+  /// More elements than that have more data bytes, or reach over more memory, than can be counted.
+  MPI_Count max_count() const noexcept { return max_count_; }
   /// 4 or 8 for an integer of that size, on which the CPU's atomics work; else 0.
   unsigned atomic_word() const noexcept { return atomic_word_; }
   /// Built of one predefined type on which MPI_SUM is defined.
@@ -63,6 +65,7 @@ class Datatype {
 
   PublishedHandle<MPI_Datatype> type_;
   FlatType flat_;
+  MPI_Count max_count_ = 0;
   bool contiguous_ = false;
   unsigned atomic_word_ = 0;
   bool has_sum_ = false;

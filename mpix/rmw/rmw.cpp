@@ -53,7 +53,7 @@ struct RmwCall {
   RmwOperation operation;
   void const* operand;
   void const* operand2;
-  int count;
+  MPI_Count count;
   MPI_Datatype datatype;
   void* result;
   int rank;
@@ -116,9 +116,10 @@ inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent
 }
 
 /// The common case in a few instructions, with what the thread's latest operation to this rank found out.
-/// False, with nothing done and nothing checked for good, in every other case.
-template <typename Op>
-inline bool rmw_as_before(OneElement<Op> const& call, int count, MPI_Datatype datatype, int rank,
+/// False, with nothing done and nothing checked for good, in every other case. An int count is not widened
+/// for nothing.
+template <typename Op, typename Count>
+inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype datatype, int rank,
                           MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
                           void const* attributes) {
   if (comm == nullptr || request != nullptr || count != 1) return false;
@@ -146,9 +147,10 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
 int check(Site const& site, RmwCall const& call, Communicator const& communicator) {
   if (call.operation == unknown)
     return raise(site, MPI_ERR_OP, "op %d is no operation of this call", call.op);
-  if (call.count < 0) return raise(site, MPI_ERR_COUNT, "count %d is negative", call.count);
   Datatype const* const type = Datatype::find(call.datatype);
   if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
+  if (int const code = check_count(site, "count", call.count, call.datatype); code != MPI_SUCCESS)
+    return code;
   if (!type->is_contiguous() || type->flat().mixed)
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
                  TypeName(call.datatype).text);
@@ -234,9 +236,10 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
 }
 
 /// The forms with a native request: `call` is the name.
-template <typename Op>
-inline int rmw(char const* call, OneElement<Op> const& one, int count, MPI_Datatype datatype, int target_rank,
-               MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator, void* attributes) {
+template <typename Op, typename Count>
+inline int rmw(char const* call, OneElement<Op> const& one, Count count, MPI_Datatype datatype,
+               int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
+               void* attributes) {
   if (rmw_as_before(one, count, datatype, target_rank, target_disp, request, communicator, attributes))
     return MPI_SUCCESS;
   return rmw({call, one.op, operation_of(one.op), one.operand, one.operand2, count, datatype, one.result,
@@ -262,12 +265,10 @@ int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
-                     void* rmw_attr_val) try {
+                     void* rmw_attr_val) {
   return mpix::rmw({"MPIX_RMA_rmw_rma", op, mpix::operation_of(op), operand_addr, nullptr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
-} catch (...) {
-  return mpix::raise_exception(communicator);
 }
 
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
@@ -286,12 +287,54 @@ int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Dataty
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) try {
+                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
   return mpix::rmw({"MPIX_RMA_rmw2_rma", op, mpix::operation_of(op), operand_addr, operand2_addr, count,
                     datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
-} catch (...) {
-  return mpix::raise_exception(communicator);
+}
+
+int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                   void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
+                   MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count, datatype,
+                                target_rank, target_disp, request, communicator, rmw_attr_val);
+}
+
+int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                       void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
+                       MPI_Comm* communicator) {
+  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req_c", {op, operand_addr, nullptr, result_addr}, count,
+                                datatype, target_rank, target_disp, request, communicator, nullptr);
+}
+
+int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                       void* result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
+                       MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw_rma_c", op, mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
+}
+
+int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                    void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                    MPI_Request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_c", {op, operand_addr, operand2_addr, result_addr}, count,
+                                 datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+}
+
+int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                        void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                        MPI_Request* request, MPI_Comm* communicator) {
+  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr}, count,
+                                 datatype, target_rank, target_disp, request, communicator, nullptr);
+}
+
+int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                        void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                        MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+  return mpix::rmw({"MPIX_RMA_rmw2_rma_c", op, mpix::operation_of(op), operand_addr, operand2_addr, count,
+                    datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                   request);
 }
 
 int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {

@@ -1,12 +1,14 @@
 /// Bound transfers: what is the same for a series is found out once.
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
+#include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
@@ -106,20 +108,19 @@ void forget_bound_transfers() noexcept {
 namespace {
 
 /// By load and store, with what the latest transfer of this handle found out. False: nothing done.
-inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, int count) {
+template <typename Count>
+inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, Count count) {
   RecentBound const& recent = recent_of(bound);
   if (recent.number != bound.number || count <= 0 || origin == nullptr) return false;
   if (bound.communicator->attribute_word() != 0 || bound.communicator->context() != bound.context)
     return false;
-  std::size_t const bytes = bound.element_bytes * static_cast<std::size_t>(count);
+  std::size_t bytes = 0;
+  if (!multiply(bound.element_bytes, count, &bytes)) return false;
   std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
   if (remote == nullptr || bound.target->peer->stores_are_held()) return false;
   auto* const local = static_cast<std::byte*>(origin);
-  if (bound.call.operation == MPIX_RMA_PUT) {
-    engine::copy_bytes(remote, local, bytes);
-  } else {
-    engine::copy_bytes(local, remote, bytes);
-  }
+  bool const put = bound.call.operation == MPIX_RMA_PUT;
+  engine::copy_bytes(put ? remote : local, put ? local : remote, bytes);
   return true;
 }
 
@@ -130,9 +131,16 @@ void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
   recent_of(bound) = {bound.number, bound.target->peer->view(address)};
 }
 
-__attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count,
-                                             void* target_addr, int target_count, MPI_Request* request) try {
-  Site const site{"MPIX_RMA_xfer_bound"};
+template <typename Count>
+constexpr char const* name_of_call() noexcept {
+  return std::is_same_v<Count, MPI_Count> ? "MPIX_RMA_xfer_bound_c" : "MPIX_RMA_xfer_bound";
+}
+
+template <typename Count>
+__attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, Count origin_count,
+                                             void* target_addr, Count target_count,
+                                             MPI_Request* request) try {
+  Site const site{name_of_call<Count>()};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (bound == MPIX_RMA_BOUND_NULL) return raise(site, MPI_ERR_ARG, "bound is MPIX_RMA_BOUND_NULL");
   if (bound->communicator->context() != bound->context)
@@ -147,7 +155,17 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
   if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
   return code;
 } catch (...) {
-  return raise_exception(nullptr, "MPIX_RMA_xfer_bound");
+  return raise_exception(nullptr, name_of_call<Count>());
+}
+
+template <typename Count>
+inline int xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, Count origin_count, void* target_addr,
+                      Count target_count, MPI_Request* request) {
+  if (bound != MPIX_RMA_BOUND_NULL && origin_count == target_count && request == nullptr &&
+      transfer_directly(*bound, origin_addr, target_addr, origin_count)) {
+    return MPI_SUCCESS;
+  }
+  return transfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
 }
 
 int check_bound(Site const& site, XferCall const& call, Communicator& communicator) {
@@ -176,7 +194,7 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   if (int const code = check_bound(site, call, *state); code != MPI_SUCCESS) return code;
   auto made = std::make_unique<MPIX_RMA_Bound_s>(call, *state, *state->target(target_rank));
   Datatype const& type = *Datatype::find(origin_datatype);
-  bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0;
+  bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && can_be_kept(type);
   if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
   *bound = made.release();
   return MPI_SUCCESS;
@@ -186,11 +204,12 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
 
 int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,
                         int target_count, MPI_Request* request) {
-  if (bound != MPIX_RMA_BOUND_NULL && origin_count == target_count && request == nullptr &&
-      mpix::transfer_directly(*bound, origin_addr, target_addr, origin_count)) {
-    return MPI_SUCCESS;
-  }
-  return mpix::transfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return mpix::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+}
+
+int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void* origin_addr, MPI_Count origin_count, void* target_addr,
+                          MPI_Count target_count, MPI_Request* request) {
+  return mpix::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
 }
 
 int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {

@@ -16,11 +16,11 @@ struct XferCall {
   char const* name;
   MPIX_RMA_Op operation;
   void* origin;
-  int origin_count;
+  MPI_Count origin_count;
   MPI_Datatype origin_type;
   int rank;
   void* target;
-  int target_count;
+  MPI_Count target_count;
   MPI_Datatype target_type;
   MPIX_RMA_Attributes const* attributes;
 };
@@ -49,6 +49,8 @@ struct Span {
 int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
                           Span<engine::RemoteAddress> there);
 
+/// For a count argument that is negative, or too large for its datatype, which can be used.
+int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype);
 /// For a datatype argument that cannot be used.
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
 /// For attributes of a call that are not known.

@@ -21,11 +21,8 @@ bool is_usable(MPI_Datatype datatype) { return Datatype::find(datatype) != nullp
 
 int check(Site const& site, XferCall const& call) {
   if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
-  if (call.origin_count < 0)
-    return raise(site, MPI_ERR_COUNT, "origin_count %d is negative", call.origin_count);
-  if (call.target_count < 0)
-    return raise(site, MPI_ERR_COUNT, "target_count %d is negative", call.target_count);
-  return MPI_SUCCESS;
+  int const code = check_count(site, "origin_count", call.origin_count, call.origin_type);
+  return code != MPI_SUCCESS ? code : check_count(site, "target_count", call.target_count, call.target_type);
 }
 
 /// Fills in what an accumulate does.
@@ -119,6 +116,14 @@ TypeName::TypeName(MPI_Datatype datatype) {
   int length = 0;
   PMPI_Type_get_name(datatype, text, &length);
   if (length == 0) std::strcpy(text, "derived");
+}
+
+int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype) {
+  if (count < 0)
+    return raise(site, MPI_ERR_COUNT, "%s %lld is negative", argument, static_cast<long long>(count));
+  if (count <= Datatype::find(datatype)->max_count()) return MPI_SUCCESS;
+  return raise(site, MPI_ERR_COUNT, "%s %lld is more elements of datatype (%s) than memory can hold",
+               argument, static_cast<long long>(count), TypeName(datatype).text);
 }
 
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype) {

@@ -6,6 +6,7 @@ thread_local constinit RecentTransfers recent_transfers;
 std::atomic<std::uint64_t> handles_epoch{1};
 
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address) {
+  if (!can_be_kept(type)) return;
   RecentTransfer& recent = recent_transfers.at(target.rank);
   recent.comm = communicator.handle();
   recent.type = type.handle();

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,18 @@ struct alignas(128) RecentTransfer {
 /// another.
 extern std::atomic<std::uint64_t> handles_epoch;
 inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
+
+/// What is kept here has elements so small that an int of them cannot be too many to count their bytes.
+inline bool can_be_kept(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }
+
+/// Bytes of `count` > 0 such elements; false: more than can be counted.
+inline bool multiply(std::size_t element_bytes, int count, std::size_t* bytes) noexcept {
+  *bytes = element_bytes * static_cast<std::size_t>(count);
+  return true;
+}
+inline bool multiply(std::size_t element_bytes, MPI_Count count, std::size_t* bytes) noexcept {
+  return !__builtin_mul_overflow(element_bytes, static_cast<std::size_t>(count), bytes);
+}
 
 class RecentTransfers {
  public:

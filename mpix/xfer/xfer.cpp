@@ -2,6 +2,7 @@
 /// way.
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
@@ -48,7 +49,8 @@ inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
 
 /// A put or get without request, with what the thread's latest one to this rank found out. False, with
 /// nothing checked for good, when that does not serve.
-inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
+template <typename Count>
+inline bool find_as_before(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype, int rank,
                            void* target_addr, MPI_Comm comm, MPIX_RMA_Attributes const* attributes,
                            Copy* copy) {
   RecentTransfer const* const recent = find_recent(comm, datatype, rank);
@@ -56,7 +58,7 @@ inline bool find_as_before(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype
   std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
   if (set != 0 && !copy_satisfies(op, set)) return false;
   if (count <= 0 || origin == nullptr) return false;
-  copy->bytes = recent->element_bytes * static_cast<std::size_t>(count);
+  if (!multiply(recent->element_bytes, count, &copy->bytes)) return false;
   std::byte* const remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), copy->bytes);
   if (remote == nullptr || recent->peer->stores_are_held()) return false;
   auto* const local = static_cast<std::byte*>(origin);
@@ -77,7 +79,7 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
 
 /// Put or get of contiguous elements of one datatype to mapped memory. False, with nothing done and nothing
 /// checked for good, in every other case. Takes only what is known already.
-bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatype, int rank,
+bool xfer_directly(MPIX_RMA_Op op, void* origin, MPI_Count count, MPI_Datatype datatype, int rank,
                    void* target_addr, MPI_Request* request, Communicator const& communicator,
                    MPIX_RMA_Attributes const* attributes) {
   std::uint64_t const set = communicator.attribute_word() | bits_of(attributes);
@@ -85,7 +87,7 @@ bool xfer_directly(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype datatyp
   Target* const target = communicator.known_target(rank);
   if (set != 0 && (set & ~free_when_direct) != 0) return false;
   if (type == nullptr || target == nullptr) return false;
-  if (!type->is_contiguous() || count <= 0 || origin == nullptr) return false;
+  if (!type->is_contiguous() || count <= 0 || count > type->max_count() || origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
   std::size_t const bytes = type->size() * static_cast<std::size_t>(count);
   auto const address = reinterpret_cast<RemoteAddress>(target_addr);
@@ -111,7 +113,8 @@ bool xfer_atomically(XferCall const& call, MPI_Request* request, Communicator co
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
-  if (call.origin_count <= 0 || call.origin == nullptr || call.operation < MPIX_RMA_PUT) return false;
+  if (call.origin_count <= 0 || call.origin_count > type->max_count()) return false;
+  if (call.origin == nullptr || call.operation < MPIX_RMA_PUT) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
   engine::Transfer transfer;
   transfer.direction = call.operation == MPIX_RMA_PUT ? Direction::put : Direction::get;
@@ -132,7 +135,7 @@ bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicato
   Target* const target = communicator.known_target(call.rank);
   if ((set & ~free_when_direct) != 0 || type == nullptr || target == nullptr) return false;
   if (call.origin_type != call.target_type || call.origin_count != call.target_count ||
-      call.origin_count <= 0)
+      call.origin_count <= 0 || call.origin_count > type->max_count())
     return false;
   if (!type->is_contiguous() || !type->has_sum() || call.origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
@@ -144,28 +147,32 @@ bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicato
   return true;
 }
 
-/// The calls of the C interface: the first two with a native request, the last one without any.
+/// The calls of the C interface: the first two with a native request, the last one without any. Each with
+/// counts of two types.
 enum class Form { attributes, native, own };
 
+template <typename Count>
 constexpr char const* name_of(Form form) noexcept {
-  constexpr char const* names[] = {"MPIX_RMA_xfer", "MPIX_RMA_xfer_req", "MPIX_RMA_xfer_rma"};
-  return names[static_cast<int>(form)];
+  constexpr char const* names[][2] = {{"MPIX_RMA_xfer", "MPIX_RMA_xfer_c"},
+                                      {"MPIX_RMA_xfer_req", "MPIX_RMA_xfer_req_c"},
+                                      {"MPIX_RMA_xfer_rma", "MPIX_RMA_xfer_rma_c"}};
+  return names[static_cast<int>(form)][std::is_same_v<Count, MPI_Count> ? 1 : 0];
 }
 
 /// Everything else. The arguments are the call's own, in its order, so that they stay where they are.
-template <Form form>
-__attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int origin_count,
+template <Form form, typename Count>
+__attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
-                                          int target_count, MPI_Datatype target_datatype,
+                                          Count target_count, MPI_Datatype target_datatype,
                                           MPI_Request* request, MPI_Comm* communicator,
                                           void* rma_attr_val) try {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable(name_of(form), communicator);
-  XferCall const call{name_of(form),   op,
-                      origin_addr,     origin_count,
-                      origin_datatype, target_rank,
-                      target_addr,     target_count,
-                      target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  if (state == nullptr) return raise_unusable(name_of<Count>(form), communicator);
+  XferCall const call{name_of<Count>(form), op,
+                      origin_addr,          origin_count,
+                      origin_datatype,      target_rank,
+                      target_addr,          target_count,
+                      target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   bool const equal_sides = origin_count == target_count && origin_datatype == target_datatype;
   if (equal_sides && op != MPIX_RMA_ACCUMULATE &&
       xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request, *state,
@@ -176,12 +183,12 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, int
   if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
 } catch (...) {
-  return raise_exception(communicator, name_of(form));
+  return raise_exception(communicator, name_of<Count>(form));
 }
 
-template <Form form>
-inline int xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
+template <Form form, typename Count>
+inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
+                int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
                 MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
   Copy copy;
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
@@ -192,6 +199,25 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatyp
   }
   return xfer_slowly<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                            target_count, target_datatype, request, communicator, rma_attr_val);
+}
+
+/// With a request of the library's own.
+template <typename Count>
+inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
+                    MPIX_Rma_request* request, MPI_Comm* communicator) try {
+  if (request == nullptr) {
+    return xfer<Form::own>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                           target_count, target_datatype, nullptr, communicator, nullptr);
+  }
+  char const* const name = name_of<Count>(Form::own);
+  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  if (state == nullptr) return raise_unusable(name, communicator);
+  XferCall const call{name,        op,          origin_addr,  origin_count,    origin_datatype,
+                      target_rank, target_addr, target_count, target_datatype, nullptr};
+  return xfer_generally(call, RequestSlot(request), *state);
+} catch (...) {
+  return raise_exception(communicator, name_of<Count>(Form::own));
 }
 
 }  // namespace
@@ -215,17 +241,32 @@ int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                      MPIX_Rma_request* request, MPI_Comm* communicator) try {
-  using namespace mpix;
-  if (request == nullptr) {
-    return xfer<Form::own>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, nullptr, communicator, nullptr);
-  }
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable(name_of(Form::own), communicator);
-  XferCall const call{name_of(Form::own), op,          origin_addr,  origin_count,    origin_datatype,
-                      target_rank,        target_addr, target_count, target_datatype, nullptr};
-  return xfer_generally(call, RequestSlot(request), *state);
-} catch (...) {
-  return mpix::raise_exception(communicator);
+                      MPIX_Rma_request* request, MPI_Comm* communicator) {
+  return mpix::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                        target_count, target_datatype, request, communicator);
+}
+
+int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, void* target_addr, MPI_Count target_count, MPI_Datatype target_datatype,
+                    MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+  return mpix::xfer<mpix::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
+                                            target_addr, target_count, target_datatype, request, communicator,
+                                            rma_attr_val);
+}
+
+int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
+                        MPI_Datatype origin_datatype, int target_rank, void* target_addr,
+                        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request* request,
+                        MPI_Comm* communicator) {
+  return mpix::xfer<mpix::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
+                                        target_addr, target_count, target_datatype, request, communicator,
+                                        nullptr);
+}
+
+int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
+                        MPI_Datatype origin_datatype, int target_rank, void* target_addr,
+                        MPI_Count target_count, MPI_Datatype target_datatype, MPIX_Rma_request* request,
+                        MPI_Comm* communicator) {
+  return mpix::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                        target_count, target_datatype, request, communicator);
 }

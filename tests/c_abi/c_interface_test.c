@@ -77,6 +77,13 @@ int main(int argc, char** argv) {
   REQUIRE(MPIX_RMA_xfer_req(MPIX_RMA_GET, &got, 1, MPI_INT, next, bases[next], 1, MPI_INT, &request,
                             &ordered) == MPI_SUCCESS);
   REQUIRE(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && got == 0);
+  MPI_Count const one = 1;
+  value = 500 + rank;
+  REQUIRE(MPIX_RMA_xfer_c(MPIX_RMA_PUT, &value, one, MPI_INT, next, bases[next], one, MPI_INT, NULL, &ordered,
+                          &blocking) == MPI_SUCCESS);
+  REQUIRE(MPIX_RMA_rmw_c(MPIX_RMW_INC, NULL, one, MPI_INT, &got, next, (MPI_Aint)bases[next], NULL, &ordered,
+                         &blocking) == MPI_SUCCESS);
+  REQUIRE(got == 500 + rank);
   MPI_Comm_free(&ordered);
   REQUIRE(MPIX_RMA_Free(bases[rank], &world) == MPI_SUCCESS);
   free(bases);
