@@ -5,6 +5,7 @@
 #include <link.h>
 #include <mpi.h>
 #include <mpix_rma.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -42,36 +43,61 @@ Text text_of_library() {
   return text;
 }
 
-/// Steps through a stopped child to its next SIGUSR1; returns the number of instructions in `text`, or -1.
-long step_to_signal(pid_t child, Text const& text) {
+/// Steps through a stopped process to its next SIGUSR1; returns the number of instructions in `text`, or -1.
+long step_to_signal(pid_t process, Text const& text) {
   for (long count = 0;;) {
-    if (::ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) return -1;
+    if (::ptrace(PTRACE_SINGLESTEP, process, nullptr, nullptr) != 0) return -1;
     int status = 0;
-    if (::waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return -1;
+    if (::waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return -1;
     if (WSTOPSIG(status) == SIGUSR1) return count;
     user_regs_struct registers{};
-    ::ptrace(PTRACE_GETREGS, child, nullptr, &registers);
+    ::ptrace(PTRACE_GETREGS, process, nullptr, &registers);
     if (registers.rip >= text.begin && registers.rip < text.end) ++count;
   }
+}
+
+/// What a child does that watches its parent between two SIGUSR1: the library serves no children.
+long watch(pid_t parent, Text const& text, int ready) {
+  int status = 0;
+  if (::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) != 0) return -1;
+  if (::waitpid(parent, &status, 0) != parent) return -1;
+  ::ptrace(PTRACE_CONT, parent, nullptr, nullptr);
+  char const go = 1;
+  (void)!::write(ready, &go, sizeof go);
+  if (::waitpid(parent, &status, 0) != parent) return -1;  // stopped by the first signal
+  long const count = step_to_signal(parent, text);
+  ::ptrace(PTRACE_DETACH, parent, nullptr, nullptr);
+  return count;
 }
 
 template <typename Operation>
 long count_instructions(Operation operation) {
   for (int i = 0; i < 100; ++i) operation();
   Text const text = text_of_library();
+  pid_t const parent = ::getpid();
+  int ready[2];
+  int result[2];
+  if (::pipe(ready) != 0 || ::pipe(result) != 0) return -1;
   pid_t const child = ::fork();
   if (child == 0) {
-    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::close(ready[0]);
+    long const count = watch(parent, text, ready[1]);
+    (void)!::write(result[1], &count, sizeof count);
+    ::_exit(0);
+  }
+  ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(child), 0, 0, 0);
+  ::close(ready[1]);
+  char go = 0;
+  // Without a tracer the signals would end the process.
+  if (::read(ready[0], &go, sizeof go) == 1) {
     ::raise(SIGUSR1);
     operation();
     ::raise(SIGUSR1);
-    ::_exit(0);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);  // stopped by the first signal
-  long const count = step_to_signal(child, text);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, &status, 0);
+  long count = -1;
+  (void)!::read(result[0], &count, sizeof count);
+  ::waitpid(child, nullptr, 0);
+  for (int const end : {ready[0], result[0], result[1]}) ::close(end);
   return count;
 }
 
