@@ -22,9 +22,9 @@ typedef struct osc_mpix_request_t {
     int (*error_of)(void *); /* failed operations: gives mpi_error */
     void *error_context;
     size_t bytes;
-    volatile int32_t references; /* one of the engine until completion, one of the user until free */
-    void (*freed)(void *);       /* persistent requests: the front end's hook */
-    ompi_communicator_t *held;   /* whose error handler an error goes to, also when the user has freed it */
+    atomic_int references;     /* one of the engine until completion, one of the user until free */
+    void (*freed)(void *);     /* persistent requests: the front end's hook */
+    ompi_communicator_t *held; /* whose error handler an error goes to, also when the user has freed it */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -43,15 +43,27 @@ static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
     }
 }
 
+/* Open MPI's list of free objects orders by fences, which the thread sanitizer does not follow. */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#define BEFORE_RETURN_TO_LIST(object) __tsan_release(object)
+#define AFTER_TAKE_FROM_LIST(object) __tsan_acquire(object)
+#else
+#define BEFORE_RETURN_TO_LIST(object) ((void) 0)
+#define AFTER_TAKE_FROM_LIST(object) ((void) 0)
+#endif
+
 static void release(osc_mpix_request_t *request)
 {
-    if (0 == opal_atomic_add_fetch_32(&request->references, -1)) {
+    /* Whoever comes last sees what the other has done with the request, and its list comes after that. */
+    if (1 == atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel)) {
         /* Open MPI frees a failed request first and calls the error handler then: the communicator is kept
          * until the request is used again. */
         if (MPI_SUCCESS == request->mpi_error) {
             hold(request, NULL);
         }
         OMPI_REQUEST_FINI(&request->super);
+        BEFORE_RETURN_TO_LIST(request);
         opal_free_list_return(&requests, (opal_free_list_item_t *) request);
     }
 }
@@ -118,10 +130,11 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
     ompi_osc_mpix_requests_drain();
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
     if (NULL != request) {
+        AFTER_TAKE_FROM_LIST(request);
         OMPI_REQUEST_INIT(&request->super, persistent);
         hold(request, NULL);
         request->freed = freed;
-        request->references = 1;
+        atomic_store_explicit(&request->references, 1, memory_order_relaxed);
         request->mpi_error = MPI_SUCCESS;
     }
     return request;
@@ -138,7 +151,7 @@ void ompi_osc_mpix_request_start(void *handle, void *communicator)
     request->super.req_status.MPI_TAG = MPI_ANY_TAG;
     request->super.req_status.MPI_ERROR = MPI_SUCCESS;
     request->super.req_status._cancelled = 0;
-    opal_atomic_add_fetch_32(&request->references, 1);
+    atomic_fetch_add_explicit(&request->references, 1, memory_order_relaxed);
 }
 
 void *ompi_osc_mpix_request_create(void *communicator)
