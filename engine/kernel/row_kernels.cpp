@@ -7,6 +7,13 @@
 #define MPIX_JOIN2(a, b) a##b
 #define MPIX_JOIN(a, b) MPIX_JOIN2(a, b)
 
+/// The next loop's iterations touch different elements: it may be vectorised without a look at the pointers.
+#ifdef __clang__
+#define MPIX_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MPIX_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#endif
+
 namespace mpix::engine {
 namespace {
 
@@ -50,7 +57,7 @@ inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte cons
   auto const row_of = [&](std::size_t count) {
     auto* const a = reinterpret_cast<Unaligned<T>*>(to);
     auto const* const b = reinterpret_cast<Unaligned<T> const*>(from);
-#pragma GCC ivdep
+    MPIX_INDEPENDENT_ITERATIONS
     for (std::size_t i = 0; i < count; ++i) a[i].value = f(a[i].value, b[i].value);
     to += to_stride;
     from += from_stride;
