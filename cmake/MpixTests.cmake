@@ -2,7 +2,8 @@
 #               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
 #   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
-#   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json.
+#   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json. Under sanitizers a test has a
+#   tenth of the operations of its ARGUMENTS (--ops) and five times its TIMEOUT.
 # mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
 #   A program that sees this library's ARMCI headers, not the system's. mpix_mpi_test() without SOURCES runs it.
 find_package(GTest REQUIRED)
@@ -17,9 +18,11 @@ endfunction()
 
 # Debian's Open MPI may not be the default MPI of the machine.
 find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)
-set(mpix_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1)
-
 include(MpixUnitTests)
+# Label `sanitized`. Not tests of faults: a sanitizer itself wants address space, and a child with all its threads.
+set(mpix_sanitized_ranks 2 3)
+set(mpix_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
+    ${mpix_sanitizer_environment})
 
 function(mpix_mpi_test name)
   cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
@@ -43,15 +46,25 @@ function(mpix_mpi_test name)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   endif()
+  mpix_sanitized_program(${name})
+  if(MPIX_SANITIZE)
+    string(REGEX REPLACE "(--ops;[0-9]+)0(;|$)" "\\1\\2" arg_ARGUMENTS "${arg_ARGUMENTS}")
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
+  endif()
   foreach(ranks IN LISTS arg_RANKS)
+    set(sanitized "")
+    if(ranks IN_LIST mpix_sanitized_ranks AND NOT "fault" IN_LIST arg_LABELS)
+      set(sanitized sanitized)
+    endif()
     set(result "")
     if(arg_RESULTS)
       set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.np${ranks}.json")
     endif()
     add_test(NAME mpi.${test_name}.np${ranks}
              COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
-    set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
-      PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
+    set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT}
+      LABELS "mpi;${arg_LABELS};${sanitized}" PROCESSORS 2 ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
+    mpix_sanitized_tests(mpi.${test_name}.np${ranks})
   endforeach()
   if(arg_TWO_HOSTS)
     foreach(ranks 1 2) # on each host

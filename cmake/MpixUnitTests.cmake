@@ -1,11 +1,6 @@
 # mpix_unit_test(NAME SOURCES a.cpp... [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...])
 #   A GoogleTest binary that needs no MPI.
-set(mpix_unit_environment "")
-if(MPIX_SANITIZE MATCHES thread)
-  # UCX's memory hooks run at the end of threads, when the sanitizer has forgotten them already.
-  set(mpix_unit_environment "TSAN_OPTIONS=history_size=7 suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
-    UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none)
-endif()
+include(MpixSanitizers)
 
 function(mpix_unit_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
@@ -16,6 +11,10 @@ function(mpix_unit_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
   add_test(NAME unit.${name} COMMAND ${name})
+  if(MPIX_SANITIZE)
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
+  endif()
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
-    ENVIRONMENT "${mpix_unit_environment}")
+    ENVIRONMENT "${mpix_sanitizer_environment}")
+  mpix_sanitized_tests(unit.${name})
 endfunction()

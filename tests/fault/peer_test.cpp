@@ -8,6 +8,7 @@
 
 #include "tests/fault/own_process.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/slowness.hpp"
 
 namespace mpix::engine {
 namespace {
@@ -171,7 +172,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
 
 TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
   run_mortal(2, [](Rank& rank) {
-    constexpr std::size_t puts = 100000;
+    constexpr std::size_t puts = test::sanitized ? 25000 : 100000;
     std::vector<std::uint32_t> memory(puts, 0);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
@@ -199,7 +200,10 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
       rank.engine().complete(rank.peer(1), UINT64_MAX);
       helper.join();
       EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
-      EXPECT_LT(most - before, 24 * 1024) << "KiB";
+      // Sanitizers keep freed memory, and take memory of their own for what is touched.
+      if (!test::sanitized) {
+        EXPECT_LT(most - before, 24 * 1024) << "KiB";
+      }
       rank.tell(3, 1);
     } else {
       ASSERT_TRUE(rank.was_told(0, 3, 1, 60));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "tests/support/slowness.hpp"
 
 namespace mpix::test {
 
@@ -59,7 +60,7 @@ class Rank {
     __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
   }
   bool was_told(int rank, int slot, std::uint64_t value, int seconds = 20) const {
-    for (int i = 0; i < seconds * 1000; ++i) {
+    for (int i = 0; i < seconds * 1000 * slowness; ++i) {
       if (__atomic_load_n(&board_.values[rank][slot], __ATOMIC_ACQUIRE) == value) return true;
       ::usleep(1000);
     }

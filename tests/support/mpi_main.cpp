@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/support/slowness.hpp"
+
 namespace {
 
-constexpr unsigned hang_seconds = 100;
+constexpr unsigned hang_seconds = 100 * mpix::test::slowness;
 
 class FailuresOnly : public ::testing::EmptyTestEventListener {
   void OnTestPartResult(::testing::TestPartResult const& result) override {

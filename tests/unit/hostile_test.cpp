@@ -27,20 +27,17 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/rogue.hpp"
+#include "tests/support/slowness.hpp"
 
 namespace mpix::engine {
 namespace {
 
 constexpr std::uint64_t messages = 1000000;
-constexpr std::chrono::seconds longest{45};
+constexpr std::chrono::seconds longest{test::sanitized ? 20 : 45};
 constexpr std::size_t page = 4096;
 constexpr std::size_t target_bytes = 16 * page;  ///< a segment between guards
 // The sanitizers keep freed memory for a while.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t bounded_growth = std::size_t{2} << 30;
-#else
-constexpr std::size_t bounded_growth = std::size_t{64} << 20;
-#endif
+constexpr std::size_t bounded_growth = test::sanitized ? std::size_t{2} << 30 : std::size_t{64} << 20;
 constexpr auto pattern = std::byte{0xc3};
 
 /// Ranks of the job and what they show each other.

@@ -5,6 +5,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/slowness.hpp"
 
 namespace mpix::test {
 namespace {
@@ -80,7 +81,7 @@ TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
   constexpr int span = 1 << 18;
   Memory memory(2 * span);
   int const next = (memory.rank() + 1) % memory.size();
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < (sanitized ? 20 : 150); ++round) {
     SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
     Side origin = make_side(random);
     Side target = make_side(random);

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "include/mpix_rma.h"
+#include "tests/support/slowness.hpp"
 
 namespace {
 
-constexpr unsigned hang_seconds = 30;
+constexpr unsigned hang_seconds = 30 * mpix::test::slowness;
 constexpr int without = 1;  ///< this rank
 
 int failures = 0;

@@ -1,0 +1,21 @@
+/// How much longer things take under sanitizers: tests wait so much longer before they give up, or do less.
+#pragma once
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define MPIX_TEST_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define MPIX_TEST_SANITIZED 1
+#endif
+
+namespace mpix::test {
+
+#ifdef MPIX_TEST_SANITIZED
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+constexpr int slowness = sanitized ? 8 : 1;
+
+}  // namespace mpix::test
