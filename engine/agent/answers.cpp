@@ -7,22 +7,9 @@
 
 namespace mpix::engine {
 
-namespace {
-
-wire::ReplyHeader make_reply(wire::ReplyKind kind, std::uint64_t process) noexcept {
-  wire::ReplyHeader header{};
-  header.magic = wire::magic;
-  header.version = wire::version;
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.process = process;
-  return header;
-}
-
-}  // namespace
-
 Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
                                      wire::RequestHeader const& request) {
-  Reply reply{&origin, make_reply(kind, settings_.process), &transport_.message()};
+  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind, settings_.process), &transport_.message()};
   reply.header.context = request.context;
   reply.header.token = request.token;
   replies_.push_back(reply);
@@ -59,7 +46,8 @@ void Executor::answer() {
 }
 
 void Executor::acknowledge(Origin& origin) {
-  send(origin, make_reply(wire::ReplyKind::executed, settings_.process), transport_.message());
+  send(origin, wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed, settings_.process),
+       transport_.message());
 }
 
 /// With the acknowledgement of everything that is executed, once nothing else that has to be told of it

@@ -10,7 +10,7 @@ void Progress::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     // Remote keys go before the endpoint that they were made for.
     if (Peer* const peer = agent_path.lose(loss)) {
-      RdmaPath::forget_all(*peer);
+      RdmaPath::lose(*peer);
       PeerState& state = peer->state();
       if (state.same_host && !process_is_alive(state.address.pid)) state.segments.release_memory();
     }

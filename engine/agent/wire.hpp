@@ -116,6 +116,17 @@ struct ReplyHeader {
 };
 static_assert(sizeof(ReplyHeader) == 72);
 
+/// What every header begins with. `process` is the sender.
+template <typename Header, typename Kind>
+Header begin_header(Kind kind, std::uint64_t process) noexcept {
+  Header header{};
+  header.magic = magic;
+  header.version = version;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.process = process;
+  return header;
+}
+
 /// The window before the first reply, bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 

@@ -19,15 +19,6 @@ constexpr std::uint64_t max_in_flight = 1024;
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
 
-wire::RequestHeader make_header(std::uint64_t process, wire::RequestKind kind) noexcept {
-  wire::RequestHeader header{};
-  header.magic = wire::magic;
-  header.version = wire::version;
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.process = process;
-  return header;
-}
-
 wire::RequestKind kind_of(Direction direction) noexcept {
   switch (direction) {
     case Direction::put: return wire::RequestKind::put;
@@ -55,7 +46,7 @@ void note_forgotten(MessageStream& stream, std::uint32_t context, std::uint64_t 
 
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
   MessageOperation operation;
-  operation.header = make_header(settings_.process, kind_of(transfer.direction));
+  operation.header = wire::begin_header<wire::RequestHeader>(kind_of(transfer.direction), settings_.process);
   wire::RequestHeader& header = operation.header;
   header.context = transfer.context;
   header.address = transfer.target;
@@ -85,7 +76,7 @@ Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
 
 Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold) {
   MessageOperation operation;
-  operation.header = make_header(settings_.process, wire::RequestKind::rmw);
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::rmw, settings_.process);
   wire::RequestHeader& header = operation.header;
   header.context = rmw.context;
   header.address = rmw.target;
@@ -349,7 +340,8 @@ void AgentPath::send_lock(Outstanding& entry) {
 Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   if (endpoint(peer) == nullptr) return nullptr;
   MessageOperation operation;
-  operation.header = make_header(settings_.process, wire::RequestKind::find_segment);
+  operation.header =
+      wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment, settings_.process);
   operation.header.address = address;
   Outstanding& entry = remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
@@ -357,24 +349,6 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   peer.state().messages.unsent.push_back(&entry);
   advance(peer);
   return &entry;
-}
-
-ucp_ep_h AgentPath::endpoint(Peer& peer) {
-  PeerState& state = peer.state();
-  if (state.messages.endpoint == nullptr && !state.messages.broken) {
-    state.messages.endpoint = connections_.open(state.address);
-    if (state.messages.endpoint != nullptr && !introduce(peer)) return nullptr;
-  }
-  return state.messages.endpoint;
-}
-
-/// Tells the peer who this process is, and how to answer it.
-bool AgentPath::introduce(Peer& peer) {
-  wire::RequestHeader header = make_header(settings_.process, wire::RequestKind::introduction);
-  header.block = header.bytes = header.total = introduction_.size();
-  Message& message = transport_.message();
-  std::memcpy(message.payload(introduction_.size()), introduction_.data(), introduction_.size());
-  return !failed(send(peer, header, message, introduction_.size()));
 }
 
 void AgentPath::settle_due() {
@@ -385,33 +359,6 @@ void AgentPath::settle_due() {
     due_.pop_back();
     settle(peer);
   }
-}
-
-Peer* AgentPath::lose(Connections::Loss const& loss) {
-  auto const found = peers_.find(loss.process);
-  if (found == peers_.end()) return nullptr;
-  Peer& peer = *found->second;
-  MessageStream& stream = peer.state().messages;
-  if (stream.broken) return &peer;
-  // At the end of a job peers go one after the other: only what is lost with them is worth a line.
-  bool const idle = finished(peer, peer.newest());
-  log(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
-      static_cast<unsigned long long>(loss.process), loss.reason.c_str());
-  stream.broken = true;
-  stream.endpoint = nullptr;
-  peer.lose();
-  for (Outstanding* const entry : stream.unsent) note_sent(*entry);
-  stream.unsent.clear();
-  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
-    entry->status = Status::transport;
-    entry->next_sequence = entry->last_sequence + 1;
-  }
-  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
-  for (auto const& [context, newest] : stream.forgotten) {
-    if (newest > executed) stream.errors.keep(context, Status::transport);
-  }
-  due_.push_back(&peer);
-  return &peer;
 }
 
 bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {

@@ -156,10 +156,7 @@ void AgentPath::answer_revocations() {
 void AgentPath::answer_revocation(Peer& peer, RemoteAddress base) {
   if (endpoint(peer) == nullptr || peer.state().messages.broken) return;
   MessageOperation operation;
-  operation.header.magic = wire::magic;
-  operation.header.version = wire::version;
-  operation.header.kind = static_cast<std::uint8_t>(wire::RequestKind::forgotten);
-  operation.header.process = settings_.process;
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten, settings_.process);
   operation.header.token = base;
   (void)send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
 }

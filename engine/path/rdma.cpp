@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "engine/log.hpp"
 #include "engine/peer/peer_state.hpp"
@@ -82,6 +83,7 @@ struct RdmaOperation {
   std::uint64_t parts;  ///< that UCX has not completed, and one until all are posted
   bool flushed;         ///< or need not be
   Status status;
+  bool told;  ///< whoever waits for it
 };
 
 namespace {
@@ -94,6 +96,15 @@ ucp_request_param_t callback_of(ucp_send_nbx_callback_t callback, void* argument
   return param;
 }
 
+void tell(RdmaOperation& operation) {
+  if (std::exchange(operation.told, true)) return;
+  if (operation.completion != nullptr) {
+    operation.completion->done(*operation.completion, operation.status, operation.bytes);
+  } else if (failed(operation.status)) {
+    operation.peer->state().messages.errors.keep(operation.context, operation.status);
+  }
+}
+
 /// Ends the operation when nothing is missing any more.
 void settle(RdmaOperation& operation) {
   if (operation.parts != 0) return;
@@ -102,11 +113,7 @@ void settle(RdmaOperation& operation) {
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<RdmaOperation> const owned(&operation);
-  if (operation.completion != nullptr) {
-    operation.completion->done(*operation.completion, operation.status, operation.bytes);
-  } else if (failed(operation.status)) {
-    operation.peer->state().messages.errors.keep(operation.context, operation.status);
-  }
+  tell(operation);
 }
 
 void on_part_done(void* request, ucs_status_t status, void* argument) {
@@ -206,11 +213,11 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
   bool const remote =
       put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
   if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
-  auto owned =
-      std::make_unique<RdmaOperation>(RdmaOperation{&peer, transfer.completion, transfer.context, number,
-                                                    transfer.target_layout.size(), 1, !remote, Status::ok});
+  auto owned = std::make_unique<RdmaOperation>(RdmaOperation{&peer, transfer.completion, transfer.context,
+                                                             number, transfer.target_layout.size(), 1,
+                                                             !remote, Status::ok, false});
   RdmaOperation& operation = *owned;
-  state.pending.insert(number);
+  state.pending.emplace(number, &operation);
   post_runs(operation, transfer, key.key);
   --operation.parts;
   if (put) {
@@ -228,6 +235,23 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
     start_flush(peer);
   }
   return {Status::ok, false, sequence};
+}
+
+void RdmaPath::lose(Peer& peer) {
+  RdmaState& state = peer.state().rdma;
+  for (auto const& [number, operation] : state.pending) {
+    operation->status = Status::transport;
+    tell(*operation);
+  }
+  while (!state.awaiting_flush.empty()) {
+    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    state.awaiting_flush.erase(state.awaiting_flush.begin());
+    operation.status = Status::transport;
+    operation.flushed = true;
+    settle(operation);
+  }
+  if (state.pending.empty()) return forget_all(peer);
+  state.revoked.merge(state.keys);
 }
 
 bool RdmaPath::reached(Peer& peer, std::uint64_t number) {

@@ -34,6 +34,9 @@ class RdmaPath {
   /// The owner takes the segment at `base` back: its key serves no operation any more. True once none uses it
   /// and it is destroyed; to be called again until then.
   static bool revoke(Peer& peer, RemoteAddress base);
+  /// The peer is out of reach: whoever waits for its operations is told. UCX ends those on this machine
+  /// never, and keeps the keys that they use.
+  static void lose(Peer& peer);
   /// Destroys every key, whatever uses it. Before the peer's endpoint is closed.
   static void forget_all(Peer& peer) noexcept;
 

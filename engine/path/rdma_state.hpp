@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "engine/operation.hpp"
 
@@ -52,13 +51,13 @@ struct RdmaState {
   std::map<RemoteAddress, RemoteKey> keys;     ///< by base of the segment
   std::map<RemoteAddress, RemoteKey> revoked;  ///< destroyed as soon as no operation uses them
   Gaps gaps;
-  std::uint64_t issued = 0;          ///< the newest operation
-  std::uint64_t newest_put = 0;      ///< the newest put
-  std::uint64_t newest_ordered = 0;  ///< the newest operation with the ordering guarantee
-  std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
-  std::uint64_t fence = 0;           ///< a fence wants these to end before whatever is issued
-  bool flushing = false;             ///< a flush of the endpoint is under way
-  std::set<std::uint64_t> pending;   ///< operations that UCX has not completed
+  std::uint64_t issued = 0;                         ///< the newest operation
+  std::uint64_t newest_put = 0;                     ///< the newest put
+  std::uint64_t newest_ordered = 0;                 ///< the newest operation with the ordering guarantee
+  std::uint64_t flushed = 0;                        ///< puts up to here are in the target's memory
+  std::uint64_t fence = 0;                          ///< a fence wants these to end before whatever is issued
+  bool flushing = false;                            ///< a flush of the endpoint is under way
+  std::map<std::uint64_t, RdmaOperation*> pending;  ///< operations that UCX has not completed
   std::map<std::uint64_t, RdmaOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
   std::map<std::uint32_t, std::uint64_t> unflushed;  ///< by context: its newest put, until it is flushed
 
@@ -67,7 +66,7 @@ struct RdmaState {
 
   /// Whether every operation up to `number` has ended.
   bool reached(std::uint64_t number) const noexcept {
-    return (pending.empty() || *pending.begin() > number) && !needs_flush(number);
+    return (pending.empty() || pending.begin()->first > number) && !needs_flush(number);
   }
 };
 

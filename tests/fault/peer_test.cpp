@@ -107,6 +107,46 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
   });
 }
 
+TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
+  run_mortal(2, [](Rank& rank) {
+    constexpr std::size_t bytes = 1 << 20;
+    std::vector<std::byte> memory(bytes);
+    ASSERT_EQ(rank.engine().attach(memory.data(), bytes), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, static_cast<std::uint64_t>(::getpid()));
+    rank.tell(2, 1);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    if (rank.rank() == 1) {
+      for (;;) ::pause();
+    }
+    ASSERT_EQ(
+        run(rank.engine(), rank.peer(1), contiguous(Direction::put, memory.data(), rank.shown(1, 0), 8)),
+        Status::ok);
+    auto const target = static_cast<pid_t>(rank.shown(1, 1));
+    rank.expect_death(1);
+    ::kill(target, SIGSTOP);
+    std::vector<Waiter> waiters(32);
+    std::size_t under_way = 0;
+    for (Waiter& waiter : waiters) {
+      Transfer put = contiguous(Direction::put, memory.data(), rank.shown(1, 0), bytes);
+      put.guarantees = Guarantee::remote_completion;
+      put.completion = &waiter;
+      Issued const issued = rank.engine().issue(rank.peer(1), put);
+      ASSERT_EQ(issued.status, Status::ok);
+      if (issued.complete) waiter.complete = true;
+      under_way += issued.complete ? 0 : 1;
+    }
+    ::kill(target, SIGKILL);
+    for (Waiter const& waiter : waiters) {
+      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    }
+    if (under_way != 0) {
+      EXPECT_EQ(waiters.back().status, Status::transport);
+    }
+    rank.engine().complete(rank.peer(1), UINT64_MAX);
+  });
+}
+
 TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);

@@ -67,6 +67,9 @@ class Rank {
     return false;
   }
 
+  /// Process `rank` is going to be killed.
+  void expect_death(int rank) const { board_.dies[rank] = true; }
+
   /// This process ends at once, as if killed from outside; the job expects it.
   [[noreturn]] void die() const {
     board_.dies[rank_] = true;
