@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs into a temporary directory and builds a program against it in the ways a user would.
 # usage: consumer.sh CMAKE BUILD-DIR PROGRAM.c PROGRAM.cpp PROBE.c MPIRUN
-# PROBE.c prints the error code of its first call of the library.
+# PROBE.c prints the error class of its first call of the library.
 set -eu
 cmake=$1 build=$2 program=$3 cxx_program=$4 probe=$5 mpirun=$6
 dir=$(mktemp -d)
@@ -94,7 +94,7 @@ expect() { # text in the output of the probe, [what is put before the probe, suc
 }
 refused() { # parameter value text
   expect "osc_mpix_$1 $3" env "OMPI_MCA_osc_mpix_$1=$2"
-  grep -qF 'code 16' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
+  grep -qF 'class 16' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
 }
 refused fragment_size 1 'is 1 bytes, and is to be 256 to 16777216'
 refused window_size 0 'is 0 bytes, and is to be 64512 to 1073741824'
@@ -109,9 +109,9 @@ expect 'out of file descriptors'
 probe_argument=
 # A list of the user's with a directory that does not exist.
 components=$(ompi_info --path pkglibdir --parsable | sed 's/^path:pkglibdir://')
-expect 'code 0' env "OMPI_MCA_mca_base_component_path=/nonexistent:$components"
+expect 'class 0' env "OMPI_MCA_mca_base_component_path=/nonexistent:$components"
 mv "$libdir/mpix-rma/openmpi" "$dir/away"
 expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"
-expect 'code 0' env "OMPI_MCA_mca_base_component_path=$dir/away:SYSTEM_DEFAULT"
+expect 'class 0' env "OMPI_MCA_mca_base_component_path=$dir/away:SYSTEM_DEFAULT"
 mkdir "$libdir/mpix-rma/openmpi"
 expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"

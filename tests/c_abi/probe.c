@@ -22,7 +22,9 @@ int main(int argc, char** argv) {
   if (argc > 1) use_up_descriptors();
   void* memory = NULL;
   int code = MPIX_RMA_Allocate_local(8, MPI_INFO_NULL, &memory);
-  printf("code %d\n", code);
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  printf("class %d\n", error_class);
   MPI_Finalize();
   return 0;
 }
