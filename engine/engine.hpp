@@ -24,7 +24,7 @@ namespace mpix::engine {
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
   std::size_t peers;               ///< processes that this one has talked to
-  std::size_t endpoints;           ///< UCX endpoints created by this process as an origin
+  std::size_t endpoints;           ///< UCX endpoints to other processes, to send requests or answers
   std::size_t mapped_regions;      ///< regions of peers that are mapped into this process
   Traffic traffic;                 ///< with all of them
   std::uint64_t messages_dropped;  ///< malformed ones among those received
