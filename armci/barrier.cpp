@@ -1,9 +1,11 @@
 #include "armci/barrier.hpp"
 
-#include "armci/state.hpp"
+#include "armci/failure.hpp"
 #include "engine/atomic/backoff.hpp"
+#include "engine/engine.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
+#include "mpix/comm/communicator.hpp"
 
 namespace armci {
 

@@ -4,16 +4,17 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "armci/state.hpp"
+#include "include/armci/armci.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/error/exception.hpp"
-#include "mpix/runtime/runtime.hpp"
 
 namespace armci {
 
 namespace {
 
 using mpix::engine::Status;
+
+int reporting_rank = -1;
 
 Failure failure_of(char const* head, char const* format, std::va_list arguments) {
   Failure failure{};
@@ -99,11 +100,12 @@ Failure failure_of_exception() noexcept {
   }
 }
 
+void report_as(int rank) noexcept { reporting_rank = rank; }
+
 void report_exception() noexcept {
   Failure const failure = failure_of_exception();
-  // Before ARMCI_Init there is no rank.
-  if (world.rank >= 0) {
-    std::fprintf(stderr, "%d: %s\n", world.rank, failure.text);
+  if (reporting_rank >= 0) {
+    std::fprintf(stderr, "%d: %s\n", reporting_rank, failure.text);
   } else {
     std::fprintf(stderr, "%s\n", failure.text);
   }
@@ -112,17 +114,6 @@ void report_exception() noexcept {
 void end_by_exception() noexcept {
   ARMCI_Error(failure_of_exception().text, 1);
   std::abort();
-}
-
-void fail_not_running(char const* call) {
-  if (mpix::is_forked()) fail(call, "called in a child process made by fork()");
-  fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
-}
-
-void fail_process(char const* call, int process) {
-  int const size = running_world(call).size;
-  if (process < 0 || process >= size) fail(call, "process %d is not in 0..%d", process, size - 1);
-  fail(call, "process %d cannot be reached", process);
 }
 
 }  // namespace armci

@@ -50,6 +50,10 @@ void check_mpi(char const* call, int code);
 /// Inside of a handler: what is being thrown as a Failure, memory that cannot be had too.
 Failure failure_of_exception() noexcept __attribute__((cold));
 
+/// What the lines on stderr begin with: the rank of this process, or, when negative, as before ARMCI_Init,
+/// nothing.
+void report_as(int rank) noexcept;
+
 /// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
 /// goes on.
 void report_exception() noexcept __attribute__((cold));

@@ -16,8 +16,6 @@
 
 namespace armci {
 
-World world;
-
 namespace {
 
 int initialisations = 0;
@@ -53,6 +51,7 @@ void open_world(MPI_Comm comm) {
   // What fails is told by ARMCI's own return values.
   MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world.comm, &world.rank);
+  report_as(world.rank);
   MPI_Comm_size(world.comm, &world.size);
   Steps local;
   local.take([&] {
@@ -73,15 +72,10 @@ void close_world() {
   world.barrier.close();
   if (world.comm != MPI_COMM_NULL) MPI_Comm_free(&world.comm);
   world = World{};
+  report_as(world.rank);
 }
 
 }  // namespace
-
-void complete_everywhere(char const* call) {
-  int process = -1;
-  mpix::engine::Status const status = mpix::complete_all(*running_world(call).communicator, &process);
-  check_complete(call, process, status);
-}
 
 }  // namespace armci
 

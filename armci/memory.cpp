@@ -4,6 +4,7 @@
 
 #include "armci/groups.hpp"
 #include "armci/modes.hpp"
+#include "include/armci/armcix.h"
 #include "include/mpix_rma.h"
 
 namespace armci {
@@ -116,6 +117,14 @@ int PARMCI_Free_local(void* ptr) {
     return 0;
   });
 }
+
+int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
+  return returning([&] {
+    modes.set(mode, ptr, is_allocated(ptr), comm_of("ARMCIX_Mode_set", group));
+    return 0;
+  });
+}
+int ARMCIX_Mode_get(void* ptr) { return modes.get(world.rank, reinterpret_cast<mpix::RemoteAddress>(ptr)); }
 
 ARMCI_ALIAS(Malloc);
 ARMCI_ALIAS(Free);

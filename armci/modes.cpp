@@ -1,7 +1,6 @@
 #include "armci/modes.hpp"
 
-#include "armci/groups.hpp"
-#include "armci/memory.hpp"
+#include "armci/state.hpp"
 #include "include/armci/armcix.h"
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
@@ -20,7 +19,7 @@ struct Part {
   std::uint64_t bytes;
 };
 
-Part part_of(int mode, void* base) {
+Part part_of(int mode, void* base, bool allocated) {
   constexpr int known = ARMCIX_MODE_ALL | ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
   bool const right = mode != 0 && (mode & ~known) == 0;
   Part part{world.rank, right ? mode : 0, reinterpret_cast<mpix::RemoteAddress>(base), 0};
@@ -29,19 +28,19 @@ Part part_of(int mode, void* base) {
   MPI_Aint bytes = 0;
   MPI_Comm comm = world.comm;
   bool const segment = MPIX_RMA_Query(&comm, world.rank, base, &found, nullptr, &bytes) == MPI_SUCCESS;
-  if (!segment || found == 0 || !is_allocated(base)) part.mode = 0;
+  if (!segment || found == 0 || !allocated) part.mode = 0;
   part.bytes = static_cast<std::uint64_t>(bytes);
   return part;
 }
 
 }  // namespace
 
-void AccessModes::set(int mode, void* base, MPI_Comm comm) {
+void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
   // The mode that ends covers all that was issued under it.
   int process = -1;
   mpix::engine::Status const completed = mpix::complete_all(*running_world(call).communicator, &process);
-  Part const mine = part_of(mode, base);
+  Part const mine = part_of(mode, base, allocated);
   auto const parts = mpix::exchange(comm, mine, mpix::size_of(comm));
   if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
   for (Part const& part : parts) {
@@ -74,14 +73,3 @@ void AccessModes::forget(void* base, MPI_Comm comm) {
 }
 
 }  // namespace armci
-
-using namespace armci;
-
-int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
-  return returning([&] {
-    modes.set(mode, ptr, comm_of("ARMCIX_Mode_set", group));
-    return 0;
-  });
-}
-
-int ARMCIX_Mode_get(void* ptr) { return modes.get(world.rank, reinterpret_cast<mpix::RemoteAddress>(ptr)); }

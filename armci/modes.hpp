@@ -14,9 +14,9 @@ namespace armci {
 /// The allocations that have another mode than ARMCIX_MODE_ALL. Nearly always none.
 class AccessModes {
  public:
-  /// Collective over the communicator of the allocation whose base here is `base`, nullptr where it is empty.
-  /// Throws a Failure, at every process.
-  void set(int mode, void* base, MPI_Comm comm);
+  /// Collective over the communicator of the allocation whose base here is `base`, nullptr where it is empty;
+  /// `allocated`: whether one begins there. Throws a Failure, at every process.
+  void set(int mode, void* base, bool allocated, MPI_Comm comm);
   /// Mode of the memory at `address` of `process`.
   int get(int process, mpix::RemoteAddress address) const;
   /// The allocation is being freed; collective over its communicator.

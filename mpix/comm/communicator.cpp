@@ -2,10 +2,10 @@
 
 #include <mutex>
 
-#include "mpix/attributes/keyvals.hpp"
+#include "datatype/state_pool.hpp"
+#include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
-#include "mpix/runtime/state_pool.hpp"
 #include "mpix/xfer/recent.hpp"
 
 namespace mpix {

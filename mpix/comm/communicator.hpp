@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "datatype/handle_cache.hpp"
 #include "engine/engine.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/notify/counters.hpp"
-#include "mpix/runtime/handle_cache.hpp"
 #include "mpix/visibility.hpp"
 
 namespace mpix {

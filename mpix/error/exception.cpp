@@ -1,9 +1,11 @@
 #include "mpix/error/exception.hpp"
 
 #include <cstdio>
+#include <exception>
 #include <new>
 #include <stdexcept>
 
+#include "datatype/datatype.hpp"
 #include "engine/engine.hpp"
 #include "mpix/error/error.hpp"
 

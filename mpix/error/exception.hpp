@@ -5,23 +5,16 @@
 
 #include <mpi.h>
 
-#include <exception>
-
 #include "mpix/visibility.hpp"
 
 namespace mpix {
-
-/// A datatype whose constructor the library does not know.
-struct UnknownDatatype : std::exception {
-  char const* what() const noexcept override { return "the datatype's constructor is not known"; }
-};
 
 /// Inside of a handler: MPI error class for the exception that is being handled. MPI_ERR_NO_MEM for memory
 /// that cannot be had.
 MPIX_WAIST_API int code_of_exception() noexcept;
 
-/// The same as an error of `call`, through the error handler of `*communicator` if that is a live one, else of
-/// MPI_COMM_WORLD.
+/// The same as an error of `call`, through the error handler of `*communicator` if that is a live one, else
+/// of MPI_COMM_WORLD.
 int raise_exception(MPI_Comm const* communicator, char const* call = __builtin_FUNCTION()) noexcept;
 
 }  // namespace mpix

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "mpix/attributes/attributes.hpp"
+#include "mpix/attrs/attributes.hpp"
 #include "mpix/error/error.hpp"
 
 namespace mpix {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "engine/engine.hpp"
-#include "mpix/attributes/keyvals.hpp"
+#include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"

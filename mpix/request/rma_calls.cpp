@@ -1,6 +1,6 @@
 /// MPIX_Rma_wait and its like.
 #include "include/mpix_rma.h"
-#include "mpix/attributes/keyvals.hpp"
+#include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/request/rma_request.hpp"

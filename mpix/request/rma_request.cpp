@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "mpix/attributes/keyvals.hpp"
+#include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/runtime.hpp"
 

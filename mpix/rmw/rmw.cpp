@@ -3,11 +3,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "datatype/datatype.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
-#include "mpix/datatype/datatype.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"

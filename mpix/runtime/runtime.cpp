@@ -3,10 +3,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "datatype/datatype.hpp"
 #include "engine/fork.hpp"
-#include "mpix/attributes/keyvals.hpp"
+#include "mpix/attrs/keyvals.hpp"
 #include "mpix/comm/communicator.hpp"
-#include "mpix/datatype/datatype.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/statistics/statistics.hpp"
 #include "mpix/xfer/call.hpp"
@@ -30,7 +30,7 @@ void become_child() noexcept {
   forked.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_relaxed);
   Communicator::forget_known();
-  Datatype::forget_known();
+  end_datatypes();
   recent_transfers = RecentTransfers();
   forget_bound_transfers();
 }
@@ -42,6 +42,7 @@ int at_finalize(MPI_Comm, int, void*, void*) try {
   for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
   print_statistics();
   set_up.store(false, std::memory_order_release);
+  end_datatypes();
   return MPI_SUCCESS;
 } catch (...) {
   return code_of_exception();
@@ -58,7 +59,7 @@ void set_up_once() {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &finalize_key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, nullptr);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
-  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &runtime_keys.datatype, nullptr);
+  begin_datatypes(engine::Engine::running()->host().datatype_is_committed);
   create_keyvals();
   free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   if (!engine::Engine::running()->is_checking())

@@ -26,10 +26,9 @@ MPIX_WAIST_API bool is_forked() noexcept;
 /// Sets up the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
-/// Keyvals that tie our state to MPI objects, and error classes; valid once prepare() returned ready.
+/// The keyval that ties our state to communicators, and error classes; valid once prepare() returned ready.
 struct RuntimeKeys {
   int communicator = MPI_KEYVAL_INVALID;
-  int datatype = MPI_KEYVAL_INVALID;
   int address_class = MPI_ERR_OTHER;
   int transport_class = MPI_ERR_OTHER;
 };

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "datatype/datatype.hpp"
 #include "include/mpix_rma.h"
-#include "mpix/attributes/attributes.hpp"
+#include "mpix/attrs/attributes.hpp"
 #include "mpix/comm/communicator.hpp"
-#include "mpix/datatype/datatype.hpp"
 #include "mpix/request/slot.hpp"
 
 namespace mpix {

@@ -1,7 +1,7 @@
 /// Transfers of every kind: argument checks, attributes, layouts.
 #include <cstring>
 
-#include "mpix/datatype/predefined.hpp"
+#include "datatype/predefined.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"

@@ -3,7 +3,6 @@
 namespace mpix {
 
 thread_local constinit RecentTransfers recent_transfers;
-std::atomic<std::uint64_t> handles_epoch{1};
 
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address) {
   if (!can_be_kept(type)) return;

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "datatype/datatype.hpp"
 #include "engine/peer/peer.hpp"
 #include "mpix/comm/communicator.hpp"
-#include "mpix/datatype/datatype.hpp"
 
 namespace mpix {
 
@@ -27,11 +27,6 @@ struct alignas(128) RecentTransfer {
   engine::Peer const* peer = nullptr;
   engine::SegmentView segment;  ///< where the latest target address was
 };
-
-/// Grows whenever a communicator or a datatype that was used here is freed: its handle may come to name
-/// another.
-extern std::atomic<std::uint64_t> handles_epoch;
-inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
 
 /// What is kept here has elements so small that an int of them cannot be too many to count their bytes.
 inline bool can_be_kept(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }

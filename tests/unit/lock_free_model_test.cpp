@@ -24,10 +24,10 @@
 #undef memory_order_acq_rel
 #undef memory_order_seq_cst
 
+#include "datatype/handle_cache.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
 #include "engine/segment/range_slot.hpp"
-#include "mpix/runtime/handle_cache.hpp"
 
 namespace mpix::engine::model {
 

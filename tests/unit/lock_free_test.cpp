@@ -5,10 +5,10 @@
 #include <atomic>
 #include <thread>
 
+#include "datatype/handle_cache.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
 #include "engine/segment/range_slot.hpp"
-#include "mpix/runtime/handle_cache.hpp"
 
 namespace mpix::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mpix/datatype/datatype.hpp"
+#include "datatype/datatype.hpp"
 
 namespace mpix::test {
 namespace {

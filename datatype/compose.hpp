@@ -26,8 +26,8 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// A process's part of a distributed array (MPI 3.1, 4.1.4) with elements `one` of extent `extent`. `integers` as
-/// MPI_Type_get_contents gives them: size, rank, ndims, gsizes, distribs, dargs, psizes, order.
+/// A process's part of a distributed array (MPI 3.1, 4.1.4) with elements `one` of extent `extent`.
+/// `integers` as MPI_Type_get_contents gives them: size, rank, ndims, gsizes, distribs, dargs, psizes, order.
 engine::OwnedLayout darray(engine::OwnedLayout const& one, std::ptrdiff_t extent,
                            std::span<int const> integers);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "mpix/datatype/compose.hpp"
+#include "datatype/compose.hpp"
 
 namespace mpix {
 

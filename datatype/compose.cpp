@@ -1,4 +1,4 @@
-#include "mpix/datatype/compose.hpp"
+#include "datatype/compose.hpp"
 
 namespace mpix {
 

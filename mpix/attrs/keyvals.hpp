@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "mpix/attributes/attributes.hpp"
+#include "mpix/attrs/attributes.hpp"
 #include "mpix/comm/communicator.hpp"
 
 namespace mpix {

@@ -1,6 +1,6 @@
-#include "mpix/attributes/attributes.hpp"
+#include "mpix/attrs/attributes.hpp"
 
-#include "mpix/datatype/predefined.hpp"
+#include "datatype/predefined.hpp"
 
 namespace mpix {
 

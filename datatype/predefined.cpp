@@ -1,4 +1,4 @@
-#include "mpix/datatype/predefined.hpp"
+#include "datatype/predefined.hpp"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "mpix/attributes/keyvals.hpp"
+#include "mpix/attrs/keyvals.hpp"
 
 #include <dlfcn.h>
 

@@ -1,13 +1,16 @@
 /// MPI datatypes as layouts: flattened once, kept with the datatype.
+///
+/// Below everything that takes datatypes from users. Whoever is linked with it calls begin_datatypes() once.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
+#include <exception>
 
+#include "datatype/handle_cache.hpp"
 #include "engine/kernel/types.hpp"
 #include "engine/layout/layout.hpp"
-#include "mpix/runtime/handle_cache.hpp"
 
 namespace mpix {
 
@@ -22,22 +25,31 @@ struct FlatType {
   bool mixed = false;
 };
 
+/// A datatype has a constructor that is not known here.
+struct UnknownDatatype : std::exception {
+  char const* what() const noexcept override { return "a datatype has a constructor that is not known"; }
+};
+
+/// Between MPI's start and its end: Datatype::find works from here on. `is_committed` tells whether a valid
+/// handle may be used in communication. Not thread-safe; may be called again.
+void begin_datatypes(int (*is_committed)(void* type));
+/// Until the next begin_datatypes() nothing is found any more. Async-signal-safe.
+void end_datatypes() noexcept;
+
 /// Decodes `type`, which must be a valid handle. Throws when there is not enough memory, or UnknownDatatype.
 /// The names follow MPI_Type_get_envelope.
 FlatType flatten(MPI_Datatype type);
 
 class Datatype {
  public:
-  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed. Predefined types are always committed. Throws
-  /// as flatten().
+  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed, or before begin_datatypes(). Predefined types
+  /// are always committed. Throws as flatten().
   static Datatype const* find(MPI_Datatype type) {
     Datatype const* const known = find_known(type);
     return known != nullptr ? known : find_slowly(type);
   }
   /// find() where it takes a few instructions only; else nullptr.
   static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
-
-  static void forget_known() noexcept { cache_.clear(); }
 
   MPI_Datatype handle() const noexcept { return type_.get(); }
   FlatType const& flat() const noexcept { return flat_; }
@@ -56,6 +68,7 @@ class Datatype {
                         engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
 
   void open(MPI_Datatype type, FlatType flat) noexcept;
+  static void forget_known() noexcept { cache_.clear(); }
   void retire() noexcept { type_.withdraw(); }
 
  private:
@@ -70,8 +83,5 @@ class Datatype {
   unsigned atomic_word_ = 0;
   bool has_sum_ = false;
 };
-
-/// Delete callback of the keyval that ties a Datatype to its MPI datatype.
-int datatype_freed(MPI_Datatype type, int keyval, void* state, void* extra);
 
 }  // namespace mpix

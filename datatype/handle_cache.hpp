@@ -1,4 +1,5 @@
-/// From an MPI handle to our state of it, by one look into a small table without a lock.
+/// From an MPI handle, of a datatype or a communicator, to our state of it, by one look into a small table
+/// without a lock.
 #pragma once
 
 #include <atomic>
@@ -62,5 +63,9 @@ class HandleCache {
 
   Atomic<State*> entries_[size] = {};
 };
+
+/// Grows whenever an object is freed whose handle is kept here: the handle may come to name another.
+inline constinit std::atomic<std::uint64_t> handles_epoch{1};
+inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
 
 }  // namespace mpix

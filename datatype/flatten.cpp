@@ -1,10 +1,9 @@
 /// From the constructors of a derived datatype to a layout.
 #include <vector>
 
-#include "mpix/datatype/compose.hpp"
-#include "mpix/datatype/datatype.hpp"
-#include "mpix/datatype/predefined.hpp"
-#include "mpix/error/exception.hpp"
+#include "datatype/compose.hpp"
+#include "datatype/datatype.hpp"
+#include "datatype/predefined.hpp"
 
 namespace mpix {
 

@@ -1,16 +1,13 @@
-#include "mpix/datatype/datatype.hpp"
+#include "datatype/datatype.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
 
-#include "engine/engine.hpp"
-#include "mpix/error/exception.hpp"
-#include "mpix/runtime/runtime.hpp"
-#include "mpix/runtime/state_pool.hpp"
-#include "mpix/xfer/recent.hpp"
+#include "datatype/state_pool.hpp"
 
 namespace mpix {
 
@@ -21,6 +18,18 @@ namespace {
 std::mutex creation_lock;
 
 StatePool<Datatype> pool;
+
+int keyval = MPI_KEYVAL_INVALID;  ///< ties a Datatype to its MPI datatype
+/// Null outside of MPI's life.
+std::atomic<int (*)(void*)> is_committed{nullptr};
+
+int datatype_freed(MPI_Datatype, int, void* state, void*) try {
+  forget_handles();
+  pool.give_back(*static_cast<Datatype*>(state), [](Datatype& datatype) { datatype.retire(); });
+  return MPI_SUCCESS;
+} catch (...) {
+  return MPI_ERR_NO_MEM;
+}
 
 /// Half of what can be counted is left for where the first element lies.
 MPI_Count largest_count(FlatType const& flat) noexcept {
@@ -33,17 +42,18 @@ MPI_Count largest_count(FlatType const& flat) noexcept {
 HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
 
 Datatype const* Datatype::find_slowly(MPI_Datatype type) {
-  if (type == nullptr || type == MPI_DATATYPE_NULL || prepare() != Readiness::ready) return nullptr;
-  if (engine::Engine::running()->host().datatype_is_committed(type) == 0) return nullptr;
+  auto* const committed = is_committed.load(std::memory_order_acquire);
+  if (type == nullptr || type == MPI_DATATYPE_NULL || committed == nullptr) return nullptr;
+  if (committed(type) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
-  MPI_Type_get_attr(type, keys().datatype, &attribute, &found);
+  MPI_Type_get_attr(type, keyval, &attribute, &found);
   if (found == 0) {
     FlatType flat = flatten(type);  // before a state is taken: it may throw
     Datatype* const state = &pool.take();
     state->open(type, std::move(flat));
-    MPI_Type_set_attr(type, keys().datatype, state);
+    MPI_Type_set_attr(type, keyval, state);
     attribute = state;
   }
   auto* const state = static_cast<Datatype*>(attribute);
@@ -74,12 +84,16 @@ engine::Layout Datatype::layout(std::size_t count,
   return {one.block, {dimensions, used}, one.segments};
 }
 
-int datatype_freed(MPI_Datatype, int, void* state, void*) try {
-  forget_handles();
-  pool.give_back(*static_cast<Datatype*>(state), [](Datatype& datatype) { datatype.retire(); });
-  return MPI_SUCCESS;
-} catch (...) {
-  return code_of_exception();
+void begin_datatypes(int (*committed)(void* type)) {
+  if (keyval == MPI_KEYVAL_INVALID)
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &keyval, nullptr);
+  // Release: pairs with the acquire in find_slowly(), for the keyval.
+  is_committed.store(committed, std::memory_order_release);
+}
+
+void end_datatypes() noexcept {
+  is_committed.store(nullptr, std::memory_order_relaxed);
+  Datatype::forget_known();
 }
 
 }  // namespace mpix

@@ -1,0 +1,26 @@
+#include "armci/state.hpp"
+
+#include "mpix/runtime/runtime.hpp"
+
+namespace armci {
+
+World world;
+
+void fail_not_running(char const* call) {
+  if (mpix::is_forked()) fail(call, "called in a child process made by fork()");
+  fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
+}
+
+void fail_process(char const* call, int process) {
+  int const size = running_world(call).size;
+  if (process < 0 || process >= size) fail(call, "process %d is not in 0..%d", process, size - 1);
+  fail(call, "process %d cannot be reached", process);
+}
+
+void complete_everywhere(char const* call) {
+  int process = -1;
+  mpix::engine::Status const status = mpix::complete_all(*running_world(call).communicator, &process);
+  check_complete(call, process, status);
+}
+
+}  // namespace armci

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Checks that the layers call downwards only.
+
+layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
+offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
+need each other in a circle.
+"""
+
+import pathlib
+import re
+import sys
+
+# What each layer may include of the others.
+LAYERS = {
+    "engine": set(),
+    "datatype": {"engine"},
+    "mpix": {"engine", "datatype", "include"},
+    "windows": {"engine", "datatype", "include"},
+    "armci": {"engine", "datatype", "mpix", "include"},
+    "ompi-component": {"engine", "windows"},
+    "nam": {"engine", "windows"},
+    "include": set(),
+}
+# Foreign headers, and the only layers in which they appear.
+FOREIGN = {
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "ompi-component", "include"},
+    re.compile(r"uc[pst]/"): {"engine"},
+    re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
+}
+# Layers without circles between files; a header and the source beside it count as one.
+ACYCLIC = {"datatype", "armci"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if match := INCLUDE.match(line):
+            yield number, match.group(1)
+
+
+def resolve(root, path, name):
+    """The file of the project that `name` means, relative to `root`; None for a foreign header."""
+    for base in (path.parent, root, root / "include", root / "include" / "armci"):
+        if (base / name).is_file():
+            return (base / name).resolve().relative_to(root)
+    return None
+
+
+def circles(graph):
+    """Groups of nodes that reach each other, by Tarjan's algorithm."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            group = []
+            while not group or group[-1] != node:
+                group.append(stack.pop())
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def check(root):
+    offences, graph = [], {}
+    for layer, allowed in LAYERS.items():
+        for path in sorted((root / layer).rglob("*")):
+            if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:
+                continue
+            own = path.relative_to(root)
+            for number, name in includes(path):
+                target = resolve(root, path, name)
+                if target is None:
+                    for pattern, owners in FOREIGN.items():
+                        if pattern.match(name) and layer not in owners:
+                            offences.append(f"{own}:{number}: {layer}/ does not know {name}")
+                    continue
+                other = target.parts[0]
+                if other != layer and other not in allowed:
+                    offences.append(f"{own}:{number}: {layer}/ does not stand on {other}/: {name}")
+                if other == layer and layer in ACYCLIC and own.with_suffix("") != target.with_suffix(""):
+                    graph.setdefault(str(own.with_suffix("")), set()).add(str(target.with_suffix("")))
+    offences += ["these need each other: " + ", ".join(group) for group in circles(graph)]
+    return offences
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+    offences = check(root)
+    for offence in offences:
+        print(offence, file=sys.stderr)
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
