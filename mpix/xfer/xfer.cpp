@@ -77,73 +77,72 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
   if (request != nullptr) *request = completed_request();
 }
 
-/// Put or get of contiguous elements of one datatype to mapped memory. False, with nothing done and nothing
-/// checked for good, in every other case. Takes only what is known already.
-bool xfer_directly(MPIX_RMA_Op op, void* origin, MPI_Count count, MPI_Datatype datatype, int rank,
-                   void* target_addr, MPI_Request* request, Communicator const& communicator,
-                   MPIX_RMA_Attributes const* attributes) {
-  std::uint64_t const set = communicator.attribute_word() | bits_of(attributes);
-  Datatype const* const type = Datatype::find_known(datatype);
-  Target* const target = communicator.known_target(rank);
-  if (set != 0 && (set & ~free_when_direct) != 0) return false;
-  if (type == nullptr || target == nullptr) return false;
-  if (!type->is_contiguous() || count <= 0 || count > type->max_count() || origin == nullptr) return false;
-  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  std::size_t const bytes = type->size() * static_cast<std::size_t>(count);
-  auto const address = reinterpret_cast<RemoteAddress>(target_addr);
-  if (op == MPIX_RMA_PUT) {
-    if (!try_direct<Direction::put>(*target, origin, address, bytes)) return false;
-  } else if (op == MPIX_RMA_GET) {
-    if ((set & MPIX_RMA_ATTR_ORDERING) != 0) return false;
-    if (!try_direct<Direction::get>(*target, origin, address, bytes)) return false;
-  } else {
-    return false;
-  }
-  finish_with_request(set, request);
-  if (copy_satisfies(op, set) && request == nullptr) remember(communicator, *type, *target, address);
-  return true;
-}
+/// What every quick way takes for granted: the same contiguous elements on both sides, datatype and target
+/// known already, and of the attributes only atomicity and those that loads and stores satisfy by themselves.
+struct Quick {
+  Datatype const* type;
+  Target* target;
+  std::uint64_t set;  ///< attributes
+  std::size_t bytes;
+};
 
-/// The same with the atomicity attribute.
-bool xfer_atomically(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
-  std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
-  bool const alone = (set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) == 0;
-  if (!alone || (set & MPIX_RMA_ATTR_ATOMICITY) == 0 || call.operation == MPIX_RMA_ACCUMULATE) return false;
-  if (call.operation == MPIX_RMA_GET && (set & MPIX_RMA_ATTR_ORDERING) != 0) return false;
+/// False, with nothing checked for good, when the call is not of that kind.
+inline bool find_quick(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
+                       Quick* quick) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
+  std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
+  if (set != 0 && (set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) != 0) return false;
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
-  if (call.origin_count <= 0 || call.origin_count > type->max_count()) return false;
-  if (call.origin == nullptr || call.operation < MPIX_RMA_PUT) return false;
+  if (call.origin_type != call.target_type || call.origin_count != call.target_count) return false;
+  if (call.origin_count <= 0 || call.origin_count > type->max_count() || call.origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  engine::Transfer transfer;
-  transfer.direction = call.operation == MPIX_RMA_PUT ? Direction::put : Direction::get;
-  transfer.guarantees = Guarantee::atomic;
-  transfer.origin = static_cast<std::byte*>(call.origin);
-  transfer.target = reinterpret_cast<RemoteAddress>(call.target);
-  transfer.origin_layout = Layout::contiguous(type->size() * static_cast<std::size_t>(call.origin_count));
-  transfer.target_layout = transfer.origin_layout;
-  if (!try_direct_atomic(*target, transfer)) return false;
-  finish_with_request(set, request);
+  *quick = {type, target, set, type->size() * static_cast<std::size_t>(call.origin_count)};
   return true;
 }
 
-/// The same for the sum of contiguous elements of one datatype.
-bool accumulate_directly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
-  std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
-  Datatype const* const type = Datatype::find_known(call.origin_type);
-  Target* const target = communicator.known_target(call.rank);
-  if ((set & ~free_when_direct) != 0 || type == nullptr || target == nullptr) return false;
-  if (call.origin_type != call.target_type || call.origin_count != call.target_count ||
-      call.origin_count <= 0 || call.origin_count > type->max_count())
-    return false;
-  if (!type->is_contiguous() || !type->has_sum() || call.origin == nullptr) return false;
-  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  std::size_t const bytes = type->size() * static_cast<std::size_t>(call.origin_count);
-  engine::Reduction const sum{type->flat().element, engine::Operation::sum, false, nullptr};
-  if (!try_direct_accumulate(*target, sum, call.origin, reinterpret_cast<RemoteAddress>(call.target), bytes))
-    return false;
-  if (set != 0 || request != nullptr) finish_with_request(set, request);
+template <Direction direction>
+inline bool copy_quickly(Quick const& quick, void* origin, RemoteAddress address) {
+  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+    return try_direct<direction>(*quick.target, origin, address, quick.bytes);
+  engine::Transfer transfer;
+  transfer.direction = direction;
+  transfer.guarantees = Guarantee::atomic;
+  transfer.origin = static_cast<std::byte*>(origin);
+  transfer.target = address;
+  transfer.origin_layout = Layout::contiguous(quick.bytes);
+  transfer.target_layout = transfer.origin_layout;
+  return try_direct_atomic(*quick.target, transfer);
+}
+
+inline bool add_quickly(Quick const& quick, void const* origin, RemoteAddress address) {
+  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) != 0 || !quick.type->has_sum()) return false;
+  engine::Reduction const sum{quick.type->flat().element, engine::Operation::sum, false, nullptr};
+  return try_direct_accumulate(*quick.target, sum, origin, address, quick.bytes);
+}
+
+/// A transfer by load and store. False, with nothing done and nothing checked for good, when that does not
+/// serve.
+bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
+  Quick quick;
+  if (!find_quick(call, request, communicator, &quick)) return false;
+  auto const address = reinterpret_cast<RemoteAddress>(call.target);
+  bool done = false;
+  switch (call.operation) {
+    case MPIX_RMA_PUT: done = copy_quickly<Direction::put>(quick, call.origin, address); break;
+    case MPIX_RMA_GET:
+      // An ordered get has something to wait for.
+      done = (quick.set & MPIX_RMA_ATTR_ORDERING) == 0 &&
+             copy_quickly<Direction::get>(quick, call.origin, address);
+      break;
+    case MPIX_RMA_ACCUMULATE: done = add_quickly(quick, call.origin, address); break;
+    default: break;
+  }
+  if (!done) return false;
+  if (quick.set != 0 || request != nullptr) finish_with_request(quick.set, request);
+  if (call.operation != MPIX_RMA_ACCUMULATE && request == nullptr &&
+      copy_satisfies(call.operation, quick.set))
+    remember(communicator, *quick.type, *quick.target, address);
   return true;
 }
 
@@ -173,14 +172,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
                       origin_datatype,      target_rank,
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  bool const equal_sides = origin_count == target_count && origin_datatype == target_datatype;
-  if (equal_sides && op != MPIX_RMA_ACCUMULATE &&
-      xfer_directly(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, request, *state,
-                    call.attributes)) {
-    return MPI_SUCCESS;
-  }
-  if (equal_sides && xfer_atomically(call, request, *state)) return MPI_SUCCESS;
-  if (op == MPIX_RMA_ACCUMULATE && accumulate_directly(call, request, *state)) return MPI_SUCCESS;
+  if (xfer_quickly(call, request, *state)) return MPI_SUCCESS;
   return xfer_generally(call, RequestSlot(request), *state);
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
