@@ -13,6 +13,22 @@ namespace mpix::engine {
 /// A virtual address in the target process.
 using RemoteAddress = std::uint64_t;
 
+/// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and the
+/// generation that it has there. A name is not given a second time.
+enum class ExposureId : std::uint64_t { none = 0 };
+
+/// How an operation names memory of the target other than by its address. Where there is an exposure, the
+/// address is an offset in it; whether the memory lies within it, and whether it may be used so, is looked at
+/// where the operation is executed.
+struct ExposedMemory {
+  ExposureId target = ExposureId::none;
+  ExposureId notify = ExposureId::none;
+
+  constexpr bool is_named() const noexcept {
+    return (static_cast<std::uint64_t>(target) | static_cast<std::uint64_t>(notify)) != 0;
+  }
+};
+
 enum class Direction : std::uint8_t { put, get, accumulate };
 
 /// What the caller asks for beyond a plain transfer, and what it vouches for. A set of bits; none costs
@@ -61,6 +77,7 @@ struct Transfer {
   /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
   /// 64-bit word in memory that the target has allocated for communication.
   RemoteAddress notify = 0;
+  ExposedMemory exposed;  ///< in which `target` and `notify` are offsets
   Completion* completion = nullptr;
 };
 
@@ -76,6 +93,7 @@ struct ReadModifyWrite {
   std::byte* result = nullptr;  ///< null: nothing is fetched
   RemoteAddress target = 0;
   RemoteAddress notify = 0;      ///< as for a Transfer
+  ExposedMemory exposed;         ///< likewise
   bool is_notification = false;  ///< of another operation, which is counted in its stead
   Completion* completion = nullptr;
 };

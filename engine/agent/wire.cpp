@@ -162,7 +162,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
       out->kind > static_cast<unsigned>(ReplyKind::busy)) {
     return "unknown kind of reply";
   }
-  if (out->status > static_cast<unsigned>(Status::malformed)) return "unknown status";
+  if (out->status >= static_cast<unsigned>(Status::count_)) return "unknown status";
   if (out->bytes != payload.size()) return "payload of the reply has another size";
   return nullptr;
 }

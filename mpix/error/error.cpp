@@ -71,6 +71,10 @@ int class_of(engine::Status status) noexcept {
     case Status::unreachable:
     case Status::transport:
     case Status::malformed: return keys().transport_class;
+    case Status::out_of_bounds: return MPI_ERR_RMA_RANGE;
+    case Status::access_denied: return MPI_ERR_ACCESS;
+    case Status::stale_exposure: return keys().address_class;
+    case Status::count_: break;
   }
   return MPI_ERR_INTERN;
 }
