@@ -66,43 +66,50 @@ Peer* Engine::peer(std::uint64_t process) {
   std::size_t length = state.address.size();
   if (process != state.config.process && state.host.peer_address(process, &blob, &length) != 0)
     return nullptr;
-  auto made = std::make_unique<Peer>(process);
-  PeerState& peer = made->state();
-  if (!decode({static_cast<std::byte const*>(blob), length}, &peer.address) ||
-      peer.address.process != process) {
+  ProcessAddress its;
+  if (!decode({static_cast<std::byte const*>(blob), length}, &its) || its.process != process) {
     log(LogLevel::error, "process %llx published no usable address",
         static_cast<unsigned long long>(process));
     return nullptr;
   }
-  peer.same_machine = peer.address.host == state.identity;
-  bool const local_paths =
-      state.may_use(MPIX_ENGINE_PATH_DIRECT) || state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
-  if (!local_paths) {
-    // Neighbours are treated like processes of another host.
-  } else if (process == state.config.process) {
-    peer.segments.open_own(state.progress.segments.tables(), state.progress.segments.stripes());
-    peer.same_host = true;
-  } else if (peer.same_machine) {
-    ProcessAddress const& its = peer.address;
-    peer.same_host = peer.segments.open(process, its.pid, its.tables_fd, its.stripes_fd);
-    if (!peer.same_host && descriptors_run_short())
-      log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
-          static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
-  }
-  if (peer.same_host) made->set_stripes(peer.segments.stripes());
-  if (peer.same_host && state.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY)) {
-    peer.cross_memory.store(cross_memory_permitted(peer.address.pid), std::memory_order_relaxed);
-  }
+  auto made = Peer::make(process, state.look_at(std::move(its)));
+  PeerState& peer = made->state();
   log(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
       peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(state.progress.lock);
     state.progress.agent_path.add_peer(*made);
-    if (peer.same_machine) state.progress.watch.add(process, peer.address.pid);
+    if (peer.location.same_machine) state.progress.watch.add(process, peer.location.pid);
   }
   Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
   if (process == state.config.process) state.self.store(entry, std::memory_order_release);
   return entry;
+}
+
+/// What there is to know of the process with this address before anything is issued to it.
+std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
+  auto peer = std::make_unique<PeerState>();
+  std::uint64_t const process = its.process;
+  int const tables_fd = its.tables_fd;
+  int const stripes_fd = its.stripes_fd;
+  peer->location = progress.connections.locate(std::move(its));
+  // Without these, neighbours are treated like processes of another host.
+  bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
+  if (!local_paths || !peer->location.same_machine) return peer;
+  auto segments = std::make_unique<RemoteSegments>();
+  if (process == config.process) {
+    segments->open_own(progress.segments.tables(), progress.segments.stripes());
+  } else if (!segments->open(process, peer->location.pid, tables_fd, stripes_fd)) {
+    if (descriptors_run_short())
+      log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
+          static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
+    return peer;
+  }
+  peer->segments = std::move(segments);
+  peer->same_host = true;
+  if (may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
+    peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);
+  return peer;
 }
 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
@@ -168,7 +175,7 @@ Status Engine::detach(void* base) { return withdraw(base, true); }
 void Engine::drop_stale_mappings() {
   std::lock_guard const held(state_->peers_lock);
   for (auto& [process, peer] : state_->peers) {
-    if (peer->state().same_host) peer->state().segments.drop_stale();
+    if (peer->state().same_host) peer->state().segments->drop_stale();
   }
 }
 
@@ -179,7 +186,7 @@ Statistics Engine::statistics() const {
   result.peers = state.peers.size();
   result.endpoints = state.progress.transport.endpoints();
   for (auto const& [process, peer] : state.peers) {
-    result.mapped_regions += peer->state().segments.mapped_regions();
+    if (peer->state().same_host) result.mapped_regions += peer->state().segments->mapped_regions();
     result.traffic += peer->state().traffic.read();
   }
   result.traffic.messages_executed = state.progress.executor.executed();

@@ -34,7 +34,7 @@ bool needs_cpu_atomics(Transfer const& transfer) noexcept {
 /// `*bad`: the range is memory of the peer's regions in which no segment stands.
 std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad) {
   if (std::byte* const known = peer.reach(begin, bytes)) return known;
-  RemoteSegments& segments = peer.state().segments;
+  RemoteSegments& segments = *peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
   RemoteSegments::Found found;
   if (!segments.find(begin, &found) || bytes > found.length - (begin - found.base)) {
@@ -115,12 +115,12 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& tra
     return std::nullopt;
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
-  if (!looked_up && peer.state().segments.in_region(begin, begin + bytes)) {
+  if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
     RemoteSegments::Found found;
-    if (!peer.state().segments.find(begin, &found) || bytes > found.length - (begin - found.base))
+    if (!peer.state().segments->find(begin, &found) || bytes > found.length - (begin - found.base))
       return std::nullopt;
   }
-  Status const status = cross_memory_transfer(transfer, peer.state().address.pid);
+  Status const status = cross_memory_transfer(transfer, peer.state().location.pid);
   if (status == Status::unsupported) {
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
     return std::nullopt;
@@ -183,7 +183,8 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   if (RdmaPath::find_key(peer, transfer) == nullptr) {
     RemoteAddress const begin = plus(transfer.target, transfer.target_layout.extent().begin);
     SegmentInfo info{};
-    if (peer.state().rdma.gaps.contain(begin) || failed(query(peer, begin, &info, held))) return std::nullopt;
+    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, &info, held)))
+      return std::nullopt;
   }
   // Messages that a fence or the ordering guarantee puts before this operation travel another way.
   MessageStream const& stream = peer.state().messages;
@@ -253,7 +254,7 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(state_->progress.lock);
   // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
-  RdmaState const& rdma = peer.state().rdma;
+  RdmaState const& rdma = peer.state().rdma();
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
   wait_for_rdma(peer, ordered ? std::max(rdma.fence, rdma.newest_ordered) : rdma.fence, held);
   if constexpr (std::is_same_v<Operation, Transfer>) {
@@ -281,7 +282,7 @@ Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
   if (reply.size() < sizeof answer) return Status::transport;
   std::memcpy(&answer, reply.data(), sizeof answer);
   if (answer.key_bytes != reply.size() - sizeof answer) return Status::malformed;
-  if (answer.key_bytes == 0) peer.state().rdma.gaps.add(answer.base, answer.base + answer.length);
+  if (answer.key_bytes == 0) peer.state().make_rdma().gaps.add(answer.base, answer.base + answer.length);
   if (answer.is_gap != 0) return Status::bad_address;
   *info = {answer.base, answer.length};
   bool const usable =
@@ -293,7 +294,7 @@ Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
 Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
   if (peer.state().same_host) {
     RemoteSegments::Found found;
-    if (!peer.state().segments.find(address, &found)) return Status::bad_address;
+    if (!peer.state().segments->find(address, &found)) return Status::bad_address;
     *info = {found.base, found.length};
     return Status::ok;
   }

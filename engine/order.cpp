@@ -76,7 +76,7 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
   if (last != 0 || sequence != 0) {
     wait_until([&] { return finished(peer, last); });
     std::unique_lock held(state_->progress.lock);
-    wait_for_rdma(peer, peer.state().rdma.issued, held);
+    wait_for_rdma(peer, peer.state().rdma().issued, held);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -85,7 +85,7 @@ bool Engine::test(Peer& peer, std::uint64_t sequence) {
   state_->progress.poll_now();
   std::lock_guard const held(state_->progress.lock);
   return AgentPath::finished(peer, std::min(sequence, peer.newest())) &&
-         RdmaPath::reached(peer, peer.state().rdma.issued);
+         RdmaPath::reached(peer, peer.state().rdma().issued);
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
@@ -93,8 +93,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   std::atomic_thread_fence(std::memory_order_release);
   if (sequence == 0) return;
   std::lock_guard const held(state_->progress.lock);
-  RdmaState& rdma = peer.state().rdma;
-  rdma.fence = rdma.issued;
+  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (AgentPath::finished(peer, last)) return;
   MessageStream& stream = peer.state().messages;

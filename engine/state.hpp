@@ -33,6 +33,8 @@ struct Engine::State {
     return (config.paths & static_cast<unsigned>(path)) != 0;
   }
 
+  std::unique_ptr<PeerState> look_at(ProcessAddress its);
+
   mpix_engine_config config;
   mpix_host_ops host;
   HostIdentity identity = HostIdentity::of_this_process();

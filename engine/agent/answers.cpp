@@ -56,6 +56,7 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
   if (origin.replies_waiting == 0) {
     origin.acknowledged = origin.executed;
     origin.owes_answer = false;
+    origin.tidy();
   }
   header.executed = origin.acknowledged;
   header.segments_version = segments_version_;

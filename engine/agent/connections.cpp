@@ -4,20 +4,23 @@
 
 namespace mpix::engine {
 
-ucp_ep_h Connections::open(ProcessAddress const& address) {
-  Connection& connection = by_process_[address.process];
+Location Connections::locate(ProcessAddress address) const {
+  return {std::move(address.worker), address.host == host_, address.pid};
+}
+
+ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
+  Connection& connection = by_process_[process];
   if (connection.lost) return nullptr;
   if (connection.endpoint == nullptr) {
-    bool const same_machine = address.host == host_;
     // UCX's shared memory does not notice the end of a process, and is not used when that is asked for.
-    connection.endpoint = transport_.connect(address.worker, !same_machine);
+    connection.endpoint = transport_.connect(location.worker, !location.same_machine);
     if (connection.endpoint == nullptr) {
-      by_process_.erase(address.process);
+      by_process_.erase(process);
       return nullptr;
     }
-    by_endpoint_.emplace(connection.endpoint, address.process);
-    if (same_machine) watch_.add(address.process, address.pid);
-    log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(address.process));
+    by_endpoint_.emplace(connection.endpoint, process);
+    if (location.same_machine) watch_.add(process, location.pid);
+    log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
   }
   return connection.endpoint;
 }

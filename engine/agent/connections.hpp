@@ -27,9 +27,12 @@ class Connections {
   Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host)
       : transport_(transport), watch_(watch), host_(host) {}
 
-  /// The endpoint to the process with this address, made at first use. nullptr: it cannot be reached, or the
+  /// Where the process with this address is from here.
+  Location locate(ProcessAddress address) const;
+
+  /// The endpoint to the process at this place, made at first use. nullptr: it cannot be reached, or the
   /// connection to it was lost and not closed yet.
-  ucp_ep_h open(ProcessAddress const& address);
+  ucp_ep_h open(std::uint64_t process, Location const& location);
 
   /// The process behind `endpoint` is out of reach. From any place, UCX callbacks included: only noted down.
   void lose(ucp_ep_h endpoint, char const* reason);

@@ -135,12 +135,12 @@ void Executor::count(Origin& origin, wire::CheckedRequest const& request, bool f
   if (header.notify == 0) return;
   Counted state{0, failed};
   if (header.bytes < header.total) {
-    Counted& kept = origin.counted[header.token];
+    Counted& kept = origin.make_out_of_order().counted[header.token];
     kept.bytes += header.bytes;
     kept.failed = kept.failed || failed;
     if (kept.bytes < header.total) return;
     state = kept;
-    origin.counted.erase(header.token);
+    origin.make_out_of_order().counted.erase(header.token);
   }
   if (state.failed) return;
   __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(header.notify), 1, __ATOMIC_SEQ_CST);

@@ -65,7 +65,8 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
       return answer_busy(*origin, request, payload.size());
     if (!has_room(*origin, payload.size()))
       return refuse(*origin, request.header, payload.size(), Status::out_of_memory);
-    note_kept(*origin, origin->held.emplace(sequence, Kept(header, payload)).first->second);
+    note_kept(*origin,
+              origin->make_out_of_order().held.emplace(sequence, Kept(header, payload)).first->second);
     return;
   }
   receive(*origin, request, header, payload);
@@ -97,13 +98,14 @@ void Executor::take_introduction(wire::CheckedRequest const& request) {
 }
 
 void Executor::meet_introduced() {
-  std::vector<ProcessAddress> const arrived = std::exchange(introductions_, {});
-  for (ProcessAddress const& address : arrived) {
-    Origin* const origin = origin_of(address.process);
+  std::vector<ProcessAddress> arrived = std::exchange(introductions_, {});
+  for (ProcessAddress& address : arrived) {
+    std::uint64_t const process = address.process;
+    Origin* const origin = origin_of(process);
     if (origin == nullptr || origin->endpoint != nullptr) continue;
-    origin->endpoint = connections_.open(address);
+    origin->endpoint = connections_.open(process, connections_.locate(std::move(address)));
     if (origin->endpoint == nullptr) {
-      forget(address.process);
+      forget(process);
     } else {
       release_held(*origin);
     }
@@ -150,7 +152,7 @@ void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std:
   if (must_not_wait(request)) return answer_busy(origin, request, payload.size());
   if (!has_room(origin, payload.size()))
     return refuse(origin, request.header, payload.size(), Status::out_of_memory);
-  origin.deferred.insert(request.header.sequence);
+  origin.make_out_of_order().deferred.insert(request.header.sequence);
   deferred_.push_back({&origin, Kept(header, payload), std::move(hold)});
   note_kept(origin, deferred_.back().kept);
 }
@@ -172,7 +174,7 @@ void Executor::retry_deferred() {
     note_released(*ready.origin, ready.kept);
     wire::CheckedRequest request{};
     (void)wire::check(ready.kept.header(), ready.kept.payload(), &request);  // it passed when it arrived
-    ready.origin->deferred.erase(request.header.sequence);
+    ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
     perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size());
     release_held(*ready.origin);
   }
@@ -184,7 +186,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   wire::RequestHeader const& header = request.header;
   std::uint64_t const cost = wire::cost_of(header, payload_bytes);
   if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
-    origin.locks[header.token] = {std::move(hold), header.total};
+    origin.make_out_of_order().locks[header.token] = {std::move(hold), header.total};
     new_reply(origin, wire::ReplyKind::granted, header);
     note_executed(origin, header.sequence, cost);
     return;
@@ -193,10 +195,10 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   if (failed(status)) answer_failure(origin, header, status);
   count(origin, request, failed(status));
   bool ended = header.offset + header.bytes == header.total;
-  if (auto const lock = origin.locks.find(header.token); lock != origin.locks.end()) {
-    lock->second.rest -= std::min(lock->second.rest, header.bytes);
-    ended = lock->second.rest == 0;
-    if (ended) origin.locks.erase(lock);
+  if (HeldLock* const lock = origin.lock_of(header.token)) {
+    lock->rest -= std::min(lock->rest, header.bytes);
+    ended = lock->rest == 0;
+    if (ended) origin.out_of_order()->locks.erase(header.token);
   }
   note_executed(origin, header.sequence, cost);
   // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
@@ -210,20 +212,22 @@ void Executor::note_executed(Origin& origin, std::uint64_t sequence, std::uint64
   origin.done += cost;
   if (sequence == origin.executed + 1) {
     ++origin.executed;
-    while (!origin.ahead.empty() && *origin.ahead.begin() == origin.executed + 1) {
-      origin.ahead.erase(origin.ahead.begin());
+    OutOfOrder* const rest = origin.out_of_order();
+    while (rest != nullptr && !rest->ahead.empty() && *rest->ahead.begin() == origin.executed + 1) {
+      rest->ahead.erase(rest->ahead.begin());
       ++origin.executed;
     }
   } else {
-    origin.ahead.insert(sequence);
+    origin.make_out_of_order().ahead.insert(sequence);
   }
   owe(origin);
 }
 
 void Executor::release_held(Origin& origin) {
-  if (origin.endpoint == nullptr) return;
+  if (origin.endpoint == nullptr || origin.out_of_order() == nullptr) return;
+  std::map<std::uint64_t, Kept>& held = origin.out_of_order()->held;
   // Whatever runs may let the next one run.
-  for (auto it = origin.held.begin(); it != origin.held.end();) {
+  for (auto it = held.begin(); it != held.end();) {
     wire::CheckedRequest request{};
     (void)wire::check(it->second.header(), it->second.payload(), &request);  // it passed when it arrived
     bool const early = request.header.after > origin.executed;
@@ -231,7 +235,7 @@ void Executor::release_held(Origin& origin) {
       ++it;
       continue;
     }
-    auto const ready = origin.held.extract(it);
+    auto const ready = held.extract(it);
     Kept const& kept = ready.mapped();
     note_released(origin, kept);
     if (early) {
@@ -239,7 +243,7 @@ void Executor::release_held(Origin& origin) {
     } else {
       receive(origin, request, kept.header(), kept.payload());
     }
-    it = origin.held.begin();
+    it = held.begin();
   }
 }
 

@@ -53,27 +53,56 @@ struct Counted {
   bool failed = false;
 };
 
-struct Origin {
-  std::uint64_t process = 0;
-  ucp_ep_h endpoint = nullptr;    ///< null until it has introduced itself
-  std::uint64_t executed = 0;     ///< every request up to here
-  std::set<std::uint64_t> ahead;  ///< executed beyond that
+/// Of an origin whose requests are not just executed in the order in which they arrive.
+struct OutOfOrder {
+  std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
   std::map<std::uint64_t, Kept>
       held;  ///< by sequence: waiting for the introduction, or for what they come after
   std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
-  std::size_t kept_bytes = 0;                          ///< of both
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
-  std::uint64_t messages = 0;                          ///< executed, whatever became of them
-  std::uint64_t done = 0;                              ///< cost of what is executed or refused
-  std::uint64_t acknowledged = 0;                      ///< what the origin was told of `executed`
-  std::size_t replies_waiting = 0;                     ///< replies to it that are not sent
+
+  bool empty() const noexcept {
+    return ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
+  }
+};
+
+struct Origin {
+  std::uint64_t process = 0;
+  ucp_ep_h endpoint = nullptr;      ///< null until it has introduced itself
+  std::uint64_t executed = 0;       ///< every request up to here
+  std::size_t kept_bytes = 0;       ///< of requests that are held or deferred
+  std::uint64_t messages = 0;       ///< executed, whatever became of them
+  std::uint64_t done = 0;           ///< cost of what is executed or refused
+  std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
+  std::size_t replies_waiting = 0;  ///< replies to it that are not sent
   bool owes_answer = false;
 
   bool has_seen(std::uint64_t sequence) const {
-    return sequence <= executed || ahead.contains(sequence) || held.contains(sequence) ||
-           deferred.contains(sequence);
+    if (sequence <= executed) return true;
+    return rest_ != nullptr && (rest_->ahead.contains(sequence) || rest_->held.contains(sequence) ||
+                                rest_->deferred.contains(sequence));
   }
+
+  /// nullptr: there is nothing out of order.
+  OutOfOrder* out_of_order() noexcept { return rest_.get(); }
+  OutOfOrder& make_out_of_order() {
+    if (rest_ == nullptr) rest_ = std::make_unique<OutOfOrder>();
+    return *rest_;
+  }
+  /// What the operation with this token holds; nullptr: nothing.
+  HeldLock* lock_of(std::uint64_t token) noexcept {
+    if (rest_ == nullptr) return nullptr;
+    auto const found = rest_->locks.find(token);
+    return found != rest_->locks.end() ? &found->second : nullptr;
+  }
+  /// Gives back what nothing is in any more.
+  void tidy() noexcept {
+    if (rest_ != nullptr && rest_->empty()) rest_.reset();
+  }
+
+ private:
+  std::unique_ptr<OutOfOrder> rest_;
 };
 
 }  // namespace mpix::engine

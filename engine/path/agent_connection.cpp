@@ -11,7 +11,7 @@ namespace mpix::engine {
 ucp_ep_h AgentPath::endpoint(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint == nullptr && !state.messages.broken) {
-    state.messages.endpoint = connections_.open(state.address);
+    state.messages.endpoint = connections_.open(peer.process(), state.location);
     if (state.messages.endpoint != nullptr && !introduce(peer)) return nullptr;
   }
   return state.messages.endpoint;
@@ -40,8 +40,8 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   stream.broken = true;
   stream.endpoint = nullptr;
   peer.lose();
-  for (Outstanding* const entry : stream.unsent) note_sent(*entry);
-  stream.unsent.clear();
+  for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
+  stream.unsent = nullptr;
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
     entry->status = Status::transport;
     entry->next_sequence = entry->last_sequence + 1;

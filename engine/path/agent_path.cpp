@@ -142,7 +142,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - messages + 1;
   stream.unfinished.push_back(entry);
-  stream.unsent.push_back(&entry);
+  if (stream.unsent == nullptr) stream.unsent = &entry;
   std::uint64_t const last = entry.last_sequence;
   std::uint64_t const token = entry.token;
   advance(peer);
@@ -171,7 +171,7 @@ bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operatio
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
-  if (awaited || operation.total >= borrow_bytes || !stream.unsent.empty()) return false;
+  if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
   return window_open(peer) && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
@@ -218,8 +218,8 @@ bool AgentPath::is_full(Peer& peer) const noexcept {
 
 void AgentPath::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
-  while (!stream.unsent.empty() && !stream.broken) {
-    Outstanding& entry = *stream.unsent.front();
+  while (stream.unsent != nullptr && !stream.broken) {
+    Outstanding& entry = *stream.unsent;
     if (entry.lock == LockState::asked) return;
     while (!entry.sent_completely()) {
       if (!window_open(peer) || !may_start(entry)) return;
@@ -242,7 +242,7 @@ void AgentPath::advance(Peer& peer) {
       // What could not be sent is told to everybody when the connection's loss is.
       if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
     }
-    stream.unsent.pop_front();
+    stream.unsent = entry.next;
     note_sent(entry);
     if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) finish(entry);
   }
@@ -345,8 +345,9 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   operation.header.address = address;
   Outstanding& entry = remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
-  peer.state().messages.unfinished.push_back(entry);
-  peer.state().messages.unsent.push_back(&entry);
+  MessageStream& stream = peer.state().messages;
+  stream.unfinished.push_back(entry);
+  if (stream.unsent == nullptr) stream.unsent = &entry;
   advance(peer);
   return &entry;
 }

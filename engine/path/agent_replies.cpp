@@ -43,7 +43,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
-  peer.state().rdma.gaps.see_version(header.segments_version);
+  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->gaps.see_version(header.segments_version);
   switch (static_cast<wire::ReplyKind>(header.kind)) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:

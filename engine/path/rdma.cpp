@@ -21,6 +21,11 @@ bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std
 
 }  // namespace
 
+RdmaState const& RdmaState::none() noexcept {
+  static RdmaState const empty;
+  return empty;
+}
+
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
   // What has to lock or to count is done by the target's agent.
   if (transfer.direction == Direction::accumulate || transfer.notify != 0) return false;
@@ -34,7 +39,9 @@ bool RdmaPath::suits(Transfer const& transfer) noexcept {
 }
 
 RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
-  auto& keys = peer.state().rdma.keys;
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return nullptr;
+  auto& keys = state->keys;
   Extent const extent = transfer.target_layout.extent();
   RemoteAddress const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
   auto const next = keys.upper_bound(begin);
@@ -46,7 +53,7 @@ RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
 
 bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length,
                        std::vector<std::byte> const& packed) {
-  RdmaState& state = peer.state().rdma;
+  RdmaState& state = peer.state().make_rdma();
   if (state.keys.contains(base)) return true;  // two threads have asked
   RemoteKey key{length, nullptr, 0};
   if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, packed.data(), &key.key) != UCS_OK) return false;
@@ -55,7 +62,8 @@ bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length,
 }
 
 bool RdmaPath::revoke(Peer& peer, RemoteAddress base) {
-  RdmaState& state = peer.state().rdma;
+  if (peer.state().rdma_if_any() == nullptr) return true;
+  RdmaState& state = peer.state().make_rdma();
   if (auto known = state.keys.extract(base)) state.revoked.insert(std::move(known));
   auto const found = state.revoked.find(base);
   if (found == state.revoked.end()) return true;
@@ -66,8 +74,9 @@ bool RdmaPath::revoke(Peer& peer, RemoteAddress base) {
 }
 
 void RdmaPath::forget_all(Peer& peer) noexcept {
-  RdmaState& state = peer.state().rdma;
-  for (auto* const keys : {&state.keys, &state.revoked}) {
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return;
+  for (auto* const keys : {&state->keys, &state->revoked}) {
     for (auto const& [base, key] : *keys) ucp_rkey_destroy(key.key);
     keys->clear();
   }
@@ -108,7 +117,7 @@ void tell(RdmaOperation& operation) {
 /// Ends the operation when nothing is missing any more.
 void settle(RdmaOperation& operation) {
   if (operation.parts != 0) return;
-  RdmaState& state = operation.peer->state().rdma;
+  RdmaState& state = operation.peer->state().make_rdma();
   state.pending.erase(operation.number);
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
@@ -165,7 +174,7 @@ struct Flush {
 void start_flush(Peer& peer);
 
 void end_flush(Flush const& flush, ucs_status_t status) {
-  RdmaState& state = flush.peer->state().rdma;
+  RdmaState& state = flush.peer->state().make_rdma();
   state.flushing = false;
   state.flushed = flush.covers;
   for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
@@ -184,7 +193,7 @@ void end_flush(Flush const& flush, ucs_status_t status) {
 
 /// At most one flush of an endpoint is under way: UCX counts them in few bits.
 void start_flush(Peer& peer) {
-  RdmaState& state = peer.state().rdma;
+  RdmaState& state = peer.state().make_rdma();
   if (state.flushing) return;
   state.flushing = true;
   auto flush = std::make_unique<Flush>(Flush{&peer, state.issued});
@@ -206,7 +215,7 @@ void start_flush(Peer& peer) {
 }  // namespace
 
 Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
-  RdmaState& state = peer.state().rdma;
+  RdmaState& state = peer.state().make_rdma();
   std::uint64_t const number = ++state.issued;
   key.newest_use = number;
   bool const put = transfer.direction == Direction::put;
@@ -238,7 +247,8 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
 }
 
 void RdmaPath::lose(Peer& peer) {
-  RdmaState& state = peer.state().rdma;
+  if (peer.state().rdma_if_any() == nullptr) return;
+  RdmaState& state = peer.state().make_rdma();
   for (auto const& [number, operation] : state.pending) {
     operation->status = Status::transport;
     tell(*operation);
@@ -255,7 +265,7 @@ void RdmaPath::lose(Peer& peer) {
 }
 
 bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
-  RdmaState const& state = peer.state().rdma;
+  RdmaState const& state = peer.state().rdma();
   if (peer.state().messages.broken) return true;
   if (state.needs_flush(number)) start_flush(peer);
   return state.reached(number);

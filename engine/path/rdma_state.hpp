@@ -61,6 +61,9 @@ struct RdmaState {
   std::map<std::uint64_t, RdmaOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
   std::map<std::uint32_t, std::uint64_t> unflushed;  ///< by context: its newest put, until it is flushed
 
+  /// Of a peer to which nothing was ever issued.
+  static RdmaState const& none() noexcept;
+
   /// Whether puts up to `number` need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
 

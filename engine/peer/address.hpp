@@ -32,6 +32,13 @@ struct ProcessAddress {
   std::vector<std::byte> worker;  ///< UCX worker address
 };
 
+/// What is needed of it to connect to the process.
+struct Location {
+  std::vector<std::byte> worker;
+  bool same_machine = false;  ///< it runs on this host, whether or not its memory is at hand
+  pid_t pid = 0;              ///< there
+};
+
 std::vector<std::byte> encode(ProcessAddress const& address);
 
 /// False when the blob is not one of ours or is damaged.

@@ -1,5 +1,7 @@
 #include "engine/peer/peer.hpp"
 
+#include <utility>
+
 #include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {
@@ -20,7 +22,27 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
   return {};
 }
 
-Peer::Peer(std::uint64_t process) : process_(process), state_(std::make_unique<PeerState>()) {}
+// With the address, what is registered in the engine's tables and what a rank of a communicator takes, a peer
+// on another host stays below 1 KiB.
+static_assert(sizeof(Peer) + sizeof(PeerState) <= 384);
+
+std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
+  if (!state->same_host) return std::make_unique<Peer>(process, std::move(state));
+  StripeTable& stripes = state->segments->stripes();
+  auto made = std::make_unique<LocalPeer>(process, std::move(state));
+  made->stripes_ = &stripes;
+  made->held_stores_.clear(remote_);
+  return made;
+}
+
+Peer::Peer(std::uint64_t process, std::unique_ptr<PeerState> state)
+    : process_(process), state_(std::move(state)) {
+  held_stores_.raise(remote_);
+}
 Peer::~Peer() = default;
+
+MappedSegment& Peer::slot(RemoteAddress address, std::size_t length) noexcept {
+  return static_cast<LocalPeer*>(this)->mapped_.slot(address, length);
+}
 
 }  // namespace mpix::engine

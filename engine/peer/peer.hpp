@@ -58,18 +58,22 @@ struct PeerState;
 
 class Peer {
  public:
-  explicit Peer(std::uint64_t process);
-  ~Peer();
+  /// Of the process that `state` is about, with what its place asks for.
+  static std::unique_ptr<Peer> make(std::uint64_t process, std::unique_ptr<PeerState> state);
+  Peer(std::uint64_t process, std::unique_ptr<PeerState> state);
+  virtual ~Peer();
+  Peer(Peer const&) = delete;
+  Peer& operator=(Peer const&) = delete;
 
   /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
   /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
   /// mean that the address is bad: Engine::issue finds out.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_held() ? nullptr : mapped_.reach(address, bytes);
+    return stores_are_held() ? nullptr : mapped().reach(address, bytes);
   }
 
-  /// As MappedSegments::view.
-  SegmentView view(RemoteAddress address) const noexcept { return mapped_.view(address); }
+  /// As MappedSegments::view: of a peer whose reach() has just succeeded.
+  SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
 
   /// Stores must wait for messages: no segment may be reached by load and store now.
   bool stores_are_held() const noexcept { return held_stores_.get() != 0; }
@@ -78,7 +82,6 @@ class Peer {
 
   /// The locks of the peer's memory; only of a peer on this host, so not null when reach() succeeded.
   StripeTable* stripes() const noexcept { return stripes_; }
-  void set_stripes(StripeTable& stripes) noexcept { stripes_ = &stripes; }
 
   /// Sequence of the newest message that was issued to the peer. Relaxed: of what other threads issue, it has
   /// to cover what the caller knows of by other means.
@@ -87,17 +90,15 @@ class Peer {
   /// What the engine keeps beyond the hot path (engine/peer/peer_state.hpp).
   PeerState& state() noexcept { return *state_; }
 
-  /// Where reach() looks for an address in a segment of `length` bytes.
-  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
-    return mapped_.slot(address, length);
-  }
+  /// Where reach() looks for an address in a segment of `length` bytes. Of a peer on this host.
+  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
   std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
   /// Lifts hold_stores(sequence) unless a later one has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
-    if (sequence != lost_) held_stores_.clear(sequence);
+    if (sequence < remote_) held_stores_.clear(sequence);
   }
 
   /// The process is out of reach for ever. Its memory may still be mapped: reach() fails from here on.
@@ -112,15 +113,31 @@ class Peer {
   }
 
  private:
+  // For ever: the process is out of reach; its memory is never reached by load and store.
   static constexpr std::uint64_t lost_ = UINT64_MAX;
+  static constexpr std::uint64_t remote_ = lost_ - 1;
+
+  inline MappedSegments const& mapped() const noexcept;
 
   std::uint64_t process_ = 0;
   /// Not zero after a fence that has messages before it: a store must not overtake them.
   MessageMark held_stores_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
-  MappedSegments mapped_;
   std::unique_ptr<PeerState> state_;
 };
+
+/// A peer whose memory may be mapped here. Of all others reach() ends before it looks for segments, so that
+/// they need no place for them.
+class LocalPeer final : public Peer {
+ private:
+  friend class Peer;
+  using Peer::Peer;
+  MappedSegments mapped_;
+};
+
+inline MappedSegments const& Peer::mapped() const noexcept {
+  return static_cast<LocalPeer const*>(this)->mapped_;
+}
 
 }  // namespace mpix::engine

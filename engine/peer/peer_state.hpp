@@ -3,10 +3,10 @@
 
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,19 +22,31 @@ namespace mpix::engine {
 class LateErrors {
  public:
   /// The first one of a mark stays until it is taken.
-  void keep(std::uint32_t context, Status status) { first_.try_emplace(context, status); }
+  void keep(std::uint32_t context, Status status) {
+    if (find(context) == first_.end()) first_.push_back({context, status});
+  }
 
   /// The failure kept for `context`, told once; ok when there is none.
   Status take(std::uint32_t context) {
-    auto const found = first_.find(context);
+    auto const found = find(context);
     if (found == first_.end()) return Status::ok;
-    Status const status = found->second;
+    Status const status = found->status;
     first_.erase(found);
     return status;
   }
 
  private:
-  std::map<std::uint32_t, Status> first_;
+  struct LateError {
+    std::uint32_t context;
+    Status status;
+  };
+
+  std::vector<LateError>::iterator find(std::uint32_t context) {
+    return std::find_if(first_.begin(), first_.end(),
+                        [&](LateError const& error) { return error.context == context; });
+  }
+
+  std::vector<LateError> first_;
 };
 
 /// The state of the messages to a peer. Under the engine's lock, but for `executed`.
@@ -49,8 +61,8 @@ struct MessageStream {
   std::uint64_t ordered = 0;
   /// Operations that wait for replies or acknowledgements, in the order of issue.
   OutstandingList unfinished;
-  /// Operations of `unfinished` that are not sent completely, in the order of issue.
-  std::deque<Outstanding*> unsent;
+  /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
+  Outstanding* unsent = nullptr;
   /// Credit: the cost of what was sent, of what the peer has done with, and how far they may be apart.
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
@@ -65,15 +77,26 @@ struct MessageStream {
   LateErrors errors;
 };
 
+/// What only some peers need is made for those: a job may have many processes.
 struct PeerState {
-  ProcessAddress address;
-  bool same_machine = false;  ///< it runs on this host, whether or not its memory is at hand
-  bool same_host = false;     ///< its tables and locks are mapped: stripes and segments are at hand
+  Location location;
+  bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
-  RemoteSegments segments;
+  std::unique_ptr<RemoteSegments> segments;  ///< of a peer with same_host
   MessageStream messages;
-  RdmaState rdma;
   TrafficCounters traffic;
+
+  /// What the rdma path has under way; an empty one for a peer that it was never used for.
+  RdmaState const& rdma() const noexcept { return rdma_ != nullptr ? *rdma_ : RdmaState::none(); }
+  /// nullptr for such a peer.
+  RdmaState* rdma_if_any() noexcept { return rdma_.get(); }
+  RdmaState& make_rdma() {
+    if (rdma_ == nullptr) rdma_ = std::make_unique<RdmaState>();
+    return *rdma_;
+  }
+
+ private:
+  std::unique_ptr<RdmaState> rdma_;
 };
 
 }  // namespace mpix::engine
