@@ -1,4 +1,4 @@
-/// A barrier of all processes that costs a few cache misses between those of one host.
+/// A barrier of processes that costs a few cache misses between those of one host.
 #pragma once
 
 #include <mpi.h>
@@ -18,6 +18,7 @@ class Barrier {
   void open(MPI_Comm comm);
   /// Collective, after the last wait().
   void close();
+  bool is_open() const noexcept { return host_ != MPI_COMM_NULL; }
 
   /// Returns when every process has called it. What they stored before is visible afterwards.
   void wait();

@@ -1,5 +1,7 @@
 #include "armci/groups.hpp"
 
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "include/armci/armcix.h"
@@ -12,6 +14,33 @@ constexpr ARMCI_Group nobody{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1,
 
 ARMCI_Group world_group = nobody;
 ARMCI_Group default_group = nobody;
+
+/// By the communicator of the group; each made at its first use, which all members make. The struct of a
+/// group is the application's, and copied by it.
+class GroupBarriers {
+ public:
+  void wait(MPI_Comm comm) {
+    Barrier& barrier = of(comm);
+    if (!barrier.is_open()) barrier.open(comm);
+    barrier.wait();
+  }
+  /// Collective over `comm`.
+  void close(MPI_Comm comm) {
+    of(comm).close();
+    std::lock_guard const held(lock_);
+    by_comm_.erase(comm);
+  }
+
+ private:
+  Barrier& of(MPI_Comm comm) {
+    std::lock_guard const held(lock_);
+    return by_comm_[comm];
+  }
+
+  std::mutex lock_;  ///< threads may be in barriers of several groups
+  std::map<MPI_Comm, Barrier> by_comm_;
+};
+GroupBarriers barriers;
 
 /// Fills in what the struct tells about a communicator.
 void describe(MPI_Comm comm, ARMCI_Group* group) {
@@ -104,6 +133,11 @@ MPI_Comm comm_of(char const* call, ARMCI_Group const* group) {
   return group->comm;
 }
 
+void wait_for_group(char const* call, ARMCI_Group const* group) {
+  MPI_Comm const comm = comm_of(call, group);
+  comm == world.comm ? world.barrier.wait() : barriers.wait(comm);
+}
+
 void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(comm_of(call, group), &comm);
@@ -132,6 +166,7 @@ void ARMCI_Group_free(ARMCI_Group* group) {
     // The world is there until ARMCI_Finalize.
     if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
     if (group->comm == default_group.comm) default_group = world_group;
+    barriers.close(group->comm);
     MPI_Comm_free(&group->comm);
     forget(group);
   });

@@ -11,6 +11,9 @@ void close_world_group();
 /// The communicator of a group that the caller belongs to, or a Failure.
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group);
 
+/// Returns when every process of the group has called it. Collective over `group`.
+void wait_for_group(char const* call, ARMCI_Group const* group);
+
 /// A group of the same processes with a communicator of its own. Collective over `group`.
 void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy);
 

@@ -205,14 +205,7 @@ void parmci_msg_barrier(void) {
   });
 }
 void parmci_msg_group_barrier(ARMCI_Group* group) {
-  ending([&] {
-    MPI_Comm const comm = comm_of("armci_msg_group_barrier", group);
-    if (comm == world.comm) {
-      world.barrier.wait();
-    } else {
-      MPI_Barrier(comm);
-    }
-  });
+  ending([&] { wait_for_group("armci_msg_group_barrier", group); });
 }
 extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
 extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier

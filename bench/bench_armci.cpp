@@ -96,6 +96,10 @@ void collective(std::string const& implementation, char* origin, char* target) {
     if (bench::rank() == 0) bench::print({"armci", implementation, operation, "allocated", 1, 8}, times[4]);
   };
   both("barrier", [] { ARMCI_Barrier(); });
+  ARMCI_Group group;
+  int const members[] = {0, 1};
+  ARMCI_Group_create(2, const_cast<int*>(members), &group);
+  both("group_barrier", [&] { armci_msg_group_barrier(&group); });
   both("put_barrier", [&] {
     ARMCI_Put(origin, target + 128, 8, 1);
     ARMCI_Barrier();

@@ -41,6 +41,44 @@ TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
   }
 }
 
+/// A group of the processes whose number is a multiple of `step`; of size 0 at the others.
+ARMCI_Group group_of_every(int step) {
+  std::vector<int> members;
+  for (int i = 0; i < size(); i += step) members.push_back(i);
+  ARMCI_Group group;
+  ARMCI_Group_create(static_cast<int>(members.size()), members.data(), &group);
+  return group;
+}
+
+TEST(Barriers, groups_that_overlap_have_their_own) {
+  Remote remote(static_cast<armci_size_t>(sizeof(long)) * size());
+  ARMCI_Group all = group_of_every(1);
+  ARMCI_Group even = group_of_every(2);
+  ARMCI_Group copy = all;  // names the same group
+  for (int round = 1; round <= 300; ++round) {
+    for (int i = 0; i < size(); ++i)
+      ARMCI_PutValueLong(round, remote.at(i, static_cast<std::ptrdiff_t>(sizeof(long)) * me()), i);
+    ARMCI_AllFence();
+    int const step = round % 2 + 1;
+    if (step == 1) {
+      armci_msg_group_barrier(round % 3 == 0 ? &copy : &all);
+    } else if (me() % 2 == 0) {
+      armci_msg_group_barrier(&even);
+    }
+    for (int i = 0; i < size() && me() % step == 0; i += step)
+      ASSERT_GE(reinterpret_cast<long volatile*>(remote.mine())[i], round) << "of process " << i;
+    armci_msg_group_barrier(&all);
+  }
+  if (me() % 2 == 0) ARMCI_Group_free(&even);
+  ARMCI_Group_free(&all);
+  // Communicators come and go: a new one may have the handle of an old one.
+  for (int i = 0; i < 20; ++i) {
+    ARMCI_Group again = group_of_every(1);
+    for (int wait = 0; wait < i % 3; ++wait) armci_msg_group_barrier(&again);
+    ARMCI_Group_free(&again);
+  }
+}
+
 TEST(Barriers, messages_move_while_a_process_waits_in_one) {
   std::vector<char> message(8 << 20,
                             static_cast<char>(me() + 1));  // its sender has to take part in the transfer
