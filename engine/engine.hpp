@@ -72,6 +72,11 @@ class MPIX_ENGINE_API Engine {
   /// and makes earlier direct stores visible. Errors: see take_error.
   void complete(Peer& peer, std::uint64_t sequence);
 
+  /// Waits until the origin and result buffers of every operation up to `sequence` may be reused: what is
+  /// fetched has arrived, what is put has left. Atomic operations that fetch nothing are waited for until they
+  /// are executed, nothing else is; what waits to be sent leaves as the target takes in what was sent before.
+  void complete_local(Peer& peer, std::uint64_t sequence);
+
   /// Whether complete(peer, sequence) would return at once. Drives progress once.
   bool test(Peer& peer, std::uint64_t sequence);
 
@@ -153,6 +158,7 @@ class MPIX_ENGINE_API Engine {
   void wait_step(unsigned spins);
   void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
+  bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma);
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
   template <typename Hold>

@@ -81,6 +81,23 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma) {
+  std::lock_guard const held(state_->progress.lock);
+  return AgentPath::finished_locally(peer, sequence) && peer.state().rdma.released(rdma);
+}
+
+void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
+  // Stores, loads and the kernel's copies are done when the call that makes them returns.
+  if (sequence == 0) return;
+  std::uint64_t const last = std::min(sequence, peer.newest());
+  std::uint64_t rdma = 0;
+  {
+    std::lock_guard const held(state_->progress.lock);
+    rdma = peer.state().rdma.issued;
+  }
+  wait_until([&] { return finished_locally(peer, last, rdma); });
+}
+
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
   state_->progress.poll_now();
   std::lock_guard const held(state_->progress.lock);

@@ -370,4 +370,14 @@ bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
   return oldest == nullptr || oldest->last_sequence > sequence;
 }
 
+bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return stream.unfinished.front() == nullptr;
+  // From the newest one, which is the likeliest to be still waiting.
+  for (Outstanding const* entry = stream.unfinished.back(); entry != nullptr; entry = entry->previous) {
+    if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
+  }
+  return true;
+}
+
 }  // namespace mpix::engine

@@ -52,6 +52,8 @@ class AgentPath {
 
   /// Whether everything up to `sequence` is executed and answered.
   static bool finished(Peer& peer, std::uint64_t sequence) noexcept;
+  /// Whether no operation up to `sequence` refers to origin or result buffers any more.
+  static bool finished_locally(Peer& peer, std::uint64_t sequence) noexcept;
 
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
 

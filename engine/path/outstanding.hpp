@@ -69,12 +69,20 @@ struct Outstanding {
 
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
+  /// Nothing refers to its origin and result buffers any more.
+  bool has_let_go() const noexcept {
+    if (!sent_completely() || sends_in_flight != 0) return false;
+    if (operation.expects_data()) return answered == operation.total;
+    // Such an operation may be refused, and is sent again then.
+    return (operation.header.flags & wire::flag_tell) == 0;
+  }
 };
 
 /// Doubly linked through the objects: removal from the middle without search.
 class OutstandingList {
  public:
   Outstanding* front() const noexcept { return front_; }
+  Outstanding* back() const noexcept { return back_; }
   void push_back(Outstanding& entry) noexcept;
   void remove(Outstanding& entry) noexcept;
 

@@ -67,10 +67,13 @@ struct RdmaState {
   /// Whether puts up to `number` need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
 
-  /// Whether every operation up to `number` has ended.
-  bool reached(std::uint64_t number) const noexcept {
-    return (pending.empty() || pending.begin()->first > number) && !needs_flush(number);
+  /// Whether UCX has let go of the buffers of every operation up to `number`.
+  bool released(std::uint64_t number) const noexcept {
+    return pending.empty() || pending.begin()->first > number;
   }
+
+  /// Whether every operation up to `number` has ended.
+  bool reached(std::uint64_t number) const noexcept { return released(number) && !needs_flush(number); }
 };
 
 }  // namespace mpix::engine
