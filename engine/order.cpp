@@ -83,7 +83,7 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
 
 bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma) {
   std::lock_guard const held(state_->progress.lock);
-  return AgentPath::finished_locally(peer, sequence) && peer.state().rdma.released(rdma);
+  return AgentPath::finished_locally(peer, sequence) && peer.state().rdma().released(rdma);
 }
 
 void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
@@ -93,7 +93,7 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   std::uint64_t rdma = 0;
   {
     std::lock_guard const held(state_->progress.lock);
-    rdma = peer.state().rdma.issued;
+    rdma = peer.state().rdma().issued;
   }
   wait_until([&] { return finished_locally(peer, last, rdma); });
 }
