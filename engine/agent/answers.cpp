@@ -67,7 +67,7 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {
-    (void)transport_.send(origin.endpoint, wire::Channel::reply, message);
+    (void)transport_.send(origin.endpoint, wire::MessageClass::reply, message);
   }
 }
 

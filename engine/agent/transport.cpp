@@ -54,9 +54,9 @@ Status Transport::open(MessageHandler& handler, bool remote_memory) {
   }
   if (!ok(status, "the start of UCX")) return Status::transport;
   if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
-  if (auto const installed = install(wire::Channel::request, &Transport::on_request); failed(installed))
+  if (auto const installed = install(wire::MessageClass::request, &Transport::on_request); failed(installed))
     return installed;
-  return install(wire::Channel::reply, &Transport::on_reply);
+  return install(wire::MessageClass::reply, &Transport::on_reply);
 }
 
 /// Leaves nothing behind where it fails.
@@ -78,11 +78,11 @@ ucs_status_t Transport::create_worker(ucp_config_t const* config, bool remote_me
   return created;
 }
 
-Status Transport::install(wire::Channel channel, ucp_am_recv_callback_t callback) {
+Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callback) {
   ucp_am_handler_param_t param{};
   param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  param.id = static_cast<unsigned>(channel);
+  param.id = static_cast<unsigned>(kind);
   param.flags = UCP_AM_FLAG_WHOLE_MSG;
   param.cb = callback;
   param.arg = this;
@@ -205,7 +205,7 @@ void Transport::recycle(Message& message) noexcept {
   if (free_.size() < kept_messages) free_.push_back(std::move(owned));
 }
 
-Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& message) {
+Status Transport::send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = &Transport::on_sent;
@@ -214,7 +214,7 @@ Status Transport::send(ucp_ep_h endpoint, wire::Channel channel, Message& messag
   param.flags = UCP_AM_SEND_FLAG_EAGER;
   note_unsent(message, endpoint);
   ucs_status_ptr_t const request =
-      ucp_am_send_nbx(endpoint, static_cast<unsigned>(channel), message.header_.data(), message.header_bytes_,
+      ucp_am_send_nbx(endpoint, static_cast<unsigned>(kind), message.header_.data(), message.header_bytes_,
                       message.payload_, message.payload_bytes_, &param);
   if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent takes it back
   take_back(message);

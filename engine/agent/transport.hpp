@@ -95,7 +95,7 @@ class Transport {
 
   Message& message();
   /// Sends and takes back `message`. Failure: the connection is lost, and the handler was told.
-  Status send(ucp_ep_h endpoint, wire::Channel channel, Message& message);
+  Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);
   /// Takes back a message that is not to be sent.
   void discard(Message& message) noexcept { recycle(message); }
 
@@ -115,7 +115,7 @@ class Transport {
 
  private:
   ucs_status_t create_worker(ucp_config_t const* config, bool remote_memory);
-  Status install(wire::Channel channel, ucp_am_recv_callback_t callback);
+  Status install(wire::MessageClass kind, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
   void take_back(Message& message) noexcept;
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;

@@ -25,7 +25,7 @@ inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
 inline constexpr std::uint16_t version = 3;
 
 /// UCX active message identifiers.
-enum class Channel : unsigned { request = 17, reply = 18 };
+enum class MessageClass : unsigned { request = 17, reply = 18 };
 
 enum class RequestKind : std::uint8_t {
   put = 1,       ///< data: bytes for the layout

@@ -275,7 +275,7 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader const& header, Message& m
     peer.state().traffic.add_message();
   }
   message.set_header(header);
-  return transport_.send(stream.endpoint, wire::Channel::request, message);
+  return transport_.send(stream.endpoint, wire::MessageClass::request, message);
 }
 
 Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,

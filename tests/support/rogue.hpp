@@ -26,7 +26,7 @@ class Rogue {
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
     ucp_worker_create(context_, &worker_params, &worker_);
-    for (auto const channel : {engine::wire::Channel::request, engine::wire::Channel::reply}) listen(channel);
+    for (auto const kind : {engine::wire::MessageClass::request, engine::wire::MessageClass::reply}) listen(kind);
     ucp_ep_params_t endpoint_params{};
     endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());
@@ -53,7 +53,7 @@ class Rogue {
   }
 
   /// Sends copies of the two; waits while too much is under way.
-  void send(engine::wire::Channel channel, std::vector<std::byte> header, std::vector<std::byte> payload,
+  void send(engine::wire::MessageClass kind, std::vector<std::byte> header, std::vector<std::byte> payload,
             unsigned flags) {
     constexpr std::size_t most_pending = 256;
     Pending& pending = pending_.emplace_back(Pending{std::move(header), std::move(payload), nullptr});
@@ -61,7 +61,7 @@ class Rogue {
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = flags;
     pending.request =
-        ucp_am_send_nbx(endpoint_, static_cast<unsigned>(channel), pending.header.data(),
+        ucp_am_send_nbx(endpoint_, static_cast<unsigned>(kind), pending.header.data(),
                         pending.header.size(), pending.payload.data(), pending.payload.size(), &param);
     do {
       progress();
@@ -82,11 +82,11 @@ class Rogue {
     ucs_status_ptr_t request;
   };
 
-  void listen(engine::wire::Channel channel) {
+  void listen(engine::wire::MessageClass kind) {
     ucp_am_handler_param_t param{};
     param.field_mask =
         UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    param.id = static_cast<unsigned>(channel);
+    param.id = static_cast<unsigned>(kind);
     param.cb = [](void* self, void const*, std::size_t, void*, std::size_t, ucp_am_recv_param_t const*) {
       ++static_cast<Rogue*>(self)->received_;
       return UCS_OK;

@@ -300,7 +300,7 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
   if (introduction != 0) {
     Text const text = author.introduce();
-    sender.send(wire::Channel::request, text.header, text.payload, eager);
+    sender.send(wire::MessageClass::request, text.header, text.payload, eager);
   }
   auto const end = std::chrono::steady_clock::now() + longest;
   std::uint64_t sent = 0;
@@ -311,7 +311,7 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
     if (author.below(1000) == 0)
       flags = author.below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;
     if (author.below(5000) == 0) text.payload.resize(100000);
-    sender.send(request ? wire::Channel::request : wire::Channel::reply, std::move(text.header),
+    sender.send(request ? wire::MessageClass::request : wire::MessageClass::reply, std::move(text.header),
                 std::move(text.payload), flags);
     ++sent;
   }
