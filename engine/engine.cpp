@@ -17,39 +17,41 @@ Engine::Engine(mpix_engine_config const& config, mpix_host_ops const& host)
     : state_(std::make_unique<State>(config, host)) {}
 
 Engine::~Engine() {
-  state_->agent.stop();
-  std::lock_guard const held(state_->progress.lock);
+  state_->channels.stop();
+  std::lock_guard const held(state_->channels);
   for (auto& [process, peer] : state_->peers) RdmaPath::forget_all(*peer);
   state_->registrations.clear();
-  state_->progress.transport.close();
+  state_->channels.close();
 }
 
 Status Engine::start() {
   State& state = *state_;
-  if (Status const status = state.progress.segments.open(state.config.process, state.config.heap_bytes);
+  if (Status const status = state.segments.open(state.config.process, state.config.heap_bytes);
       failed(status)) {
     log(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
-  if (Status const status = state.progress.transport.open(state.progress, state.rdma_usable); failed(status))
+  if (Status const status = state.channels.open(state.rdma_usable); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
-  state.device_memory.open(state.progress.transport.context());
+  state.device_memory.open(state.channels.front().transport.context());
   if (state.device_memory.is_possible()) issue_all();  // whose origins are looked at there
   if (state.rdma_usable) {
-    state.progress.executor.set_key_provider(
-        [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
-    state.progress.agent_path.set_revoke_handler(&RdmaPath::revoke);
+    state.channels.for_each([&state](Channel& channel) {
+      channel.executor.set_key_provider(
+          [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
+      channel.agent_path.set_revoke_handler(&RdmaPath::revoke);
+    });
   }
-  SegmentTable const& segments = state.progress.segments;
+  SegmentTable const& segments = state.segments;
   ProcessAddress address{
       state.config.process, state.identity,        ::getpid(),
-      segments.tables_fd(), segments.stripes_fd(), state.progress.transport.worker_address()};
+      segments.tables_fd(), segments.stripes_fd(), state.channels.front().transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
-  state.progress.agent_path.set_introduction(state.address);
-  return state.agent.start();
+  state.channels.for_each([&](Channel& channel) { channel.agent_path.set_introduction(state.address); });
+  return state.channels.start();
 }
 
 mpix_host_ops const& Engine::host() const noexcept { return state_->host; }
@@ -77,9 +79,9 @@ Peer* Engine::peer(std::uint64_t process) {
   log(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
       peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
   {
-    std::lock_guard const locked(state.progress.lock);
-    state.progress.agent_path.add_peer(*made);
-    if (peer.location.same_machine) state.progress.watch.add(process, peer.location.pid);
+    std::lock_guard const locked(peer.channel->lock);
+    peer.channel->agent_path.add_peer(*made);
+    if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
   }
   Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
   if (process == state.config.process) state.self.store(entry, std::memory_order_release);
@@ -92,20 +94,21 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   std::uint64_t const process = its.process;
   int const tables_fd = its.tables_fd;
   int const stripes_fd = its.stripes_fd;
-  peer->location = progress.connections.locate(std::move(its));
+  peer->channel = &channels.front();
+  peer->location = peer->channel->connections.locate(std::move(its));
   // Without these, neighbours are treated like processes of another host.
   bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
   if (!local_paths || !peer->location.same_machine) return peer;
-  auto segments = std::make_unique<RemoteSegments>();
+  auto its_segments = std::make_unique<RemoteSegments>();
   if (process == config.process) {
-    segments->open_own(progress.segments.tables(), progress.segments.stripes());
-  } else if (!segments->open(process, peer->location.pid, tables_fd, stripes_fd)) {
+    its_segments->open_own(segments.tables(), segments.stripes());
+  } else if (!its_segments->open(process, peer->location.pid, tables_fd, stripes_fd)) {
     if (descriptors_run_short())
       log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
           static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
     return peer;
   }
-  peer->segments = std::move(segments);
+  peer->segments = std::move(its_segments);
   peer->same_host = true;
   if (may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
     peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);
@@ -113,8 +116,8 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
 }
 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
-  SegmentTable& segments = state_->progress.segments;
-  std::unique_lock held(state_->progress.lock);
+  SegmentTable& segments = state_->segments;
+  std::unique_lock held(state_->channels);
   SegmentTable::Reservation reservation;
   Status status = segments.reserve(bytes, hints, &reservation);
   if (failed(status)) return status;
@@ -128,21 +131,26 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
     return status;
   }
   status = segments.publish(reservation, base);
-  if (!failed(status)) state_->progress.executor.segments_changed();
+  if (!failed(status)) announce_segments();
   return status;
 }
 
+/// Every reply from here on tells that they have changed. With all channels locked.
+void Engine::announce_segments() noexcept {
+  state_->channels.for_each([](Channel& channel) { channel.executor.segments_changed(); });
+}
+
 bool Engine::is_allocated(void const* base) const {
-  std::lock_guard const held(state_->progress.lock);
-  OwnSegment const* const segment = state_->progress.segments.at(base);
+  std::lock_guard const held(state_->channels.front().lock);
+  OwnSegment const* const segment = state_->segments.at(base);
   return segment != nullptr && !segment->user_memory();
 }
 
 Status Engine::attach(void* base, std::size_t bytes) {
   if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
-  std::lock_guard const held(state_->progress.lock);
-  Status const status = state_->progress.segments.attach(base, bytes);
-  if (!failed(status)) state_->progress.executor.segments_changed();
+  std::lock_guard const held(state_->channels);
+  Status const status = state_->segments.attach(base, bytes);
+  if (!failed(status)) announce_segments();
   return status;
 }
 
@@ -151,22 +159,26 @@ Status Engine::withdraw(void* base, bool user_memory) {
   State& state = *state_;
   auto const address = reinterpret_cast<RemoteAddress>(base);
   {
-    std::lock_guard const held(state.progress.lock);
-    OwnSegment const* const segment = state.progress.segments.at(base);
+    std::lock_guard const held(state.channels);
+    OwnSegment const* const segment = state.segments.at(base);
     bool const right = segment != nullptr && segment->user_memory() == user_memory && !segment->hidden;
     if (!right) return Status::bad_argument;
     // From here on nobody finds it, or gets a key of it.
-    (void)state.progress.segments.hide(base);
-    state.progress.executor.segments_changed();
-    state.progress.executor.revoke(address);
+    (void)state.segments.hide(base);
+    announce_segments();
+    state.channels.for_each([&](Channel& channel) { channel.executor.revoke(address); });
   }
   wait_until([&] {
-    std::lock_guard const held(state.progress.lock);
-    return state.progress.executor.revoked(address);
+    bool revoked = true;
+    state.channels.for_each([&](Channel& channel) {
+      std::lock_guard const held(channel.lock);
+      revoked = revoked && channel.executor.revoked(address);
+    });
+    return revoked;
   });
-  std::lock_guard const held(state.progress.lock);
+  std::lock_guard const held(state.channels);
   state.registrations.remove(address);
-  return user_memory ? state.progress.segments.detach(base) : state.progress.segments.free(base);
+  return user_memory ? state.segments.detach(base) : state.segments.free(base);
 }
 
 Status Engine::free(void* base) { return withdraw(base, false); }
@@ -181,25 +193,31 @@ void Engine::drop_stale_mappings() {
 
 Statistics Engine::statistics() const {
   State& state = *state_;
-  std::scoped_lock const held(state.peers_lock, state.progress.lock);
+  std::lock_guard const listed(state.peers_lock);
   Statistics result{};
   result.peers = state.peers.size();
-  result.endpoints = state.progress.transport.endpoints();
   for (auto const& [process, peer] : state.peers) {
     if (peer->state().same_host) result.mapped_regions += peer->state().segments->mapped_regions();
     result.traffic += peer->state().traffic.read();
   }
-  result.traffic.messages_executed = state.progress.executor.executed();
-  result.messages_dropped = state.progress.executor.dropped();
+  state.channels.for_each([&](Channel& channel) {
+    std::lock_guard const held(channel.lock);
+    result.endpoints += channel.transport.endpoints();
+    result.traffic.messages_executed += channel.executor.executed();
+    result.messages_dropped += channel.executor.dropped();
+  });
   return result;
 }
 
 Traffic Engine::traffic(std::uint64_t process) const {
   State& state = *state_;
-  std::scoped_lock const held(state.peers_lock, state.progress.lock);
+  std::lock_guard const listed(state.peers_lock);
   auto const peer = state.peers.find(process);
   Traffic result = peer != state.peers.end() ? peer->second->state().traffic.read() : Traffic{};
-  result.messages_executed = state.progress.executor.executed_for(process);
+  state.channels.for_each([&](Channel& channel) {
+    std::lock_guard const held(channel.lock);
+    result.messages_executed += channel.executor.executed_for(process);
+  });
   return result;
 }
 
@@ -220,18 +238,25 @@ void Engine::watch(std::uint64_t const* counter, std::uint64_t threshold, Comple
 
 void Engine::forget_counters(void const* begin, void const* end) { state_->watches.forget(begin, end); }
 
-int Engine::progress() { return state_->progress.poll() + state_->watches.check(); }
+int Engine::progress() { return state_->channels.poll() + state_->watches.check(); }
 
-void Engine::leave() { state_->progress.leave(); }
+void Engine::leave() { state_->channels.leave(); }
 
 bool Engine::yields_when_idle() const {
   return state_->host.yields_when_idle != nullptr && state_->host.yields_when_idle() != 0;
 }
 
 void Engine::wait_step(unsigned spins) {
+  if (state_->channels.poll_now() + state_->watches.check() == 0) rest(spins);
+}
+
+void Engine::wait_step(Peer& peer, unsigned spins) {
+  if (channel_of(peer).poll_now() + state_->watches.check() == 0) rest(spins);
+}
+
+void Engine::rest(unsigned spins) const {
   constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
-  if (state_->progress.poll_now() + state_->watches.check() != 0) return;
   // The peer that is waited for may itself wait in MPI for something that this process has to move.
   if (spins % host_interval == host_interval - 1 && state_->host.progress != nullptr) state_->host.progress();
   if (spins > yield_after || yields_when_idle()) sched_yield();

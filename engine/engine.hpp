@@ -102,6 +102,14 @@ class MPIX_ENGINE_API Engine {
     leave();
   }
 
+  /// The same for what messages from or to `peer` bring about: does not disturb threads that wait for others.
+  template <typename Predicate>
+  void wait_until(Peer& peer, Predicate done) {
+    if (done()) return;
+    for (unsigned spins = 0; !done(); ++spins) wait_step(peer, spins);
+    leave();
+  }
+
   /// Whether whoever waits should give its core away at once.
   bool yields_when_idle() const;
 
@@ -156,6 +164,8 @@ class MPIX_ENGINE_API Engine {
   struct State;
 
   void wait_step(unsigned spins);
+  void wait_step(Peer& peer, unsigned spins);
+  void rest(unsigned spins) const;
   void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
   bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma);
@@ -179,11 +189,13 @@ class MPIX_ENGINE_API Engine {
   template <typename Operation>
   Issued notify(Peer& peer, Operation const& done);
   std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
-  void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
+  static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>
-  void drive_until(std::unique_lock<std::mutex>& held, Predicate done);
-  Status query(Peer& peer, RemoteAddress address, SegmentInfo* info, std::unique_lock<std::mutex>& held);
+  static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
+  static Status query(Peer& peer, RemoteAddress address, SegmentInfo* info,
+                      std::unique_lock<std::mutex>& held);
   Status withdraw(void* base, bool user_memory);
+  void announce_segments() noexcept;
 
   std::unique_ptr<State> state_;
 };

@@ -161,11 +161,11 @@ Issued Engine::notify(Peer& peer, Operation const& done) {
   return issue(peer, increment);
 }
 
-/// Waits with the engine's lock in hand, which others get in between.
+/// Waits with the lock of the peer's channel in hand, which others get in between.
 template <typename Predicate>
-void Engine::drive_until(std::unique_lock<std::mutex>& held, Predicate done) {
+void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
   while (!done()) {
-    state_->progress.drive();
+    channel_of(peer).drive();
     held.unlock();
     held.lock();
   }
@@ -173,7 +173,7 @@ void Engine::drive_until(std::unique_lock<std::mutex>& held, Predicate done) {
 
 /// Until every operation by UCX put and get up to `number` has ended.
 void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
-  drive_until(held, [&] { return RdmaPath::reached(peer, number); });
+  drive_until(peer, held, [&] { return RdmaPath::reached(peer, number); });
 }
 
 /// nullopt: the memory is not registered, or the path does not suit.
@@ -190,7 +190,7 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   MessageStream const& stream = peer.state().messages;
   std::uint64_t const before =
       has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
-  drive_until(held, [&] { return AgentPath::finished(peer, before); });
+  drive_until(peer, held, [&] { return AgentPath::finished(peer, before); });
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   if (key == nullptr || stream.broken) return std::nullopt;
@@ -246,13 +246,14 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
 /// What neither loads and stores nor the kernel can do.
 template <typename Operation>
 Issued Engine::issue_message(Peer& peer, Operation const& operation) {
-  wait_until([&] {
-    std::lock_guard const held(state_->progress.lock);
-    return !state_->progress.agent_path.is_full(peer);
+  Channel& channel = channel_of(peer);
+  wait_until(peer, [&] {
+    std::lock_guard const held(channel.lock);
+    return !channel.agent_path.is_full(peer);
   });
   // Before the lock: whoever waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));
-  std::unique_lock held(state_->progress.lock);
+  std::unique_lock held(channel.lock);
   // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
   RdmaState const& rdma = peer.state().rdma();
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
@@ -262,20 +263,20 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
       if (auto const issued = issue_rdma(peer, operation, held)) return *issued;
     }
   }
-  Issued const issued = state_->progress.agent_path.issue(peer, operation, std::move(origin));
+  Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
   if (!failed(issued.status)) count(peer, Path::agent, operation);
-  state_->progress.drive();
-  state_->progress.leave();
+  channel.drive();
+  channel.leave();
   return issued;
 }
 
 /// Asks the peer's agent; keeps the remote key if there is one. Under the lock, released while waiting.
 Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
                      std::unique_lock<std::mutex>& held) {
-  AgentPath& path = state_->progress.agent_path;
+  AgentPath& path = channel_of(peer).agent_path;
   Outstanding* const question = path.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;
-  drive_until(held, [&] { return !question->live; });
+  drive_until(peer, held, [&] { return !question->live; });
   std::vector<std::byte> const reply = std::move(question->reply);
   path.release(*question);
   wire::SegmentReply answer{};
@@ -298,7 +299,7 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
     *info = {found.base, found.length};
     return Status::ok;
   }
-  std::unique_lock held(state_->progress.lock);
+  std::unique_lock held(channel_of(peer).lock);
   return query(peer, address, info, held);
 }
 

@@ -12,14 +12,14 @@ namespace mpix::engine {
 std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); }
 
 bool Engine::finished(Peer& peer, std::uint64_t sequence) {
-  std::lock_guard const held(state_->progress.lock);
+  std::lock_guard const held(channel_of(peer).lock);
   return AgentPath::finished(peer, sequence);
 }
 
 void Engine::wait_for_held_stores(Peer& peer) {
   std::uint64_t const held = peer.stores_held_by();
   if (held == 0 || peer.is_lost()) return;
-  wait_until([&] { return finished(peer, held); });
+  wait_until(peer, [&] { return finished(peer, held); });
   peer.allow_stores(held);
 }
 
@@ -28,8 +28,8 @@ void Engine::wait_for_held_stores(Peer& peer) {
 void Engine::wait_for_puts_to_self() {
   Peer* const self = state_->self.load(std::memory_order_acquire);
   if (self == nullptr || self->newest() == 0) return;
-  wait_until([&] {
-    std::lock_guard const held(state_->progress.lock);
+  wait_until(*self, [&] {
+    std::lock_guard const held(channel_of(*self).lock);
     return AgentPath::finished(*self, self->state().messages.ordered);
   });
 }
@@ -46,7 +46,7 @@ void Engine::acquire(Hold& hold) {
 }
 
 Holds Engine::stripes_for(Peer const& peer, Footprint const& footprint) noexcept {
-  StripeTable& own = state_->progress.segments.stripes();
+  StripeTable& own = state_->segments.stripes();
   if (peer.stripes() == &own) return {StripeHold(own, footprint.origin | footprint.target), {}};
   StripeHold origin(own, footprint.origin);
   StripeHold target(*peer.stripes(), footprint.target);
@@ -66,7 +66,7 @@ StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
   bool const self = peer.process() == process() && !footprint.origin.empty();
   StripeSets const wanted = self ? footprint.origin | footprint.target : footprint.origin;
   if (wanted.empty()) return {};
-  StripeHold hold(state_->progress.segments.stripes(), wanted);
+  StripeHold hold(state_->segments.stripes(), wanted);
   acquire(hold);
   return hold;
 }
@@ -74,15 +74,15 @@ StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
 void Engine::complete(Peer& peer, std::uint64_t sequence) {
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (last != 0 || sequence != 0) {
-    wait_until([&] { return finished(peer, last); });
-    std::unique_lock held(state_->progress.lock);
+    wait_until(peer, [&] { return finished(peer, last); });
+    std::unique_lock held(channel_of(peer).lock);
     wait_for_rdma(peer, peer.state().rdma().issued, held);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma) {
-  std::lock_guard const held(state_->progress.lock);
+  std::lock_guard const held(channel_of(peer).lock);
   return AgentPath::finished_locally(peer, sequence) && peer.state().rdma().released(rdma);
 }
 
@@ -92,15 +92,15 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   std::uint64_t const last = std::min(sequence, peer.newest());
   std::uint64_t rdma = 0;
   {
-    std::lock_guard const held(state_->progress.lock);
+    std::lock_guard const held(channel_of(peer).lock);
     rdma = peer.state().rdma().issued;
   }
-  wait_until([&] { return finished_locally(peer, last, rdma); });
+  wait_until(peer, [&] { return finished_locally(peer, last, rdma); });
 }
 
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
-  state_->progress.poll_now();
-  std::lock_guard const held(state_->progress.lock);
+  channel_of(peer).poll_now();
+  std::lock_guard const held(channel_of(peer).lock);
   return AgentPath::finished(peer, std::min(sequence, peer.newest())) &&
          RdmaPath::reached(peer, peer.state().rdma().issued);
 }
@@ -109,7 +109,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   // Stores of this thread are ordered before what it stores or sends later.
   std::atomic_thread_fence(std::memory_order_release);
   if (sequence == 0) return;
-  std::lock_guard const held(state_->progress.lock);
+  std::lock_guard const held(channel_of(peer).lock);
   if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (AgentPath::finished(peer, last)) return;
@@ -119,7 +119,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
 }
 
 Status Engine::take_error(Peer& peer, std::uint32_t context) {
-  std::lock_guard const held(state_->progress.lock);
+  std::lock_guard const held(channel_of(peer).lock);
   return peer.state().messages.errors.take(context);
 }
 

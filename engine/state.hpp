@@ -8,14 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/agent/agent.hpp"
-#include "engine/agent/progress.hpp"
+#include "engine/agent/channels.hpp"
 #include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
 #include "engine/path/rdma.hpp"
 #include "engine/peer/address.hpp"
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/memory_type.hpp"
+#include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
 
@@ -23,9 +23,8 @@ struct Engine::State {
   State(mpix_engine_config const& configuration, mpix_host_ops const& operations)
       : config(configuration),
         host(operations),
-        progress(config, identity),
-        agent(progress, std::chrono::microseconds(configuration.agent_poll_us)),
-        registrations(progress.transport),
+        channels(config, identity, segments),
+        registrations(channels.front().transport),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
 
@@ -40,8 +39,8 @@ struct Engine::State {
   HostIdentity identity = HostIdentity::of_this_process();
   bool rdma_usable = false;
   DeviceMemory device_memory;
-  Progress progress;
-  Agent agent;
+  SegmentTable segments;
+  Channels channels;
   Registrations registrations;
   CounterWatches watches;
   std::vector<std::byte> address;  ///< the blob that the host publishes
@@ -55,5 +54,7 @@ struct Engine::State {
   /// Operations by load and store are counted where issue() finds them.
   std::atomic<bool> counts_direct;
 };
+
+inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
 
 }  // namespace mpix::engine

@@ -12,6 +12,7 @@
 #include <new>
 #include <system_error>
 
+#include "engine/agent/channel.hpp"
 #include "engine/log.hpp"
 
 namespace mpix::engine {
@@ -32,7 +33,7 @@ constexpr int look_interval_ms = 1000;
 Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::out_of_memory;
-  progress_.set_wake([this] { wake(); });
+  channel_.set_wake([this] { wake(); });
   // Signals are the application's business.
   sigset_t all;
   sigset_t before;
@@ -72,7 +73,7 @@ void Agent::run() {
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   while (serve()) {
     // No poll since the last event: the application computes, and its messages are executed at once.
-    if (progress_.polls() != polls_seen_) yield_to_application();
+    if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
 
@@ -95,44 +96,44 @@ bool Agent::sleep_until_event() {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     bool busy = false;
     {
-      std::lock_guard const held(progress_.lock);
-      progress_.look_at_processes();
-      while (progress_.drive() != 0) {
+      std::lock_guard const held(channel_.lock);
+      channel_.look_at_processes();
+      while (channel_.drive() != 0) {
       }
-      busy = progress_.needs_polling();
-      looks = progress_.watch.needs_looks();
-      if (!busy && progress_.transport.arm()) {
-        progress_.set_quiet(true);
+      busy = channel_.needs_polling();
+      looks = channel_.watch.needs_looks();
+      if (!busy && channel_.transport.arm()) {
+        channel_.set_quiet(true);
         break;
       }
     }
     // A full queue to a peer, or stripes that somebody holds: nothing tells when that ends.
     if (busy && pause(glance)) forget_wake();
   }
-  polls_seen_ = progress_.polls();
-  pollfd sources[] = {{progress_.transport.event_fd(), POLLIN, 0},
+  polls_seen_ = channel_.polls();
+  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
-                      {progress_.watch.fd(), POLLIN, 0}};
+                      {channel_.watch.fd(), POLLIN, 0}};
   while (::poll(sources, std::size(sources), looks ? look_interval_ms : -1) < 0) {
   }
   if ((sources[1].revents & POLLIN) != 0) forget_wake();
-  progress_.set_quiet(false);
+  channel_.set_quiet(false);
   return !stopping_.load(std::memory_order_relaxed);
 }
 
 void Agent::yield_to_application() {
-  std::uint64_t polls = progress_.polls();
-  std::uint64_t events = progress_.events();
+  std::uint64_t polls = channel_.polls();
+  std::uint64_t events = channel_.events();
   microseconds duration = glance;
   for (int idle = 0; idle < idle_looks;) {
     if (pause(duration)) {
       forget_wake();
       return;
     }
-    std::uint64_t const now = progress_.polls();
+    std::uint64_t const now = channel_.polls();
     if (now == polls) return;
     polls = now;
-    std::uint64_t const handled = progress_.events();
+    std::uint64_t const handled = channel_.events();
     idle = handled == events ? idle + 1 : 0;
     events = handled;
     duration = trust_;

@@ -1,4 +1,4 @@
-/// The thread that executes messages when the application does not.
+/// The thread that executes the messages of a channel when the application does not.
 ///
 /// It sleeps on the worker's event descriptor. When something arrives it first finds out whether the
 /// application polls; if so it leaves the messages to it and only looks from time to time whether that
@@ -8,17 +8,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
-#include "engine/agent/progress.hpp"
 #include "engine/segment/shared_memory.hpp"
+#include "engine/status.hpp"
 
 namespace mpix::engine {
+
+class Channel;
 
 class Agent {
  public:
   /// `trust`: how long a poll is taken as a sign that the application goes on polling.
-  Agent(Progress& progress, std::chrono::microseconds trust) : progress_(progress), trust_(trust) {}
+  Agent(Channel& channel, std::chrono::microseconds trust) : channel_(channel), trust_(trust) {}
   ~Agent() { stop(); }
 
   Status start();
@@ -36,7 +39,7 @@ class Agent {
   void wake() noexcept;
   void forget_wake() noexcept;
 
-  Progress& progress_;
+  Channel& channel_;
   std::chrono::microseconds trust_;
   FileDescriptor wake_event_;
   std::atomic<bool> stopping_{false};

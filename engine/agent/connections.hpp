@@ -1,5 +1,5 @@
-/// The connections of the process: one to each process that it exchanges messages with, whichever side began.
-/// Under the engine's lock.
+/// The connections of a channel: one to each process that it exchanges messages with, whichever side began.
+/// Under the channel's lock.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -1,5 +1,5 @@
 /// The target's side of the agent path: executes requests and answers them.
-/// Under the engine's lock throughout.
+/// Under the channel's lock throughout.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Executor {
   /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
-  Executor(Transport& transport, Connections& connections, SegmentTable& segments, Settings const& settings)
+  Executor(Transport& transport, Connections& connections, SegmentTable const& segments,
+           Settings const& settings)
       : transport_(transport), connections_(connections), segments_(segments), settings_(settings) {}
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
@@ -123,7 +124,7 @@ class Executor {
 
   Transport& transport_;
   Connections& connections_;
-  SegmentTable& segments_;
+  SegmentTable const& segments_;  ///< does not change while this channel is locked
   Settings settings_;
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;

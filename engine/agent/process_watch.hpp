@@ -1,5 +1,5 @@
 /// Tells when processes of this host end, without asking: their connections over shared memory do not.
-/// Under the engine's lock, but for fd().
+/// Under the channel's lock, but for fd().
 #pragma once
 
 #include <sys/types.h>

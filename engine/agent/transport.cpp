@@ -69,7 +69,7 @@ ucs_status_t Transport::create_worker(ucp_config_t const* config, bool remote_me
   if (initialised != UCS_OK) return initialised;
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises
+  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the channel's lock serialises
   ucs_status_t const created = ucp_worker_create(context_, &worker_params, &worker_);
   if (created != UCS_OK) {
     worker_ = nullptr;

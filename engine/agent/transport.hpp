@@ -1,5 +1,5 @@
-/// The UCX worker of the process: endpoints, active messages, progress, sleeping.
-/// Not thread-safe: used under the engine's lock, but for event_fd().
+/// The UCX worker of a channel: endpoints, active messages, progress, sleeping.
+/// Not thread-safe: used under the channel's lock, but for event_fd().
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -63,7 +63,7 @@ class Message {
   alignas(64) std::array<std::byte, header_capacity> header_{};
 };
 
-/// Receives active messages, while the engine is locked, from inside progress().
+/// Receives active messages, while the channel is locked, from inside progress().
 struct MessageHandler {
   virtual ~MessageHandler() = default;
   virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;

@@ -1,5 +1,5 @@
 /// The origin's side of the agent path: operations become messages, replies complete them.
-/// Under the engine's lock throughout.
+/// Under the channel's lock throughout.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 /// UCX put and get with remote keys, for registered memory of other hosts. Accumulates and
 /// read-modify-writes never go this way: the target's agent is the one place where they are executed.
-/// Under the engine's lock throughout.
+/// Under the channel's lock throughout.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -1,5 +1,5 @@
 /// What UCX put and get to one peer have under way, and the keys with which they are made.
-/// Under the engine's lock.
+/// Under the channel's lock.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -105,7 +105,7 @@ class Peer {
   void lose() noexcept { held_stores_.raise(lost_); }
   bool is_lost() const noexcept { return held_stores_.get() == lost_; }
 
-  /// Takes the next `count` positions of the message stream; returns the last. Under the engine's lock.
+  /// Takes the next `count` positions of the message stream; returns the last. Under the channel's lock.
   std::uint64_t reserve(std::uint64_t count) noexcept {
     std::uint64_t const last = issued_.load(std::memory_order_relaxed) + count;
     issued_.store(last, std::memory_order_relaxed);

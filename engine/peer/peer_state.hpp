@@ -18,6 +18,8 @@
 
 namespace mpix::engine {
 
+class Channel;
+
 /// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation.
 class LateErrors {
  public:
@@ -49,7 +51,7 @@ class LateErrors {
   std::vector<LateError> first_;
 };
 
-/// The state of the messages to a peer. Under the engine's lock, but for `executed`.
+/// The state of the messages to a peer. Under the channel's lock, but for `executed`.
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
   bool broken = false;          ///< the connection was lost; nothing is sent any more
@@ -80,7 +82,8 @@ struct MessageStream {
 /// What only some peers need is made for those: a job may have many processes.
 struct PeerState {
   Location location;
-  bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
+  Channel* channel = nullptr;  ///< through which it is reached
+  bool same_host = false;      ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
   std::unique_ptr<RemoteSegments> segments;  ///< of a peer with same_host
   MessageStream messages;

@@ -26,7 +26,8 @@ class Rogue {
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
     ucp_worker_create(context_, &worker_params, &worker_);
-    for (auto const kind : {engine::wire::MessageClass::request, engine::wire::MessageClass::reply}) listen(kind);
+    for (auto const kind : {engine::wire::MessageClass::request, engine::wire::MessageClass::reply})
+      listen(kind);
     ucp_ep_params_t endpoint_params{};
     endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());
@@ -61,8 +62,8 @@ class Rogue {
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = flags;
     pending.request =
-        ucp_am_send_nbx(endpoint_, static_cast<unsigned>(kind), pending.header.data(),
-                        pending.header.size(), pending.payload.data(), pending.payload.size(), &param);
+        ucp_am_send_nbx(endpoint_, static_cast<unsigned>(kind), pending.header.data(), pending.header.size(),
+                        pending.payload.data(), pending.payload.size(), &param);
     do {
       progress();
     } while (pending_.size() > most_pending);

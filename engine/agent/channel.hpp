@@ -1,13 +1,15 @@
-/// What application threads and the agent share: the lock, the transport, and both sides of the agent
-/// path behind it.
+/// A way on which the process exchanges messages: what application threads and its agent share, which is the
+/// lock, the transport, and both sides of the agent path behind it.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
 
+#include "engine/agent/agent.hpp"
 #include "engine/agent/connections.hpp"
 #include "engine/agent/executor.hpp"
 #include "engine/agent/process_watch.hpp"
@@ -18,24 +20,25 @@
 
 namespace mpix::engine {
 
-class Progress final : public MessageHandler {
+class Channel final : public MessageHandler {
  public:
-  Progress(mpix_engine_config const& config, HostIdentity const& host)
+  Channel(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments)
       : connections(transport, watch, host),
         agent_path(transport, connections,
                    {config.process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
                     config.process_memory_bytes}),
         executor(transport, connections, segments,
-                 {config.process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}) {}
+                 {config.process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}),
+        agent(*this, std::chrono::microseconds(config.agent_poll_us)) {}
 
-  /// The engine's lock: for everything below it, and for every peer's PeerState.
+  /// For everything below it, and for the PeerState of those peers that are reached through this channel.
   std::mutex lock;
   Transport transport;
   ProcessWatch watch;
   Connections connections;
-  SegmentTable segments;
   AgentPath agent_path;
   Executor executor;
+  Agent agent;
 
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {

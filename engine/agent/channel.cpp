@@ -1,4 +1,4 @@
-#include "engine/agent/progress.hpp"
+#include "engine/agent/channel.hpp"
 
 #include "engine/path/rdma.hpp"
 #include "engine/peer/liveness.hpp"
@@ -6,7 +6,7 @@
 
 namespace mpix::engine {
 
-void Progress::settle_losses() {
+void Channel::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     // Remote keys go before the endpoint that they were made for.
     if (Peer* const peer = agent_path.lose(loss)) {

@@ -1,0 +1,55 @@
+/// The channels of a process. Each process that it talks to is reached through one of them, so that threads
+/// that talk to processes on different channels have nothing in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/agent/channel.hpp"
+
+namespace mpix::engine {
+
+class Channels {
+ public:
+  Channels(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments);
+
+  Status open(bool remote_memory);
+  /// Starts the agents.
+  Status start();
+  void stop() noexcept;
+  /// Closes every connection.
+  void close() noexcept;
+
+  Channel& front() noexcept { return *channels_.front(); }
+
+  template <typename Action>
+  void for_each(Action action) {
+    for (auto const& channel : channels_) action(*channel);
+  }
+
+  /// All locks: as a lock of its own, for what each channel only looks at under its lock.
+  void lock();
+  void unlock() noexcept;
+
+  /// Drives every channel, as Channel::poll and Channel::poll_now. Returns the number of events.
+  int poll() {
+    int events = 0;
+    for (auto const& channel : channels_) events += channel->poll();
+    return events;
+  }
+  int poll_now() {
+    int events = 0;
+    for (auto const& channel : channels_) events += channel->poll_now();
+    return events;
+  }
+  void leave() const {
+    for (auto const& channel : channels_) channel->leave();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
+};
+
+}  // namespace mpix::engine
