@@ -1,0 +1,96 @@
+/// Streams of ARMCI operations from both processes at once; linked once with this project's library and once
+/// with ARMCI-MPI.
+///
+/// usage: bench_armci_streams_*    (2 ranks)
+#include <mpi.h>
+// ARMCI-MPI's header has no C++ guard.
+extern "C" {
+#include <armci.h>
+}
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/support/streams.hpp"
+
+namespace {
+
+constexpr int operations = 2000;
+constexpr int segments = 8;
+constexpr int segment_bytes = 128;
+constexpr int stride = 2 * segment_bytes;
+constexpr int window_bytes = segments * stride;  ///< that one strided operation touches
+constexpr int together = 64;                     ///< gets that are waited for together
+
+struct Memory {
+  char* local;
+  char* remote;
+  int peer;
+};
+
+bench::Case line(std::string const& implementation, char const* operation, std::size_t count,
+                 std::size_t bytes) {
+  return {"armci_stream", implementation, operation, "", count, bytes};
+}
+
+void strided(std::string const& implementation, Memory const& memory) {
+  int strides[1] = {stride};
+  int count[2] = {segment_bytes, segments};
+  double scale = 1.0;
+  auto const fence = [&] { ARMCI_Fence(memory.peer); };
+  bench::measure_stream(
+      line(implementation, "accs", segments, segment_bytes), operations,
+      [&](int) {
+        ARMCI_AccS(ARMCI_ACC_DBL, &scale, memory.local, strides, memory.remote, strides, count, 1,
+                   memory.peer);
+      },
+      fence);
+  bench::measure_stream(
+      line(implementation, "puts", segments, segment_bytes), operations,
+      [&](int) { ARMCI_PutS(memory.local, strides, memory.remote, strides, count, 1, memory.peer); }, fence);
+  std::vector<armci_hdl_t> handles(together);
+  auto const wait = [&] {
+    for (auto& handle : handles) ARMCI_Wait(&handle);
+  };
+  bench::measure_stream(
+      line(implementation, "nbgets", segments, segment_bytes), operations,
+      [&](int i) {
+        auto& handle = handles[static_cast<std::size_t>(i % together)];
+        ARMCI_INIT_HANDLE(&handle);
+        char* const into = memory.local + i % together * window_bytes;
+        ARMCI_NbGetS(memory.remote, strides, into, strides, count, 1, memory.peer, &handle);
+        if (i % together == together - 1) wait();
+      },
+      [&] {
+        for (int i = 0; i < operations % together; ++i) ARMCI_Wait(&handles[static_cast<std::size_t>(i)]);
+      });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) {
+    std::fprintf(stderr, "usage: mpirun -np 2 %s\n", argv[0]);
+    return 2;
+  }
+  ARMCI_Init();
+  char const* const label = std::getenv("BENCH_LABEL");
+  std::string const implementation = label != nullptr ? label : "armci";
+  void* bases[2];
+  ARMCI_Malloc(bases, window_bytes);
+  std::memset(bases[bench::rank()], 0, window_bytes);
+  auto* const local = static_cast<char*>(ARMCI_Malloc_local(together * window_bytes));
+  std::memset(local, 0, together * window_bytes);
+  int const peer = 1 - bench::rank();
+  strided(implementation, {local, static_cast<char*>(bases[peer]), peer});
+  ARMCI_Barrier();
+  ARMCI_Free_local(local);
+  ARMCI_Free(bases[bench::rank()]);
+  ARMCI_Finalize();
+  MPI_Finalize();
+  return 0;
+}

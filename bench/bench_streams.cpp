@@ -1,0 +1,92 @@
+/// Streams of operations from both processes at once, MPIX_RMA beside the windows of the MPI library.
+///
+/// usage: bench_streams mpix|window    (2 ranks)
+#include <mpi.h>
+#include <mpix_rma.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/support/streams.hpp"
+
+namespace {
+
+constexpr int operations = 2000;
+constexpr std::size_t max_bytes = 4096;
+MPI_Comm world = MPI_COMM_WORLD;
+
+/// Issues without waiting, and completes all of it.
+struct Mpix {
+  static inline char* target = nullptr;
+  static void open() {
+    void* bases[2];
+    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, &world, bases);
+    mine = bases[bench::rank()];
+    target = static_cast<char*>(bases[1 - bench::rank()]);
+    std::memset(mine, 0, max_bytes);
+  }
+  static void close() { MPIX_RMA_Free(mine, &world); }
+  static void issue(bool put, double const* origin, int count) {
+    MPIX_RMA_xfer(put ? MPIX_RMA_PUT : MPIX_RMA_ACCUMULATE, const_cast<double*>(origin), count, MPI_DOUBLE,
+                  1 - bench::rank(), target, count, MPI_DOUBLE, nullptr, &world, nullptr);
+  }
+  static void complete() { MPIX_RMA_Complete(&world, 1 - bench::rank()); }
+  static inline void* mine = nullptr;
+};
+
+struct Window {
+  static inline MPI_Win window = MPI_WIN_NULL;
+  static void open() {
+    char* base = nullptr;
+    MPI_Win_allocate(max_bytes, 1, MPI_INFO_NULL, world, &base, &window);
+    std::memset(base, 0, max_bytes);
+    MPI_Win_lock_all(0, window);
+  }
+  static void close() {
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+  }
+  static void issue(bool put, double const* origin, int count) {
+    int const peer = 1 - bench::rank();
+    put ? MPI_Put(origin, count, MPI_DOUBLE, peer, 0, count, MPI_DOUBLE, window)
+        : MPI_Accumulate(origin, count, MPI_DOUBLE, peer, 0, count, MPI_DOUBLE, MPI_SUM, window);
+  }
+  static void complete() { MPI_Win_flush(1 - bench::rank(), window); }
+};
+
+template <typename Implementation>
+void run(std::string const& implementation) {
+  Implementation::open();
+  MPI_Barrier(world);
+  std::vector<double> const origin(max_bytes / sizeof(double), 1.0);
+  for (bool const put : {true, false}) {
+    for (std::size_t bytes = 8; bytes <= max_bytes; bytes *= 8) {
+      int const count = static_cast<int>(bytes / sizeof(double));
+      bench::measure_stream(
+          {"stream", implementation, put ? "put" : "accumulate", "", 1, bytes}, operations,
+          [&](int) { Implementation::issue(put, origin.data(), count); }, [] { Implementation::complete(); });
+    }
+  }
+  MPI_Barrier(world);
+  Implementation::close();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size = 0;
+  MPI_Comm_size(world, &size);
+  std::string const kind = argc > 1 ? argv[1] : "";
+  if (size != 2 || (kind != "mpix" && kind != "window")) {
+    if (bench::rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 bench_streams mpix|window\n");
+    MPI_Finalize();
+    return 2;
+  }
+  char const* const label = std::getenv("BENCH_LABEL");
+  std::string const implementation = label != nullptr ? label : kind;
+  kind == "mpix" ? run<Mpix>(implementation) : run<Window>(implementation);
+  MPI_Finalize();
+  return 0;
+}
