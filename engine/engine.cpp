@@ -35,7 +35,7 @@ Status Engine::start() {
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (Status const status = state.channels.open(state.rdma_usable); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
-  state.device_memory.open(state.channels.front().transport.context());
+  state.device_memory.open(state.channels.context().get());
   if (state.device_memory.is_possible()) issue_all();  // whose origins are looked at there
   if (state.rdma_usable) {
     state.channels.for_each([&state](Channel& channel) {

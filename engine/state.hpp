@@ -24,7 +24,7 @@ struct Engine::State {
       : config(configuration),
         host(operations),
         channels(config, identity, segments),
-        registrations(channels.front().transport),
+        registrations(channels.context()),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
 

@@ -1,5 +1,7 @@
 #include "engine/agent/channels.hpp"
 
+#include "engine/log.hpp"
+
 namespace mpix::engine {
 
 Channels::Channels(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments) {
@@ -7,10 +9,18 @@ Channels::Channels(mpix_engine_config const& config, HostIdentity const& host, S
 }
 
 Status Channels::open(bool remote_memory) {
-  for (auto const& channel : channels_) {
-    if (Status const status = channel->transport.open(*channel, remote_memory); failed(status)) return status;
-  }
-  return Status::ok;
+  UcxContext::Features features{remote_memory, false, true};
+  if (!failed(open(features))) return Status::ok;
+  // A worker takes 4 MiB of /dev/shm, which containers often keep small.
+  log(LogLevel::error, "UCX does not start with shared memory; messages on this host take the network");
+  close();
+  features.shared_memory = false;
+  return open(features);
+}
+
+Status Channels::open(UcxContext::Features const& features) {
+  Status const status = context_.open(features);
+  return failed(status) ? status : front().transport.open(front(), context_);
 }
 
 Status Channels::start() {
@@ -26,6 +36,7 @@ void Channels::stop() noexcept {
 
 void Channels::close() noexcept {
   for (auto const& channel : channels_) channel->transport.close();
+  context_.close();
 }
 
 void Channels::lock() {

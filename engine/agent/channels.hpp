@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/agent/channel.hpp"
+#include "engine/agent/ucx_context.hpp"
 
 namespace mpix::engine {
 
@@ -22,6 +23,7 @@ class Channels {
   /// Closes every connection.
   void close() noexcept;
 
+  UcxContext const& context() const noexcept { return context_; }
   Channel& front() noexcept { return *channels_.front(); }
 
   template <typename Action>
@@ -49,6 +51,9 @@ class Channels {
   }
 
  private:
+  Status open(UcxContext::Features const& features);
+
+  UcxContext context_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "engine/agent/transport_config.hpp"
 #include "engine/log.hpp"
 
 namespace mpix::engine {
@@ -36,46 +35,25 @@ std::byte* Message::payload(std::size_t bytes) {
 
 Transport::~Transport() { close(); }
 
-Status Transport::open(MessageHandler& handler, bool remote_memory) {
+Status Transport::open(MessageHandler& handler, UcxContext const& context) {
   handler_ = &handler;
   free_.reserve(kept_messages);
-  UcpConfig const config = read_ucp_config();
-  if (!config) {
-    log(LogLevel::error, "UCX's configuration cannot be read");
-    return Status::transport;
-  }
-  ucs_status_t status = create_worker(config.get(), remote_memory);
-  if (status != UCS_OK) {
-    // A worker takes 4 MiB of /dev/shm, which containers often keep small.
-    log(LogLevel::error, "UCX does not start with shared memory (%s); messages on this host take the network",
-        ucs_status_string(status));
-    leave_out_shared_memory(config.get());
-    status = create_worker(config.get(), remote_memory);
-  }
-  if (!ok(status, "the start of UCX")) return Status::transport;
-  if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
-  if (auto const installed = install(wire::MessageClass::request, &Transport::on_request); failed(installed))
-    return installed;
-  return install(wire::MessageClass::reply, &Transport::on_reply);
+  Status status = create_worker(context);
+  if (failed(status)) close();
+  return status;
 }
 
-/// Leaves nothing behind where it fails.
-ucs_status_t Transport::create_worker(ucp_config_t const* config, bool remote_memory) {
-  ucp_params_t params{};
-  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (remote_memory ? UCP_FEATURE_RMA : 0);
-  params.name = "mpix";
-  ucs_status_t const initialised = ucp_init(&params, config, &context_);
-  if (initialised != UCS_OK) return initialised;
-  ucp_worker_params_t worker_params{};
-  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the channel's lock serialises
-  ucs_status_t const created = ucp_worker_create(context_, &worker_params, &worker_);
-  if (created != UCS_OK) {
+Status Transport::create_worker(UcxContext const& context) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the channel's lock serialises
+  if (!ok(ucp_worker_create(context.get(), &params, &worker_), "ucp_worker_create")) {
     worker_ = nullptr;
-    ucp_cleanup(std::exchange(context_, nullptr));
+    return Status::transport;
   }
-  return created;
+  if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
+  Status const status = install(wire::MessageClass::request, &Transport::on_request);
+  return failed(status) ? status : install(wire::MessageClass::reply, &Transport::on_reply);
 }
 
 Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callback) {
@@ -101,10 +79,6 @@ void Transport::close() noexcept {
     ucp_worker_destroy(worker_);
     worker_ = nullptr;
     abandoned_.clear();
-  }
-  if (context_ != nullptr) {
-    ucp_cleanup(context_);
-    context_ = nullptr;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/agent/ucx_context.hpp"
 #include "engine/agent/wire.hpp"
 #include "engine/status.hpp"
 
@@ -79,8 +80,8 @@ class Transport {
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
 
-  /// `remote_memory`: for UCX put and get too.
-  Status open(MessageHandler& handler, bool remote_memory);
+  /// Makes the worker. Leaves nothing behind where that fails, for which there is a log line.
+  Status open(MessageHandler& handler, UcxContext const& context);
   /// Closes endpoints and the worker; messages that are not sent are dropped.
   void close() noexcept;
 
@@ -110,11 +111,10 @@ class Transport {
   bool arm() noexcept { return ucp_worker_arm(worker_) == UCS_OK; }
   int event_fd() const noexcept { return event_fd_; }
 
-  ucp_context_h context() const noexcept { return context_; }
   ucp_worker_h worker() const noexcept { return worker_; }
 
  private:
-  ucs_status_t create_worker(ucp_config_t const* config, bool remote_memory);
+  Status create_worker(UcxContext const& context);
   Status install(wire::MessageClass kind, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
   void take_back(Message& message) noexcept;
@@ -131,7 +131,6 @@ class Transport {
                                std::size_t bytes, ucp_am_recv_param_t const* param);
 
   MessageHandler* handler_ = nullptr;
-  ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures

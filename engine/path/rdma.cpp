@@ -272,6 +272,7 @@ bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
 }
 
 std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
+  std::lock_guard const held(lock_);
   auto const known = registered_.find(segment.base);
   if (known != registered_.end()) return known->second.key;
   ucp_mem_map_params_t params{};
@@ -279,10 +280,10 @@ std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
   params.address = reinterpret_cast<void*>(segment.base);
   params.length = segment.length;
   Registration registration;
-  if (ucp_mem_map(transport_.context(), &params, &registration.memory) != UCS_OK) return {};
+  if (ucp_mem_map(context_.get(), &params, &registration.memory) != UCS_OK) return {};
   void* packed = nullptr;
   std::size_t bytes = 0;
-  if (ucp_rkey_pack(transport_.context(), registration.memory, &packed, &bytes) == UCS_OK) {
+  if (ucp_rkey_pack(context_.get(), registration.memory, &packed, &bytes) == UCS_OK) {
     auto const* const begin = static_cast<std::byte const*>(packed);
     registration.key.assign(begin, begin + bytes);
     ucp_rkey_buffer_release(packed);
@@ -293,9 +294,10 @@ std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
 }
 
 void Registrations::remove(RemoteAddress base) noexcept {
+  std::lock_guard const held(lock_);
   auto const found = registered_.find(base);
   if (found == registered_.end()) return;
-  (void)ucp_mem_unmap(transport_.context(), found->second.memory);
+  (void)ucp_mem_unmap(context_.get(), found->second.memory);
   registered_.erase(found);
 }
 

@@ -7,9 +7,10 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <vector>
 
-#include "engine/agent/transport.hpp"
+#include "engine/agent/ucx_context.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/rdma_state.hpp"
 #include "engine/peer/peer.hpp"
@@ -46,10 +47,11 @@ class RdmaPath {
   static bool reached(Peer& peer, std::uint64_t number);
 };
 
-/// The target's side: registrations with the network, made when a peer first asks for a key.
+/// The target's side: registrations with the network, made when a peer first asks for a key. Thread-safe, for
+/// peers ask on any channel.
 class Registrations {
  public:
-  explicit Registrations(Transport& transport) : transport_(transport) {}
+  explicit Registrations(UcxContext const& context) : context_(context) {}
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
   void remove(RemoteAddress base) noexcept;
@@ -61,7 +63,8 @@ class Registrations {
     std::vector<std::byte> key;
   };
 
-  Transport& transport_;
+  UcxContext const& context_;
+  std::mutex lock_;
   std::map<RemoteAddress, Registration> registered_;
 };
 
