@@ -41,7 +41,7 @@ Status Engine::start() {
     state.channels.for_each([&state](Channel& channel) {
       channel.executor.set_key_provider(
           [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
-      channel.agent_path.set_revoke_handler(&RdmaPath::revoke);
+      channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
     });
   }
   SegmentTable const& segments = state.segments;
@@ -130,14 +130,7 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
     segments.cancel(reservation);
     return status;
   }
-  status = segments.publish(reservation, base);
-  if (!failed(status)) announce_segments();
-  return status;
-}
-
-/// Every reply from here on tells that they have changed. With all channels locked.
-void Engine::announce_segments() noexcept {
-  state_->channels.for_each([](Channel& channel) { channel.executor.segments_changed(); });
+  return segments.publish(reservation, base);
 }
 
 bool Engine::is_allocated(void const* base) const {
@@ -146,43 +139,74 @@ bool Engine::is_allocated(void const* base) const {
   return segment != nullptr && !segment->user_memory();
 }
 
+/// Segments that are none any more: peers are to forget their keys. With all channels locked.
+void Engine::revoke(std::vector<OwnSegment> const& segments) {
+  for (OwnSegment const& segment : segments) {
+    if (!state_->registrations.has(segment)) continue;
+    state_->channels.for_each([&](Channel& channel) { channel.executor.revoke(segment); });
+    state_->revoked.push_back(segment);
+  }
+}
+
+/// Whether no peer has a key any more for what stood in [begin, end) and is revoked.
+bool Engine::is_forgotten(RemoteAddress begin, RemoteAddress end) {
+  bool all = true;
+  std::erase_if(state_->revoked, [&](OwnSegment const& segment) {
+    bool forgotten = true;
+    state_->channels.for_each(
+        [&](Channel& channel) { forgotten = forgotten && channel.executor.revoked(segment); });
+    if (forgotten) state_->registrations.remove(segment);
+    if (!forgotten && segment.base < end && begin < segment.base + segment.length) all = false;
+    return forgotten;
+  });
+  return all;
+}
+
+void Engine::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
+  wait_until([&] {
+    std::lock_guard const held(state_->channels);
+    return is_forgotten(begin, end);
+  });
+}
+
 Status Engine::attach(void* base, std::size_t bytes) {
   if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
   std::lock_guard const held(state_->channels);
-  Status const status = state_->segments.attach(base, bytes);
-  if (!failed(status)) announce_segments();
+  std::vector<OwnSegment> replaced;
+  Status const status = state_->segments.attach(base, bytes, &replaced);
+  revoke(replaced);
   return status;
 }
 
-/// What free() and detach() have in common: peers forget their keys first.
-Status Engine::withdraw(void* base, bool user_memory) {
-  State& state = *state_;
-  auto const address = reinterpret_cast<RemoteAddress>(base);
+Status Engine::detach(void* base, std::size_t bytes) {
+  Coverage::Range ended{};
   {
-    std::lock_guard const held(state.channels);
-    OwnSegment const* const segment = state.segments.at(base);
-    bool const right = segment != nullptr && segment->user_memory() == user_memory && !segment->hidden;
-    if (!right) return Status::bad_argument;
-    // From here on nobody finds it, or gets a key of it.
-    (void)state.segments.hide(base);
-    announce_segments();
-    state.channels.for_each([&](Channel& channel) { channel.executor.revoke(address); });
+    std::lock_guard const held(state_->channels);
+    std::vector<OwnSegment> replaced;
+    Status const status = state_->segments.detach(base, bytes, &replaced, &ended);
+    if (failed(status)) return status;
+    revoke(replaced);
   }
-  wait_until([&] {
-    bool revoked = true;
-    state.channels.for_each([&](Channel& channel) {
-      std::lock_guard const held(channel.lock);
-      revoked = revoked && channel.executor.revoked(address);
-    });
-    return revoked;
-  });
-  std::lock_guard const held(state.channels);
-  state.registrations.remove(address);
-  return user_memory ? state.segments.detach(base) : state.segments.free(base);
+  wait_until_forgotten(ended.begin, ended.end);
+  return Status::ok;
 }
 
-Status Engine::free(void* base) { return withdraw(base, false); }
-Status Engine::detach(void* base) { return withdraw(base, true); }
+Status Engine::free(void* base) {
+  SegmentTable& segments = state_->segments;
+  OwnSegment segment;
+  {
+    std::lock_guard const held(state_->channels);
+    OwnSegment const* const found = segments.at(base);
+    if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
+    segment = *found;
+    // From here on nobody finds it, or gets a key of it.
+    (void)segments.hide(base);
+    revoke({segment});
+  }
+  wait_until_forgotten(segment.base, segment.base + segment.length);
+  std::lock_guard const held(state_->channels);
+  return segments.free(base);
+}
 
 void Engine::drop_stale_mappings() {
   std::lock_guard const held(state_->peers_lock);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/atomic/stripes.hpp"
 #include "engine/host.h"
@@ -31,6 +32,7 @@ struct Statistics {
 };
 
 struct Footprint;
+struct OwnSegment;
 
 /// A piece of memory that peers can reach as a segment.
 struct SegmentInfo {
@@ -121,15 +123,18 @@ class MPIX_ENGINE_API Engine {
   /// machine has too little left.
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
-  /// Frees memory from allocate(). Returns when no peer can reach it any more. bad_argument: not such.
+  /// Frees memory from allocate(), and ends registrations in it. Returns when no peer can reach it any more.
+  /// bad_argument: not such.
   Status free(void* base);
   /// Whether free() would free `base`.
   bool is_allocated(void const* base) const;
-  /// Makes user memory a segment. bad_argument: empty, or overlaps a segment; bad_address: not mapped;
-  /// device_memory.
+  /// Registers memory, to be reached as fast as it can be. Registrations may overlap, of user memory they
+  /// form one segment then; in memory from allocate() they stay within one allocation, and change nothing.
+  /// bad_argument: empty, or reaches over the end of an allocation; bad_address: not mapped; device_memory.
   Status attach(void* base, std::size_t bytes);
-  /// Ends attach(). Returns when no peer can reach it through the registration any more.
-  Status detach(void* base);
+  /// Ends the newest registration of `bytes` bytes at `base`; of any length with 0. Returns when no peer can
+  /// reach the memory through it any more. bad_argument: there is none.
+  Status detach(void* base, std::size_t bytes = 0);
 
   /// The segment of `peer` that holds `address`: bad_address when there is none. May ask the peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
@@ -194,8 +199,9 @@ class MPIX_ENGINE_API Engine {
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
   static Status query(Peer& peer, RemoteAddress address, SegmentInfo* info,
                       std::unique_lock<std::mutex>& held);
-  Status withdraw(void* base, bool user_memory);
-  void announce_segments() noexcept;
+  void revoke(std::vector<OwnSegment> const& segments);
+  bool is_forgotten(RemoteAddress begin, RemoteAddress end);
+  void wait_until_forgotten(RemoteAddress begin, RemoteAddress end);
 
   std::unique_ptr<State> state_;
 };

@@ -270,26 +270,19 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   return issued;
 }
 
-/// Asks the peer's agent; keeps the remote key if there is one. Under the lock, released while waiting.
+/// Asks the peer's agent. Under the lock, released while waiting.
 Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
                      std::unique_lock<std::mutex>& held) {
   AgentPath& path = channel_of(peer).agent_path;
   Outstanding* const question = path.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;
   drive_until(peer, held, [&] { return !question->live; });
-  std::vector<std::byte> const reply = std::move(question->reply);
+  std::optional<wire::SegmentReply> const answer = question->segment;
   path.release(*question);
-  wire::SegmentReply answer{};
-  if (reply.size() < sizeof answer) return Status::transport;
-  std::memcpy(&answer, reply.data(), sizeof answer);
-  if (answer.key_bytes != reply.size() - sizeof answer) return Status::malformed;
-  if (answer.key_bytes == 0) peer.state().make_rdma().gaps.add(answer.base, answer.base + answer.length);
-  if (answer.is_gap != 0) return Status::bad_address;
-  *info = {answer.base, answer.length};
-  bool const usable =
-      answer.key_bytes == 0 ||
-      RdmaPath::add_key(peer, answer.base, answer.length, {reply.begin() + sizeof answer, reply.end()});
-  return usable ? Status::ok : Status::transport;
+  if (!answer) return Status::transport;
+  if (answer->is_gap != 0) return Status::bad_address;
+  *info = {answer->base, answer->length};
+  return Status::ok;
 }
 
 Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {

@@ -13,8 +13,8 @@ namespace mpix::engine {
 /// A virtual address in the target process.
 using RemoteAddress = std::uint64_t;
 
-/// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and the
-/// generation that it has there. A name is not given a second time.
+/// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and
+/// the generation that it has there. A name is not given a second time.
 enum class ExposureId : std::uint64_t { none = 0 };
 
 /// How an operation names memory of the target other than by its address. Where there is an exposure, the

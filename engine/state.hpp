@@ -42,6 +42,7 @@ struct Engine::State {
   SegmentTable segments;
   Channels channels;
   Registrations registrations;
+  std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
   CounterWatches watches;
   std::vector<std::byte> address;  ///< the blob that the host publishes
 

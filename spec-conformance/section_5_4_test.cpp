@@ -64,8 +64,18 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   // One's own.
   std::vector<char> heap(100);
   ASSERT_EQ(MPIX_RMA_Register(heap.data(), 100), MPI_SUCCESS);
-  EXPECT_EQ(class_of(MPIX_RMA_Register(heap.data() + 50, 10)), MPI_ERR_ARG);
+  ASSERT_EQ(MPIX_RMA_Register(heap.data() + 50, 10), MPI_SUCCESS);
+  auto const is_known = [&](char* address) {
+    int flag = 0;
+    MPI_Comm comm = world;
+    EXPECT_EQ(MPIX_RMA_Query(&comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
+    return flag == 1;
+  };
   ASSERT_EQ(MPIX_RMA_Deregister(heap.data()), MPI_SUCCESS);
+  EXPECT_TRUE(is_known(heap.data() + 55));
+  EXPECT_FALSE(is_known(heap.data() + 60));
+  ASSERT_EQ(MPIX_RMA_Deregister(heap.data() + 50), MPI_SUCCESS);
+  EXPECT_FALSE(is_known(heap.data() + 55));
   EXPECT_EQ(class_of(MPIX_RMA_Deregister(heap.data())), MPI_ERR_ARG);
 }
 

@@ -59,7 +59,7 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
     origin.tidy();
   }
   header.executed = origin.acknowledged;
-  header.segments_version = segments_version_;
+  header.segments_version = segments_.version();
   header.done = origin.done;
   header.window = window();
   message.set_header(header);
@@ -77,19 +77,19 @@ std::uint64_t Executor::window() const noexcept {
   return std::min(std::max(share, wire::first_window), settings_.window_bytes);
 }
 
-void Executor::revoke(RemoteAddress base) {
-  auto const found = holders_.find(base);
+void Executor::revoke(OwnSegment const& segment) {
+  auto const found = holders_.find(segment.generation);
   if (found == holders_.end()) return;
   for (std::uint64_t const process : found->second) {
     wire::RequestHeader none{};
-    none.token = base;
-    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none);
+    none.token = segment.generation;
+    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none).header.offset = segment.base;
   }
   answer();
 }
 
-void Executor::forget_holder(Origin const& origin, RemoteAddress base) {
-  auto const found = holders_.find(base);
+void Executor::forget_holder(Origin const& origin, std::uint64_t number) {
+  auto const found = holders_.find(number);
   if (found == holders_.end()) return;
   found->second.erase(origin.process);
   if (found->second.empty()) holders_.erase(found);
@@ -101,11 +101,11 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
   OwnSegment const* const segment = segments_.find(request.header.address);
   if (segment == nullptr) {
     SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
-    found = {gap.begin, gap.end - gap.begin, 0, 1};
+    found = {0, gap.begin, gap.end - gap.begin, 0, 1};
   } else {
     if (provide_key_) key = provide_key_(*segment);
-    found = {segment->base, segment->length, key.size(), 0};
-    if (!key.empty()) holders_[segment->base].insert(origin.process);
+    found = {segment->generation, segment->base, segment->length, key.size(), 0};
+    if (!key.empty()) holders_[segment->generation].insert(origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();

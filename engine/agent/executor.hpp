@@ -55,13 +55,10 @@ class Executor {
   /// The process has gone: nothing of it waits, and what it held is free.
   void forget(std::uint64_t process);
 
-  /// Tells every peer that holds a key of the segment at `base` to forget it.
-  void revoke(RemoteAddress base);
+  /// Tells every peer that holds a key of the segment to forget it.
+  void revoke(OwnSegment const& segment);
   /// True when all have done so.
-  bool revoked(RemoteAddress base) const { return holders_.find(base) == holders_.end(); }
-
-  /// Segments have come or gone; replies show it.
-  void segments_changed() noexcept { ++segments_version_; }
+  bool revoked(OwnSegment const& segment) const { return !holders_.contains(segment.generation); }
 
   std::uint64_t executed() const noexcept { return executed_; }
   /// Of these, the requests of one process.
@@ -116,7 +113,7 @@ class Executor {
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
-  void forget_holder(Origin const& origin, RemoteAddress base);
+  void forget_holder(Origin const& origin, std::uint64_t number);
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
   void send(Origin& origin, wire::ReplyHeader header, Message& message);
@@ -134,9 +131,8 @@ class Executor {
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;                              ///< in the order of arrival
   std::size_t kept_bytes_ = 0;                                ///< of requests that are held or deferred
-  std::map<RemoteAddress, std::set<std::uint64_t>> holders_;  ///< segment base -> processes with its key
-  std::uint32_t segments_version_ = 1;
-  std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
+  std::map<std::uint64_t, std::set<std::uint64_t>> holders_;  ///< number of a segment -> who has its key
+  std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> executed_for_gone_;  ///< by process
   std::uint64_t dropped_ = 0;

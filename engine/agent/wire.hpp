@@ -22,7 +22,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 3;
+inline constexpr std::uint16_t version = 4;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned { request = 17, reply = 18 };
@@ -33,7 +33,7 @@ enum class RequestKind : std::uint8_t {
   accumulate,    ///< data: bytes for the layout
   rmw,           ///< data: operand, then operand2 where the operation has one
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
-  forgotten,     ///< answer to a revocation: `token` is the segment's base
+  forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
   introduction   ///< data: the origin's address (engine/peer/address.hpp); has no position in the stream
 };
@@ -94,7 +94,8 @@ enum class ReplyKind : std::uint8_t {
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
                  ///< not done because of `status`
   segment,       ///< payload: SegmentReply, then the packed remote key
-  revoke,        ///< segments at `token` (a base address) must be forgotten; answered with `forgotten`
+  revoke,        ///< the segment with the number `token`, at `offset`, must be forgotten; answered with
+                 ///< `forgotten`
   granted,       ///< the lock of `token` is held
   busy           ///< the request of `token` was not executed: the same position may be sent again
 };
@@ -147,6 +148,7 @@ constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload
 
 /// The segment that holds the address, or the gap around the address in which none stands.
 struct SegmentReply {
+  std::uint64_t number;  ///< of the segment: no other has it, before or after
   std::uint64_t base;
   std::uint64_t length;
   std::uint64_t key_bytes;  ///< 0: not registered with the network

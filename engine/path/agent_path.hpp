@@ -27,8 +27,11 @@ class AgentPath {
     std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
   };
 
+  /// Called with every answer about a segment, and with its key if there is one, before any other message.
+  using SegmentHandler =
+      std::function<void(Peer&, wire::SegmentReply const&, std::span<std::byte const> key)>;
   /// Called when the owner of a segment wants it forgotten, until it returns true.
-  using RevokeHandler = std::function<bool(Peer&, RemoteAddress base)>;
+  using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
   AgentPath(Transport& transport, Connections& connections, Settings const& settings)
       : transport_(transport), connections_(connections), settings_(settings) {}
@@ -36,7 +39,10 @@ class AgentPath {
   /// What every connection begins with.
   void set_introduction(std::span<std::byte const> address) { introduction_ = address; }
 
-  void set_revoke_handler(RevokeHandler handler) { revoke_ = std::move(handler); }
+  void set_segment_handlers(SegmentHandler learn, RevokeHandler revoke) {
+    learn_ = std::move(learn);
+    revoke_ = std::move(revoke);
+  }
 
   /// Makes replies of `peer` known. Called when the peer is made.
   void add_peer(Peer& peer) { peers_.emplace(peer.process(), &peer); }
@@ -45,7 +51,8 @@ class AgentPath {
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
   Issued issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold);
 
-  /// Asks for the segment at `address`; the answer is in the returned object, to be given to release().
+  /// Asks for the segment at `address`; the answer is in the returned object, to be given to release(): empty
+  /// when there is none.
   /// nullptr when the peer cannot be reached.
   Outstanding* find_segment(Peer& peer, RemoteAddress address);
   void release(Outstanding& entry) noexcept { pool_.release(entry); }
@@ -101,16 +108,18 @@ class AgentPath {
   void settle(Peer& peer);
   bool is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept;
   void finish(Outstanding& entry) noexcept;
+  void take_answer(Outstanding& entry, std::span<std::byte const> payload);
   void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_failure(Peer& peer, wire::ReplyHeader const& header);
   void answer_revocations();
-  void answer_revocation(Peer& peer, RemoteAddress base);
+  void answer_revocation(Peer& peer, std::uint64_t number);
 
   Transport& transport_;
   Connections& connections_;
   std::span<std::byte const> introduction_;
   std::size_t queued_bytes_ = 0;
   Settings settings_;
+  SegmentHandler learn_;
   RevokeHandler revoke_;
   OutstandingPool pool_;
   std::unordered_map<std::uint64_t, Peer*> peers_;
@@ -123,6 +132,7 @@ class AgentPath {
   std::vector<Refused> refused_;
   struct Revocation {
     Peer* peer;
+    std::uint64_t number;
     RemoteAddress base;
   };
   std::vector<Revocation> revocations_;

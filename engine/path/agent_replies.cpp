@@ -54,7 +54,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
-    case wire::ReplyKind::revoke: revocations_.push_back({&peer, header.token}); break;
+    case wire::ReplyKind::revoke: revocations_.push_back({&peer, header.token, header.offset}); break;
     case wire::ReplyKind::granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed:
@@ -68,9 +68,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
 void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
                           std::span<std::byte const> payload) {
   if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
-    entry.reply.assign(payload.begin(), payload.end());
-    entry.executed = true;
-    return;
+    return take_answer(entry, payload);
   }
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
@@ -80,6 +78,17 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   }
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
   entry.answered += payload.size();
+}
+
+void AgentPath::take_answer(Outstanding& entry, std::span<std::byte const> payload) {
+  entry.executed = true;
+  wire::SegmentReply answer{};
+  if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
+  bool const sound = payload.size() >= sizeof answer && answer.key_bytes == payload.size() - sizeof answer &&
+                     answer.base + answer.length >= answer.base;
+  if (!sound) return log(LogLevel::error, "dropped an answer about a segment that is malformed");
+  entry.segment = answer;
+  if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
 }
 
 /// The target holds the stripes of an atomic operation, or could not get them without making us wait while
@@ -145,19 +154,19 @@ void AgentPath::answer_revocations() {
   std::vector<Revocation> asked;
   asked.swap(revocations_);
   for (Revocation const& revocation : asked) {
-    if (revoke_ && !revoke_(*revocation.peer, revocation.base)) {
+    if (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base)) {
       revocations_.push_back(revocation);
     } else {
-      answer_revocation(*revocation.peer, revocation.base);
+      answer_revocation(*revocation.peer, revocation.number);
     }
   }
 }
 
-void AgentPath::answer_revocation(Peer& peer, RemoteAddress base) {
+void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
   if (endpoint(peer) == nullptr || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten, settings_.process);
-  operation.header.token = base;
+  operation.header.token = number;
   (void)send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "engine/agent/wire.hpp"
@@ -61,7 +62,7 @@ struct Outstanding {
   unsigned refusals = 0;            ///< answers `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
-  std::vector<std::byte> reply;  ///< find_segment: the payload of the answer
+  std::optional<wire::SegmentReply> segment;  ///< find_segment: the answer
   Outstanding* previous = nullptr;
   Outstanding* next = nullptr;
   std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely

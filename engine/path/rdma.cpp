@@ -51,21 +51,33 @@ RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
                                                                                                 : nullptr;
 }
 
-bool RdmaPath::add_key(Peer& peer, RemoteAddress base, std::size_t length,
-                       std::vector<std::byte> const& packed) {
+void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
   RdmaState& state = peer.state().make_rdma();
-  if (state.keys.contains(base)) return true;  // two threads have asked
-  RemoteKey key{length, nullptr, 0};
-  if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, packed.data(), &key.key) != UCS_OK) return false;
-  state.keys.emplace(base, key);
-  return true;
+  if (key.empty()) return state.gaps.add(answer.base, answer.base + answer.length);
+  if (state.revoked.contains(answer.number)) return;
+  RemoteKey made{answer.number, answer.length, nullptr, 0};
+  auto it = state.keys.upper_bound(answer.base);
+  if (it != state.keys.begin()) --it;
+  // What lay there before is not the peer's segment any more: its revocation is on the way.
+  while (it != state.keys.end() && it->first < answer.base + answer.length) {
+    auto const old = it++;
+    if (old->first + old->second.length <= answer.base) continue;
+    if (old->second.number == answer.number) return;  // two threads have asked
+    state.revoked.emplace(old->second.number, old->second);
+    state.keys.erase(old);
+  }
+  if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, key.data(), &made.key) != UCS_OK) return;
+  state.keys.emplace(answer.base, made);
 }
 
-bool RdmaPath::revoke(Peer& peer, RemoteAddress base) {
+bool RdmaPath::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
   if (peer.state().rdma_if_any() == nullptr) return true;
   RdmaState& state = peer.state().make_rdma();
-  if (auto known = state.keys.extract(base)) state.revoked.insert(std::move(known));
-  auto const found = state.revoked.find(base);
+  if (auto const known = state.keys.find(base); known != state.keys.end() && known->second.number == number) {
+    state.revoked.emplace(number, known->second);
+    state.keys.erase(known);
+  }
+  auto const found = state.revoked.find(number);
   if (found == state.revoked.end()) return true;
   if (!reached(peer, found->second.newest_use)) return false;
   ucp_rkey_destroy(found->second.key);
@@ -76,10 +88,10 @@ bool RdmaPath::revoke(Peer& peer, RemoteAddress base) {
 void RdmaPath::forget_all(Peer& peer) noexcept {
   RdmaState* const state = peer.state().rdma_if_any();
   if (state == nullptr) return;
-  for (auto* const keys : {&state->keys, &state->revoked}) {
-    for (auto const& [base, key] : *keys) ucp_rkey_destroy(key.key);
-    keys->clear();
-  }
+  for (auto const& [base, key] : state->keys) ucp_rkey_destroy(key.key);
+  for (auto const& [number, key] : state->revoked) ucp_rkey_destroy(key.key);
+  state->keys.clear();
+  state->revoked.clear();
 }
 
 /// One operation until UCX has completed all its parts and, where that is asked for, a flush has ended.
@@ -261,7 +273,8 @@ void RdmaPath::lose(Peer& peer) {
     settle(operation);
   }
   if (state.pending.empty()) return forget_all(peer);
-  state.revoked.merge(state.keys);
+  for (auto const& [base, key] : state.keys) state.revoked.emplace(key.number, key);
+  state.keys.clear();
 }
 
 bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
@@ -273,7 +286,7 @@ bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
 
 std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
   std::lock_guard const held(lock_);
-  auto const known = registered_.find(segment.base);
+  auto const known = registered_.find(segment.generation);
   if (known != registered_.end()) return known->second.key;
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
@@ -289,13 +302,13 @@ std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
     ucp_rkey_buffer_release(packed);
   }
   auto key = registration.key;
-  registered_.emplace(segment.base, std::move(registration));
+  registered_.emplace(segment.generation, std::move(registration));
   return key;
 }
 
-void Registrations::remove(RemoteAddress base) noexcept {
+void Registrations::remove(std::uint64_t generation) noexcept {
   std::lock_guard const held(lock_);
-  auto const found = registered_.find(base);
+  auto const found = registered_.find(generation);
   if (found == registered_.end()) return;
   (void)ucp_mem_unmap(context_.get(), found->second.memory);
   registered_.erase(found);

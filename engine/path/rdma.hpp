@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/agent/ucx_context.hpp"
+#include "engine/agent/wire.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/rdma_state.hpp"
 #include "engine/peer/peer.hpp"
@@ -29,12 +31,12 @@ class RdmaPath {
 
   /// The key for the transfer's target range, or nullptr when it is not known.
   static RemoteKey* find_key(Peer& peer, Transfer const& transfer) noexcept;
-  /// Keeps a key that the peer's agent has answered with. False when UCX does not accept it.
-  static bool add_key(Peer& peer, RemoteAddress base, std::size_t length,
-                      std::vector<std::byte> const& packed);
-  /// The owner takes the segment at `base` back: its key serves no operation any more. True once none uses it
-  /// and it is destroyed; to be called again until then.
-  static bool revoke(Peer& peer, RemoteAddress base);
+  /// Keeps what the peer's agent has answered: a segment with its key, if there is one, or a gap. In the
+  /// order of arrival, with revoke().
+  static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
+  /// The owner takes the segment back that has this number and begins at `base`: its key serves no operation
+  /// any more. True once none uses it and it is destroyed; to be called again until then.
+  static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
   /// The peer is out of reach: whoever waits for its operations is told. UCX ends those on this machine
   /// never, and keeps the keys that they use.
   static void lose(Peer& peer);
@@ -54,7 +56,12 @@ class Registrations {
   explicit Registrations(UcxContext const& context) : context_(context) {}
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
-  void remove(RemoteAddress base) noexcept;
+  /// Whether somebody has asked for the key of the segment.
+  bool has(OwnSegment const& segment) const {
+    std::lock_guard const held(lock_);
+    return registered_.contains(segment.generation);
+  }
+  void remove(OwnSegment const& segment) noexcept { remove(segment.generation); }
   void clear() noexcept;
 
  private:
@@ -63,9 +70,11 @@ class Registrations {
     std::vector<std::byte> key;
   };
 
+  void remove(std::uint64_t generation) noexcept;
+
   UcxContext const& context_;
-  std::mutex lock_;
-  std::map<RemoteAddress, Registration> registered_;
+  mutable std::mutex lock_;
+  std::map<std::uint64_t, Registration> registered_;  ///< by the segment's generation
 };
 
 }  // namespace mpix::engine

@@ -14,6 +14,7 @@ namespace mpix::engine {
 
 /// A peer's segment that is reached with UCX put and get.
 struct RemoteKey {
+  std::uint64_t number = 0;  ///< of the segment
   std::size_t length = 0;
   ucp_rkey_h key = nullptr;
   std::uint64_t newest_use = 0;  ///< number of the newest operation that was made with it
@@ -48,8 +49,8 @@ struct RdmaOperation;
 /// Operations are numbered from 1 in the order of issue. A get has ended when UCX says so; a put has when
 /// UCX has let go of its buffer and a flush that was begun after it has ended.
 struct RdmaState {
-  std::map<RemoteAddress, RemoteKey> keys;     ///< by base of the segment
-  std::map<RemoteAddress, RemoteKey> revoked;  ///< destroyed as soon as no operation uses them
+  std::map<RemoteAddress, RemoteKey> keys;     ///< by base of the segment; of segments that do not overlap
+  std::map<std::uint64_t, RemoteKey> revoked;  ///< by number; destroyed as soon as no operation uses them
   Gaps gaps;
   std::uint64_t issued = 0;                         ///< the newest operation
   std::uint64_t newest_put = 0;                     ///< the newest put

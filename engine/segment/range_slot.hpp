@@ -16,6 +16,7 @@ struct PublishedRange {
   std::uint64_t length = 0;  ///< bytes
   std::uint32_t number = 0;  ///< what else there is to know: see PublishedTables
   std::uint64_t generation = 0;
+  std::uint32_t rights = 0;  ///< of an exposure
 
   bool contains(RemoteAddress address) const noexcept { return address >= base && address - base < length; }
 };
@@ -33,6 +34,7 @@ class BasicRangeSlot {
     base_.store(range.base, std::memory_order_release);
     length_.store(range.length, std::memory_order_release);
     number_.store(range.number, std::memory_order_release);
+    rights_.store(range.rights, std::memory_order_release);
     // Release: pairs with the first acquire in read().
     generation_.store(range.generation, std::memory_order_release);
   }
@@ -50,12 +52,17 @@ class BasicRangeSlot {
     if (generation % 2 == 0) return false;
     // Acquire: each pairs with the release of that value in publish(); a value of a later use shows below.
     PublishedRange const range{base_.load(std::memory_order_acquire), length_.load(std::memory_order_acquire),
-                               number_.load(std::memory_order_acquire), generation};
+                               number_.load(std::memory_order_acquire), generation,
+                               rights_.load(std::memory_order_acquire)};
     // Relaxed: the acquire loads above keep it behind them.
     if (generation_.load(std::memory_order_relaxed) != generation) return false;
     *out = range;
     return true;
   }
+
+  /// Where the range begins, or one that stood here before. Acquire: pairs with the release in publish(); who
+  /// sees that of a later use sees what was changed before it.
+  RemoteAddress base() const noexcept { return base_.load(std::memory_order_acquire); }
 
   /// To be compared later with what read() gave: the range is gone when it differs.
   Atomic<std::uint64_t> const& generation() const noexcept { return generation_; }
@@ -65,7 +72,7 @@ class BasicRangeSlot {
   Atomic<std::uint64_t> base_;
   Atomic<std::uint64_t> length_;
   Atomic<std::uint32_t> number_;
-  [[maybe_unused]] std::uint32_t reserved_;
+  Atomic<std::uint32_t> rights_;
 };
 
 using RangeSlot = BasicRangeSlot<std::atomic>;

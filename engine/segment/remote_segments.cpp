@@ -65,16 +65,13 @@ bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noe
 }
 
 bool RemoteSegments::scan(RemoteAddress address, Found* out) {
-  std::uint32_t const end = std::min(tables_->segment_end.load(std::memory_order_acquire), max_segments);
-  for (std::uint32_t i = 0; i < end; ++i) {
-    RangeSlot const& slot = tables_->segments[i];
-    PublishedRange range;
-    if (!slot.read(&range) || !range.contains(address)) continue;
-    *out = Found{range.base, range.length, 0, false, &slot.generation(), range.generation};
-    out->mapped = range.number < max_regions && (own_ || map_region(range.number, range, &out->delta));
-    return true;
-  }
-  return false;
+  PublishedRange range;
+  std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
+  std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
+  if (slot == max_segments) return false;
+  *out = Found{range.base, range.length, 0, false, &tables_->segments[slot].generation(), range.generation};
+  out->mapped = range.number < max_regions && (own_ || map_region(range.number, range, &out->delta));
+  return true;
 }
 
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta) {

@@ -45,6 +45,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   tables_->magic = PublishedTables::expected_magic;
   tables_->version = PublishedTables::expected_version;
   tables_->process = process;
+  index_.open(tables_->segment_index);
   return Status::ok;
 }
 
@@ -88,7 +89,10 @@ Status SegmentTable::commit(Reservation const& reservation) noexcept {
 
 Status SegmentTable::publish(Reservation const& reservation, void** base) {
   OwnSegment const& segment = reservation.segment;
-  if (auto const status = publish(segment.base, segment.length, segment.region); failed(status)) {
+  index_.begin_change();
+  Status const status = publish(segment.base, segment.length, segment.region);
+  index_.finish_change();
+  if (failed(status)) {
     cancel(reservation);
     return status;
   }
@@ -100,36 +104,100 @@ void SegmentTable::cancel(Reservation const& reservation) { return_memory(reserv
 
 Status SegmentTable::hide(void const* base) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
-  if (it == segments_.end()) return Status::bad_argument;
-  hide(it->second);
+  if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
+  if (it->second.hidden) return Status::ok;
+  index_.begin_change();
+  withdraw(it->second);
+  index_.finish_change();
+  it->second.hidden = true;
   return Status::ok;
 }
 
 Status SegmentTable::free(void const* base) {
+  if (Status const status = hide(base); failed(status)) return status;
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
-  if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
-  return_memory(withdraw(it));
+  OwnSegment const segment = it->second;
+  registrations_.erase(registrations_.lower_bound(segment.base),
+                       registrations_.lower_bound(segment.base + segment.length));
+  remove(it);
+  return_memory(segment);
   return Status::ok;
 }
 
-Status SegmentTable::attach(void* base, std::size_t bytes) {
+Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced) {
   auto const begin = reinterpret_cast<RemoteAddress>(base);
   if (base == nullptr || bytes == 0 || begin + bytes < begin) return Status::bad_argument;
-  auto const next = segments_.lower_bound(begin);
-  if (next != segments_.end() && next->second.base < begin + bytes) return Status::bad_argument;
-  if (next != segments_.begin()) {
-    OwnSegment const& before = std::prev(next)->second;
-    if (before.base + before.length > begin) return Status::bad_argument;
+  OwnSegment const* const segment = find(begin);
+  bool const allocated = segment != nullptr && !segment->user_memory() && segment->contains(begin, bytes);
+  if (!allocated) {
+    if (in_region(begin, bytes)) return Status::bad_argument;
+    if (!accessible(base, bytes, false)) return Status::bad_address;
+    if (!has_free_slot()) return Status::out_of_memory;
+    cover({begin, begin + bytes}, replaced);
   }
-  if (!accessible(base, bytes, false)) return Status::bad_address;
-  return publish(begin, bytes, no_region);
+  registrations_.emplace(begin, Registration{bytes, allocated});
+  return Status::ok;
 }
 
-Status SegmentTable::detach(void const* base) {
-  auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
-  if (it == segments_.end() || !it->second.user_memory()) return Status::bad_argument;
-  withdraw(it);
+Status SegmentTable::detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
+                            Coverage::Range* ended) {
+  auto const begin = reinterpret_cast<RemoteAddress>(base);
+  auto const first = registrations_.lower_bound(begin);
+  auto it = registrations_.upper_bound(begin);
+  do {
+    if (it == first) return Status::bad_argument;
+    --it;
+  } while (bytes != 0 && it->second.length != bytes);
+  Registration const registration = it->second;
+  registrations_.erase(it);
+  *ended = {begin, begin + registration.length};
+  if (!registration.allocated) uncover(*ended, replaced);
   return Status::ok;
+}
+
+/// The first segment that ends behind `address`.
+SegmentTable::Segments::iterator SegmentTable::first_after(RemoteAddress address) {
+  auto const next = segments_.upper_bound(address);
+  if (next == segments_.begin()) return next;
+  auto const before = std::prev(next);
+  return before->second.base + before->second.length > address ? before : next;
+}
+
+/// One more registration of user memory.
+void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
+  user_memory_.add(range);
+  auto const first = first_after(range.begin);
+  bool const within =
+      first != segments_.end() && first->second.contains(range.begin, range.end - range.begin);
+  if (within) return;
+  index_.begin_change();
+  for (auto it = first; it != segments_.end() && it->second.base < range.end;) {
+    range.begin = std::min(range.begin, it->second.base);
+    range.end = std::max(range.end, it->second.base + it->second.length);
+    replaced->push_back(it->second);
+    remove(it++);
+  }
+  (void)publish(range.begin, range.end - range.begin, no_region);  // there is a slot
+  index_.finish_change();
+}
+
+/// One registration less.
+void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
+  user_memory_.remove(range);
+  auto const it = first_after(range.begin);
+  if (it == segments_.end() || it->second.base > range.begin) return;  // for want of slots
+  Coverage::Range const whole{it->second.base, it->second.base + it->second.length};
+  std::vector<Coverage::Range> const rest = user_memory_.unions_in(whole, range);
+  if (rest.size() == 1 && rest[0] == whole) return;
+  index_.begin_change();
+  replaced->push_back(it->second);
+  remove(it);
+  for (Coverage::Range const& part : rest) {
+    Status const status = publish(part.begin, part.end - part.begin, no_region);
+    if (failed(status))
+      log(LogLevel::life, "no slot for registered memory that was part of a larger segment");
+  }
+  index_.finish_change();
 }
 
 OwnSegment const* SegmentTable::find(RemoteAddress address) const {
@@ -216,32 +284,39 @@ void SegmentTable::remove_region(std::uint32_t index) {
   regions_[index].reset();
 }
 
+bool SegmentTable::has_free_slot() const noexcept {
+  return !free_slots_.empty() || segment_end_ != max_segments;
+}
+
+/// In a change of the index.
 Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
+  if (!has_free_slot()) return Status::out_of_memory;
   if (free_slots_.empty()) {
-    if (segment_end_ == max_segments) return Status::out_of_memory;
-    free_slots_.push_back({segment_end_++, 0});
+    free_slots_.push_back(segment_end_++);
     // Release: pairs with the acquire in RemoteSegments::scan.
     tables_->segment_end.store(segment_end_, std::memory_order_release);
   }
-  auto const [slot, before] = free_slots_.back();
+  std::uint32_t const slot = free_slots_.back();
   free_slots_.pop_back();
-  tables_->segments[slot].publish({base, length, region, before + 1});
-  segments_.emplace(base, OwnSegment{base, length, slot, region, before + 1});
+  generation_ += 2;
+  tables_->segments[slot].publish({base, length, region, generation_});
+  index_.insert(slot, base);
+  segments_.emplace(base, OwnSegment{base, length, slot, region, generation_});
+  ++version_;
   return Status::ok;
 }
 
-void SegmentTable::hide(OwnSegment& segment) {
-  if (segment.hidden) return;
-  segment.hidden = true;
-  tables_->segments[segment.slot].withdraw(++segment.generation);
+/// From here on peers do not see it. In a change of the index.
+void SegmentTable::withdraw(OwnSegment& segment) {
+  tables_->segments[segment.slot].withdraw(segment.generation + 1);
+  index_.remove(segment.slot);
+  ++version_;
 }
 
-OwnSegment SegmentTable::withdraw(std::map<RemoteAddress, OwnSegment>::iterator it) {
-  hide(it->second);
-  OwnSegment const segment = it->second;
-  free_slots_.push_back({segment.slot, segment.generation});
+void SegmentTable::remove(Segments::iterator it) {
+  if (!it->second.hidden) withdraw(it->second);
+  free_slots_.push_back(it->second.slot);
   segments_.erase(it);
-  return segment;
 }
 
 void SegmentTable::return_memory(OwnSegment const& segment) {

@@ -1,5 +1,8 @@
 /// The segments of this process: memory that it allocates for communication and user memory that it
 /// has registered. Owns what peers see of them. Not thread-safe: used under the engine's lock.
+///
+/// Segments do not overlap, registrations may: those of user memory that overlap form one segment, and one
+/// within allocated memory is no more than a note that it is there.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +15,7 @@
 #include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 #include "engine/segment/allocation_hints.hpp"
+#include "engine/segment/coverage.hpp"
 #include "engine/segment/heap.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -25,7 +29,7 @@ struct OwnSegment {
   std::size_t length = 0;
   std::uint32_t slot = 0;
   std::uint32_t region = no_region;
-  std::uint64_t generation = 0;  ///< of its slot
+  std::uint64_t generation = 0;  ///< of its slot; no other segment of this process ever has the same
   bool hidden = false;           ///< on its way out: see SegmentTable::hide
 
   /// User memory may be unmapped behind the engine's back; memory of our regions may not.
@@ -60,12 +64,20 @@ class SegmentTable {
   Status publish(Reservation const& reservation, void** base);
   void cancel(Reservation const& reservation);
 
-  /// First step of free() or detach() for who has to wait between the two: peers and find() see the segment
-  /// at `base` no more, and its memory stays as it is. bad_argument: there is none.
+  /// First step of free() for who has to wait between the two: peers and find() see the allocation at `base`
+  /// no more, and its memory stays as it is. bad_argument: there is none.
   Status hide(void const* base);
+  /// Registrations within the memory end with it.
   Status free(void const* base);
-  Status attach(void* base, std::size_t bytes);
-  Status detach(void const* base);
+
+  /// Registers memory. Segments that it overlaps, and does not lie within, become part of a larger one: they
+  /// are added to `replaced`. bad_argument: empty, or partly in memory of our regions that is not one
+  /// allocation; bad_address: not mapped.
+  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced);
+  /// Ends the newest registration of `bytes` bytes at `base`, of any length with 0. The segment of which it
+  /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
+  Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
+                Coverage::Range* ended);
 
   /// The segment that holds `address`, or nullptr; none that is hidden.
   OwnSegment const* find(RemoteAddress address) const;
@@ -81,6 +93,9 @@ class SegmentTable {
   /// Whether [address, address + bytes) touches memory of our regions, allocated or not.
   bool in_region(RemoteAddress address, std::size_t bytes) const;
 
+  /// Changes whenever segments come or go.
+  std::uint32_t version() const noexcept { return version_; }
+
   PublishedTables const& tables() const noexcept { return *tables_; }
   StripeTable& stripes() const noexcept { return *stripes_; }
   /// The files in which these two stand.
@@ -88,18 +103,22 @@ class SegmentTable {
   int stripes_fd() const noexcept { return stripes_fd_.get(); }
 
  private:
-  /// A slot that is free, and the even generation that it has.
-  struct FreeSlot {
-    std::uint32_t slot;
-    std::uint64_t generation;
-  };
-
   Status add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index);
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index);
+  using Segments = std::map<RemoteAddress, OwnSegment>;
+  struct Registration {
+    std::size_t length;
+    bool allocated;  ///< within an allocation
+  };
+
+  bool has_free_slot() const noexcept;
   Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
-  void hide(OwnSegment& segment);
-  OwnSegment withdraw(std::map<RemoteAddress, OwnSegment>::iterator it);
+  void withdraw(OwnSegment& segment);
+  void remove(Segments::iterator it);
+  Segments::iterator first_after(RemoteAddress address);
+  void cover(Coverage::Range range, std::vector<OwnSegment>* replaced);
+  void uncover(Coverage::Range range, std::vector<OwnSegment>* replaced);
   void return_memory(OwnSegment const& segment);
 
   std::size_t region_bytes_ = 0;
@@ -111,9 +130,14 @@ class SegmentTable {
   StripeTable* stripes_ = nullptr;
   std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
   std::vector<std::uint64_t> region_generations_;  ///< likewise
-  std::vector<FreeSlot> free_slots_;
-  std::uint32_t segment_end_ = 0;                 ///< no slot from here on was ever used
-  std::map<RemoteAddress, OwnSegment> segments_;  ///< by base
+  SegmentIndexWriter index_;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t segment_end_ = 0;  ///< no slot from here on was ever used
+  std::uint64_t generation_ = 1;   ///< of the newest slot in use; odd
+  std::uint32_t version_ = 1;
+  Segments segments_;                                         ///< by base
+  std::multimap<RemoteAddress, Registration> registrations_;  ///< by base, the newest last
+  Coverage user_memory_;                                      ///< the registrations of it
 };
 
 }  // namespace mpix::engine

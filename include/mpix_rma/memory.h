@@ -61,7 +61,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void **ba
  * @param base  its address; the caller's own base from MPIX_RMA_Allocate will do too. Operations on it must
  *              be complete
  *
- * Local; on return no process reaches it any more.
+ * Local; on return no process reaches it any more. Registrations in it have ended, too.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (not such memory).
  */
@@ -71,18 +71,19 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  * Makes memory of the caller's own communicatable (5.4).
  *
  * @param base  first byte
- * @param size  bytes, positive. The range may not overlap other communicatable memory, and must stay mapped
- *              until MPIX_RMA_Deregister
+ * @param size  bytes, positive. The range must stay mapped until MPIX_RMA_Deregister. It may overlap other
+ *              registered memory, and may lie in memory from MPIX_RMA_Allocate or MPIX_RMA_Allocate_local, then
+ *              within one allocation
  *
- * Local.
+ * Local. Registrations are counted: memory is communicatable as long as one of them, or an allocation, holds it.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty or overlapping); the address class (not all of it is there,
- *         or it is memory of a device, CUDA or ROCm); MPI_ERR_NO_MEM.
+ * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty, or over the end of an allocation); the address class (not all of
+ *         it is there, or it is memory of a device, CUDA or ROCm); MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_RMA_Register(void *base, MPI_Aint size);
 
 /**
- * Ends MPIX_RMA_Register (5.4).
+ * Ends MPIX_RMA_Register (5.4): the newest one with this base.
  *
  * @param base  as given there
  *
@@ -99,7 +100,8 @@ MPIX_RMA_API int MPIX_RMA_Deregister(void *base);
  * @param target_rank   rank in it, this process included
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 when it is communicatable, else 0
- * @param base          receives the first address of the segment; may be NULL
+ * @param base          receives the first address of the segment, which is an allocation, or registrations that
+ *                      overlap; may be NULL
  * @param size          receives the length of the segment in bytes, from its base; may be NULL
  *
  * Local; may have to ask the target's agent. The answer can be outdated by the time it arrives.

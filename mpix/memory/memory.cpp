@@ -118,7 +118,7 @@ int MPIX_RMA_Register(void* base, MPI_Aint size) try {
   switch (Status const status = the_engine().attach(base, static_cast<std::size_t>(size))) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
-      return raise(site, MPI_ERR_ARG, "%lld bytes at %p overlap other communicatable memory", bytes, base);
+      return raise(site, MPI_ERR_ARG, "%lld bytes at %p reach over the end of allocated memory", bytes, base);
     case Status::bad_address:
       return raise(site, class_of(status), "%lld bytes at %p are not all there", bytes, base);
     default:

@@ -27,6 +27,7 @@
 #include "datatype/handle_cache.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
+#include "engine/segment/range_index.hpp"
 #include "engine/segment/range_slot.hpp"
 
 namespace mpix::engine::model {
@@ -153,6 +154,42 @@ struct RangeSlotModel : rl::test_suite<RangeSlotModel<Atomic>, 2> {
   }
 };
 
+/// The owner takes one range out of its table and gives its slot to another while a peer looks up those that
+/// stay.
+template <template <typename> class Atomic>
+struct RangeIndexModel : rl::test_suite<RangeIndexModel<Atomic>, 2> {
+  static constexpr std::uint32_t slots = 3;
+  BasicRangeSlot<Atomic> slot[slots];
+  BasicRangeIndex<Atomic, slots, 2> index;
+  BasicRangeIndexWriter<Atomic, slots, 2> writer;
+
+  void put(std::uint32_t number, RemoteAddress base, std::uint64_t generation) {
+    slot[number].publish({base, 0x100, number, generation});
+    writer.insert(number, base);
+  }
+  void before() {
+    writer.open(index);
+    writer.begin_change();
+    for (std::uint32_t i = 0; i < slots; ++i) put(i, 0x1000 * (i + 1), 1);
+    writer.finish_change();
+  }
+  void thread(unsigned number) {
+    if (number == 0) {
+      writer.begin_change();
+      slot[1].withdraw(2);
+      writer.remove(1);
+      put(1, 0x4000, 3);
+      writer.finish_change();
+      return;
+    }
+    PublishedRange range;
+    RL_ASSERT(index.find(slot, slots, 0x3010, &range) == 2 && range.base == 0x3000);
+    std::uint32_t const changing = index.find(slot, slots, 0x4010, &range);
+    RL_ASSERT(changing == slots || (changing == 1 && range.base == 0x4000 && range.generation == 3));
+    RL_ASSERT(index.find(slot, slots, 0x5010, &range) == slots);
+  }
+};
+
 /// The owner reuses memory that it has freed, once its peers know: none of them reaches it.
 template <template <typename> class Atomic>
 struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
@@ -250,6 +287,10 @@ TEST(LockFreeModel, a_mapped_segment_is_read_as_one_state) {
 }
 
 TEST(LockFreeModel, a_slot_of_a_table_is_read_as_one_state) { expect_that_order_matters<RangeSlotModel>(); }
+
+TEST(LockFreeModel, a_range_that_stays_is_found_while_others_come_and_go) {
+  expect_that_order_matters<RangeIndexModel>();
+}
 
 TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
   expect_that_order_matters<MessageMarkModel>();

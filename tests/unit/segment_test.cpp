@@ -8,12 +8,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/segment/remote_segments.hpp"
 #include "engine/segment/segment_table.hpp"
+#include "tests/support/random_layout.hpp"
 
 namespace mpix::engine {
 namespace {
@@ -59,13 +64,20 @@ class Segments : public ::testing::Test {
     return base;
   }
 
+  Status attach(void* base, std::size_t bytes) { return table.attach(base, bytes, &replaced); }
+  Status detach(void* base, std::size_t bytes = 0) {
+    Coverage::Range ended{};
+    return table.detach(base, bytes, &replaced, &ended);
+  }
+
   SegmentTable table;
+  std::vector<OwnSegment> replaced;  ///< segments that are none any more
 };
 
 TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   auto* const memory = static_cast<int*>(allocate(4096));
   static int variable = 0;
-  ASSERT_EQ(table.attach(&variable, sizeof variable), Status::ok);
+  ASSERT_EQ(attach(&variable, sizeof variable), Status::ok);
   in_another_process([&]() -> char const* {
     RemoteSegments seen;
     if (!seen.open(process, ::getppid(), table.tables_fd(), table.stripes_fd())) return "open";
@@ -83,7 +95,7 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   ASSERT_TRUE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
   EXPECT_EQ(table.free(memory), Status::ok);
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
-  EXPECT_EQ(table.detach(&variable), Status::ok);
+  EXPECT_EQ(detach(&variable), Status::ok);
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
 }
 
@@ -111,6 +123,190 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
   EXPECT_EQ(table.free(memory), Status::bad_argument);
   EXPECT_EQ(allocate(64), memory);
   EXPECT_TRUE(seen.find(address, &found));
+}
+
+/// Where the segment at `address` stands for peers and for the owner, who agree.
+class Seen {
+ public:
+  explicit Seen(SegmentTable const& table) : table_(table) {
+    EXPECT_TRUE(peer_.open(process, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  }
+  Coverage::Range at(void const* address) {
+    auto const wanted = reinterpret_cast<RemoteAddress>(address);
+    OwnSegment const* const own = table_.find(wanted);
+    Coverage::Range const mine =
+        own == nullptr ? Coverage::Range{0, 0} : Coverage::Range{own->base, own->base + own->length};
+    RemoteSegments::Found found;
+    Coverage::Range const its = peer_.find(wanted, &found)
+                                    ? Coverage::Range{found.base, found.base + found.length}
+                                    : Coverage::Range{0, 0};
+    EXPECT_EQ(mine, its);
+    return mine;
+  }
+
+ private:
+  SegmentTable const& table_;
+  RemoteSegments peer_;
+};
+
+constexpr Coverage::Range nothing{0, 0};
+
+TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
+  static char memory[1000];
+  auto const range = [](std::size_t begin, std::size_t end) {
+    auto const base = reinterpret_cast<RemoteAddress>(memory);
+    return Coverage::Range{base + begin, base + end};
+  };
+  Seen seen(table);
+  ASSERT_EQ(attach(memory + 100, 100), Status::ok);
+  ASSERT_EQ(attach(memory + 400, 100), Status::ok);
+  ASSERT_EQ(attach(memory + 500, 100), Status::ok);  // only touches
+  EXPECT_TRUE(replaced.empty());
+  EXPECT_EQ(seen.at(memory + 450), range(400, 500));
+  ASSERT_EQ(attach(memory + 150, 10), Status::ok);
+  EXPECT_TRUE(replaced.empty());
+  EXPECT_EQ(seen.at(memory + 155), range(100, 200));
+  ASSERT_EQ(attach(memory + 190, 220), Status::ok);
+  EXPECT_EQ(replaced.size(), 2u);
+  EXPECT_EQ(seen.at(memory + 100), range(100, 500));
+  EXPECT_EQ(seen.at(memory + 500), range(500, 600));
+  ASSERT_EQ(detach(memory + 100), Status::ok);
+  EXPECT_EQ(seen.at(memory + 155), range(150, 160)) << "what stood within it";
+  EXPECT_EQ(seen.at(memory + 170), nothing);
+  EXPECT_EQ(seen.at(memory + 499), range(190, 500));
+  ASSERT_EQ(detach(memory + 190), Status::ok);
+  EXPECT_EQ(seen.at(memory + 300), nothing);
+  EXPECT_EQ(seen.at(memory + 400), range(400, 500));
+  for (std::size_t const at : {150, 400, 500}) ASSERT_EQ(detach(memory + at), Status::ok);
+  EXPECT_EQ(seen.at(memory + 155), nothing);
+  EXPECT_EQ(detach(memory + 150), Status::bad_argument);
+}
+
+TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
+  static char memory[300];
+  auto const base = reinterpret_cast<RemoteAddress>(memory);
+  Seen seen(table);
+  for (std::size_t const bytes : {100, 300, 200, 100}) ASSERT_EQ(attach(memory, bytes), Status::ok);
+  EXPECT_EQ(detach(memory, 250), Status::bad_argument);
+  ASSERT_EQ(detach(memory, 300), Status::ok);
+  EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 200}));
+  ASSERT_EQ(detach(memory), Status::ok);  // the newest, of 100
+  EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 200}));
+  ASSERT_EQ(detach(memory), Status::ok);
+  EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 100}));
+  ASSERT_EQ(detach(memory), Status::ok);
+  EXPECT_EQ(seen.at(memory), nothing);
+}
+
+TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_with_it) {
+  auto* const memory = static_cast<char*>(allocate(4096));
+  auto const base = reinterpret_cast<RemoteAddress>(memory);
+  Seen seen(table);
+  std::uint32_t const version = table.version();
+  std::uint64_t const generation = table.find(base)->generation;
+  ASSERT_EQ(attach(memory, 4096), Status::ok);
+  ASSERT_EQ(attach(memory + 100, 100), Status::ok);
+  ASSERT_EQ(detach(memory), Status::ok);
+  EXPECT_EQ(table.version(), version);
+  EXPECT_EQ(table.find(base)->generation, generation);
+  EXPECT_EQ(seen.at(memory + 100), (Coverage::Range{base, base + 4096}));
+  EXPECT_EQ(attach(memory + 4000, 97), Status::bad_argument) << "over the end";
+  EXPECT_EQ(attach(memory + 8192, 8), Status::bad_argument) << "memory that nobody has allocated";
+  ASSERT_EQ(table.free(memory), Status::ok);
+  EXPECT_EQ(detach(memory + 100), Status::bad_argument);
+  EXPECT_EQ(attach(memory, 8), Status::bad_argument);
+  EXPECT_TRUE(replaced.empty());
+}
+
+TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
+  constexpr std::size_t bytes = 200;
+  static char memory[bytes];
+  std::mt19937_64 random(test::seed());
+  Seen seen(table);
+  std::vector<std::pair<std::size_t, std::size_t>> live;  // begin, length
+  for (int round = 0; round < 3000; ++round) {
+    if (live.empty() || random() % 100 < 52) {
+      std::size_t const begin = random() % bytes;
+      std::size_t const length = 1 + random() % std::min<std::size_t>(bytes - begin, 40);
+      ASSERT_EQ(attach(memory + begin, length), Status::ok);
+      live.emplace_back(begin, length);
+    } else {
+      std::size_t const which = random() % live.size();
+      ASSERT_EQ(detach(memory + live[which].first, live[which].second), Status::ok);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    // Between two bytes of one registration there is no end of a segment.
+    std::vector<bool> covered(bytes);
+    std::vector<bool> joined(bytes + 1);
+    for (auto const& [begin, length] : live) {
+      for (std::size_t i = begin; i < begin + length; ++i) {
+        covered[i] = true;
+        joined[i] = joined[i] || i != begin;
+      }
+    }
+    std::size_t const at = random() % bytes;
+    Coverage::Range expected = nothing;
+    if (covered[at]) {
+      std::size_t begin = at;
+      std::size_t end = at + 1;
+      while (joined[begin]) --begin;
+      while (joined[end]) ++end;
+      expected = {reinterpret_cast<RemoteAddress>(memory) + begin,
+                  reinterpret_cast<RemoteAddress>(memory) + end};
+    }
+    ASSERT_EQ(seen.at(memory + at), expected) << "round " << round;
+  }
+}
+
+/// What a first look of a process at a segment of another takes, in nanoseconds: the average of `looks` at
+/// different ones.
+double first_touch(SegmentTable const& table, std::vector<RemoteAddress> const& addresses,
+                   std::size_t looks) {
+  RemoteSegments fresh;
+  EXPECT_TRUE(fresh.open(process, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  std::size_t at = 0;
+  auto const begin = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < looks; ++i) {
+    at = (at + 7919) % addresses.size();
+    RemoteSegments::Found found;
+    EXPECT_TRUE(fresh.find(addresses[at] + 8, &found));
+    EXPECT_EQ(found.base, addresses[at]);
+  }
+  std::chrono::duration<double, std::nano> const taken = std::chrono::steady_clock::now() - begin;
+  return taken.count() / static_cast<double>(looks);
+}
+
+TEST_F(Segments, a_hundred_thousand_are_found_as_fast_as_a_hundred) {
+  constexpr std::size_t most = 100000;
+  static char memory[most * 32];
+  std::vector<RemoteAddress> addresses;
+  std::mt19937_64 random(test::seed());
+  double few = 0;
+  for (std::size_t const count : {most / 1000, most / 10, most}) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = addresses.size(); i < count; ++i) places.push_back(i);
+    std::shuffle(places.begin(), places.end(), random);
+    for (std::size_t const place : places) {
+      // Every second one is allocated.
+      char* base = memory + place * 32;
+      if (place % 2 == 0) base = static_cast<char*>(allocate(16));
+      if (place % 2 != 0) {
+        ASSERT_EQ(attach(base, 16), Status::ok);
+      }
+      addresses.push_back(reinterpret_cast<RemoteAddress>(base));
+    }
+    double taken = first_touch(table, addresses, 100);
+    for (int i = 0; i < 9; ++i) taken = std::min(taken, first_touch(table, addresses, 100));
+    std::printf("first touch of one of %zu segments: %.0f ns\n", count, taken);
+    if (count == most / 1000) few = taken;
+    EXPECT_LT(taken, 10 * few + 5000) << count;  // a scan of all slots takes some 100 us
+  }
+  for (RemoteAddress const address : addresses) {
+    auto* const base = reinterpret_cast<char*>(address);
+    bool const attached = base >= memory && base < memory + sizeof memory;
+    ASSERT_EQ(attached ? detach(base) : table.free(base), Status::ok);
+  }
+  EXPECT_EQ(table.find(addresses[0]), nullptr);
 }
 
 TEST_F(Segments, another_process_cannot_write_the_tables) {
@@ -171,8 +367,8 @@ TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
     EXPECT_EQ(table.free(base), Status::ok);
   }
   int variable = 0;
-  EXPECT_EQ(table.attach(&variable, sizeof variable), Status::ok);
-  EXPECT_EQ(table.detach(&variable), Status::ok);
+  EXPECT_EQ(attach(&variable, sizeof variable), Status::ok);
+  EXPECT_EQ(detach(&variable), Status::ok);
 }
 
 /// How many of the pages of `bytes` bytes have memory.
@@ -225,6 +421,8 @@ class HostileTables : public ::testing::Test {
     tables->version = PublishedTables::expected_version;
     tables->process = process;
     tables->segment_end = UINT32_MAX;
+    index.open(tables->segment_index);
+    index.insert(0, base);
     tables->region_end = UINT32_MAX;
   }
 
@@ -252,6 +450,7 @@ class HostileTables : public ::testing::Test {
   FileDescriptor stripes_file;
   FileDescriptor region_file;
   PublishedTables* tables = nullptr;
+  SegmentIndexWriter index;
   std::uint64_t generation = 1;
 };
 
