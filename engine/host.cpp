@@ -1,6 +1,8 @@
 /// The C side of the engine, and the one instance that a process has.
 #include "engine/host.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -36,8 +38,16 @@ constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
 constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
 constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
 constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
+constexpr std::size_t default_max_endpoints = 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
+
+/// A connection between hosts takes a descriptor, and the application wants some, too.
+std::size_t most_endpoints() noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return static_cast<std::size_t>(files.rlim_cur) / 2;
+}
 
 int fail_to_start(char const* reason) noexcept {
   mpix::engine::log(LogLevel::error, "the engine does not start: %s", reason);
@@ -58,6 +68,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->target_memory_bytes = default_target_memory_bytes;
   config->process_memory_bytes = default_process_memory_bytes;
   config->origins_memory_bytes = default_origins_memory_bytes;
+  config->max_endpoints = default_max_endpoints;
   config->heap_bytes = default_heap_bytes;
   config->agent_poll_us = default_agent_poll_us;
   config->check = MPIX_CHECKING;
@@ -75,6 +86,8 @@ int mpix_engine_start(const struct mpix_engine_config* config, const struct mpix
   if (settings.target_memory_bytes == 0) settings.target_memory_bytes = default_target_memory_bytes;
   if (settings.process_memory_bytes == 0) settings.process_memory_bytes = default_process_memory_bytes;
   if (settings.origins_memory_bytes == 0) settings.origins_memory_bytes = default_origins_memory_bytes;
+  if (settings.max_endpoints == 0) settings.max_endpoints = default_max_endpoints;
+  settings.max_endpoints = std::min(settings.max_endpoints, most_endpoints());
   if (settings.heap_bytes == 0) settings.heap_bytes = default_heap_bytes;
   if (settings.agent_poll_us <= 0) settings.agent_poll_us = default_agent_poll_us;
   // Fragments must not cut elements.

@@ -91,6 +91,7 @@ struct mpix_engine_config {
   size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
   size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
   size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
+  size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;         /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;         /**< how long the agent trusts a polling application before it
                                   serves messages itself, microseconds; 0: default */

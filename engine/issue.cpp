@@ -190,10 +190,11 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   MessageStream const& stream = peer.state().messages;
   std::uint64_t const before =
       has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
-  drive_until(peer, held, [&] { return AgentPath::finished(peer, before); });
+  drive_until(peer, held, [&] { return !stream.suspended && AgentPath::finished(peer, before); });
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   if (key == nullptr || stream.broken) return std::nullopt;
+  peer.state().messages.last_use = peer.state().channel->connections.note_use();
   Issued const issued = RdmaPath::issue(peer, transfer, *key);
   if (!failed(issued.status)) count(peer, Path::rdma, transfer);
   return issued;

@@ -17,6 +17,7 @@ static size_t heap_size;
 static size_t target_memory;
 static size_t process_memory;
 static size_t origins_memory;
+static size_t max_endpoints;
 static int agent_poll_us;
 static int verbose;
 static bool check;
@@ -51,6 +52,7 @@ int ompi_osc_mpix_register(void)
     target_memory = defaults.target_memory_bytes;
     process_memory = defaults.process_memory_bytes;
     origins_memory = defaults.origins_memory_bytes;
+    max_endpoints = defaults.max_endpoints;
     agent_poll_us = defaults.agent_poll_us;
     verbose = 0;
     check = defaults.check != 0;
@@ -82,6 +84,11 @@ int ompi_osc_mpix_register(void)
     add("origins_memory",
         "What all origins together may make this process hold; their windows are shares of it, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &origins_memory);
+    add("max_endpoints",
+        "Connections to other processes that are kept open; beyond that those that were not used for longest "
+        "are closed where nothing is under way, and opened again when they are needed; at most half of the "
+        "file descriptors that the process may have",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &max_endpoints);
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
     add("agent_poll_us",
@@ -200,6 +207,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     }
     config->fragment_bytes = fragment_size;
     config->window_bytes = window_size;
+    config->max_endpoints = max_endpoints;
     config->heap_bytes = heap_size;
     config->target_memory_bytes = target_memory;
     config->process_memory_bytes = process_memory;

@@ -25,7 +25,8 @@ using std::chrono::microseconds;
 constexpr microseconds glance{20};
 // Looks without a message after which the agent goes back to the event descriptor.
 constexpr int idle_looks = 16;
-// How often processes are looked at that announce their end by no descriptor.
+// How often processes are looked at that announce their end by no descriptor, and connections that nobody
+// uses.
 constexpr int look_interval_ms = 1000;
 
 }  // namespace
@@ -101,7 +102,7 @@ bool Agent::sleep_until_event() {
       while (channel_.drive() != 0) {
       }
       busy = channel_.needs_polling();
-      looks = channel_.watch.needs_looks();
+      looks = channel_.watch.needs_looks() || channel_.parting.is_crowded();
       if (!busy && channel_.transport.arm()) {
         channel_.set_quiet(true);
         break;
@@ -114,7 +115,11 @@ bool Agent::sleep_until_event() {
   pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
                       {channel_.watch.fd(), POLLIN, 0}};
-  while (::poll(sources, std::size(sources), looks ? look_interval_ms : -1) < 0) {
+  int ready = -1;
+  while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
+  if (ready == 0) {
+    std::lock_guard const held(channel_.lock);
+    channel_.parting.ask_idle();
   }
   if ((sources[1].revents & POLLIN) != 0) forget_wake();
   channel_.set_quiet(false);

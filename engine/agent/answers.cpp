@@ -67,6 +67,7 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {
+    origin.last_use = connections_.note_use();
     (void)transport_.send(origin.endpoint, wire::MessageClass::reply, message);
   }
 }
@@ -93,6 +94,11 @@ void Executor::forget_holder(Origin const& origin, std::uint64_t number) {
   if (found == holders_.end()) return;
   found->second.erase(origin.process);
   if (found->second.empty()) holders_.erase(found);
+}
+
+void Executor::forget_holder_of_all(std::uint64_t process) noexcept {
+  for (auto& [base, holders] : holders_) holders.erase(process);
+  std::erase_if(holders_, [](auto const& entry) { return entry.second.empty(); });
 }
 
 void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {

@@ -12,6 +12,7 @@
 #include "engine/agent/agent.hpp"
 #include "engine/agent/connections.hpp"
 #include "engine/agent/executor.hpp"
+#include "engine/agent/parting.hpp"
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/host.h"
@@ -29,6 +30,7 @@ class Channel final : public MessageHandler {
                     config.process_memory_bytes}),
         executor(transport, connections, segments,
                  {config.process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}),
+        parting(transport, connections, agent_path, executor, config.process, config.max_endpoints),
         agent(*this, std::chrono::microseconds(config.agent_poll_us)) {}
 
   /// For everything below it, and for the PeerState of those peers that are reached through this channel.
@@ -38,12 +40,14 @@ class Channel final : public MessageHandler {
   Connections connections;
   AgentPath agent_path;
   Executor executor;
+  Parting parting;
   Agent agent;
 
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
     int const events = transport.progress();
     if (connections.has_losses()) settle_losses();
+    parting.drive();
     executor.drive();
     agent_path.settle_due();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
@@ -111,6 +115,7 @@ class Channel final : public MessageHandler {
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
     agent_path.on_reply(header, payload);
   }
+  void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
     connections.lose(endpoint, reason);
   }

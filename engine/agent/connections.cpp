@@ -26,8 +26,12 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
 }
 
 void Connections::lose(ucp_ep_h endpoint, char const* reason) {
-  if (auto const found = by_endpoint_.find(endpoint); found != by_endpoint_.end())
-    lose(found->second, reason);
+  auto const found = by_endpoint_.find(endpoint);
+  if (found == by_endpoint_.end()) return;
+  // Nothing is under way: should the process have ended, the next connection to it finds out.
+  if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
+    return note_farewell(found->second, wire::Farewell::agree, connection.asked);
+  lose(found->second, reason);
 }
 
 void Connections::lose(std::uint64_t process, char const* reason) {
@@ -40,12 +44,34 @@ void Connections::lose(std::uint64_t process, char const* reason) {
 void Connections::close(std::uint64_t process) {
   auto const found = by_process_.find(process);
   if (found == by_process_.end()) return;
+  note_asked(found->second, 0);
   if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
     by_endpoint_.erase(endpoint);
     transport_.disconnect(endpoint);
   }
   watch_.remove(process);
   by_process_.erase(found);
+}
+
+Connections::Connection* Connections::find(std::uint64_t process) noexcept {
+  auto const found = by_process_.find(process);
+  bool const usable = found != by_process_.end() && found->second.endpoint != nullptr && !found->second.lost;
+  return usable ? &found->second : nullptr;
+}
+
+void Connections::note_asked(Connection& connection, std::uint64_t token) noexcept {
+  asked_ -= connection.asked != 0 ? 1 : 0;
+  asked_ += token != 0 ? 1 : 0;
+  connection.asked = token;
+}
+
+void Connections::part(std::uint64_t process) {
+  note_asked(by_process_.at(process), 0);
+  ucp_ep_h const endpoint = by_process_.at(process).endpoint;
+  by_endpoint_.erase(endpoint);
+  by_process_.erase(process);
+  log(LogLevel::paths, "parted from process %llx", static_cast<unsigned long long>(process));
+  transport_.part(endpoint);
 }
 
 }  // namespace mpix::engine

@@ -45,20 +45,54 @@ class Connections {
   /// Closes the connection to `process`, whatever is under way on it. Not from UCX callbacks.
   void close(std::uint64_t process);
 
-  std::size_t size() const noexcept { return by_process_.size(); }
+  /// Connections that may be used, without those whose end was asked for.
+  std::size_t size() const noexcept { return by_endpoint_.size() - asked_; }
+  /// Grows with every message, to tell which connection was used last.
+  std::uint64_t note_use() noexcept { return ++uses_; }
 
- private:
+  // How connections are closed that nobody needs now: see engine/agent/parting.hpp.
+
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
+    std::uint64_t asked = 0;  ///< the other side was asked whether it may be closed, with this token; 0: no
   };
+  /// The connection to `process` as long as it may be used, else nullptr.
+  Connection* find(std::uint64_t process) noexcept;
+  /// Calls `visit(process, connection)` for all that may be used.
+  template <typename Visitor>
+  void for_each(Visitor visit) const {
+    for (auto const& [endpoint, process] : by_endpoint_) {
+      if (Connection const& connection = by_process_.at(process); !connection.lost)
+        visit(process, connection);
+    }
+  }
+  /// The other side was asked with `token`, or, with 0, wants the connection to stay.
+  void note_asked(Connection& connection, std::uint64_t token) noexcept;
+  /// The connection is not used any more; both sides know. What was sent last still gets there.
+  void part(std::uint64_t process);
+  /// Takes up a farewell, from UCX callbacks.
+  void note_farewell(std::uint64_t process, wire::Farewell kind, std::uint64_t token) {
+    farewells_.push_back({process, kind, token});
+  }
+  struct NotedFarewell {
+    std::uint64_t process;
+    wire::Farewell kind;
+    std::uint64_t token;
+  };
+  bool has_farewells() const noexcept { return !farewells_.empty(); }
+  std::vector<NotedFarewell> take_farewells() { return std::exchange(farewells_, {}); }
 
+ private:
   Transport& transport_;
   ProcessWatch& watch_;
   HostIdentity const& host_;
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
+  std::vector<NotedFarewell> farewells_;
+  std::size_t asked_ = 0;  ///< connections with Connection::asked
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace mpix::engine

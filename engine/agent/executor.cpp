@@ -78,10 +78,9 @@ Origin* Executor::origin_of(std::uint64_t process) {
   auto const found = origins_.find(process);
   if (found != origins_.end()) return found->second.get();
   if (gone_.contains(process)) return nullptr;
-  auto const strangers = std::count_if(origins_.begin(), origins_.end(),
-                                       [](auto const& known) { return known.second->endpoint == nullptr; });
-  if (static_cast<std::size_t>(strangers) >= max_strangers) return nullptr;
+  if (strangers_ >= max_strangers) return nullptr;
   auto& origin = origins_[process] = std::make_unique<Origin>();
+  ++strangers_;
   origin->process = process;
   return origin.get();
 }
@@ -92,8 +91,12 @@ void Executor::take_introduction(wire::CheckedRequest const& request) {
   if (!decode(request.data, &address) || address.process != request.header.process)
     return drop("an introduction that does not fit its sender");
   auto const known = origins_.find(address.process);
-  if (known != origins_.end() && known->second->endpoint != nullptr)
-    return drop("its origin is known already");
+  if (known != origins_.end() && known->second->endpoint != nullptr) {
+    Connections::Connection const* const connection = connections_.find(address.process);
+    if (connection == nullptr || connection->asked == 0) return drop("its origin is known already");
+    // It has agreed to close the last one; its answer may come later.
+    connections_.note_farewell(address.process, wire::Farewell::agree, connection->asked);
+  }
   if (introductions_.size() < furthest_ahead) introductions_.push_back(std::move(address));
 }
 
@@ -107,6 +110,7 @@ void Executor::meet_introduced() {
     if (origin->endpoint == nullptr) {
       forget(process);
     } else {
+      strangers_ -= std::exchange(origin->met, true) ? 0 : 1;
       release_held(*origin);
     }
   }
@@ -258,11 +262,28 @@ void Executor::forget(std::uint64_t process) {
   });
   std::erase(owing_, gone);
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
-  for (auto& [base, holders] : holders_) holders.erase(process);
-  std::erase_if(holders_, [](auto const& entry) { return entry.second.empty(); });
+  forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
+  strangers_ -= gone->met ? 0 : 1;
   if (gone->messages != 0) executed_for_gone_[process] += gone->messages;
   origins_.erase(found);
+}
+
+bool Executor::is_idle(std::uint64_t process) const noexcept {
+  auto const found = origins_.find(process);
+  return found == origins_.end() || found->second->is_idle();
+}
+
+std::uint64_t Executor::last_use(std::uint64_t process) const noexcept {
+  auto const found = origins_.find(process);
+  return found != origins_.end() ? found->second->last_use : 0;
+}
+
+void Executor::part(std::uint64_t process) noexcept {
+  auto const found = origins_.find(process);
+  if (found == origins_.end()) return;
+  found->second->endpoint = nullptr;
+  forget_holder_of_all(process);
 }
 
 std::uint64_t Executor::executed_for(std::uint64_t process) const {

@@ -55,6 +55,12 @@ class Executor {
   /// The process has gone: nothing of it waits, and what it held is free.
   void forget(std::uint64_t process);
 
+  // For engine/agent/parting.hpp.
+  bool is_idle(std::uint64_t process) const noexcept;
+  std::uint64_t last_use(std::uint64_t process) const noexcept;
+  /// The connection to the process is closed, and with it go its keys. It introduces itself again.
+  void part(std::uint64_t process) noexcept;
+
   /// Tells every peer that holds a key of the segment to forget it.
   void revoke(OwnSegment const& segment);
   /// True when all have done so.
@@ -114,6 +120,7 @@ class Executor {
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void forget_holder(Origin const& origin, std::uint64_t number);
+  void forget_holder_of_all(std::uint64_t process) noexcept;
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
   void send(Origin& origin, wire::ReplyHeader header, Message& message);
@@ -127,6 +134,7 @@ class Executor {
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
   std::unordered_set<std::uint64_t> gone_;     ///< processes that are forgotten
   std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
+  std::size_t strangers_ = 0;                  ///< origins that have never introduced themselves
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;                              ///< in the order of arrival

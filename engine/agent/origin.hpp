@@ -76,12 +76,20 @@ struct Origin {
   std::uint64_t done = 0;           ///< cost of what is executed or refused
   std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
   std::size_t replies_waiting = 0;  ///< replies to it that are not sent
+  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool owes_answer = false;
+  bool met = false;  ///< it has introduced itself once; without an endpoint it will do so again
 
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
     return rest_ != nullptr && (rest_->ahead.contains(sequence) || rest_->held.contains(sequence) ||
                                 rest_->deferred.contains(sequence));
+  }
+
+  /// Nothing of it is under way, and it knows.
+  bool is_idle() const noexcept {
+    return executed == acknowledged && !owes_answer && replies_waiting == 0 &&
+           (rest_ == nullptr || rest_->empty());
   }
 
   /// nullptr: there is nothing out of order.

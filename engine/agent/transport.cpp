@@ -52,8 +52,9 @@ Status Transport::create_worker(UcxContext const& context) {
     return Status::transport;
   }
   if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
-  Status const status = install(wire::MessageClass::request, &Transport::on_request);
-  return failed(status) ? status : install(wire::MessageClass::reply, &Transport::on_reply);
+  Status status = install(wire::MessageClass::request, &Transport::on_request);
+  if (!failed(status)) status = install(wire::MessageClass::reply, &Transport::on_reply);
+  return failed(status) ? status : install(wire::MessageClass::farewell, &Transport::on_farewell);
 }
 
 Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callback) {
@@ -72,10 +73,12 @@ Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callba
 void Transport::close() noexcept {
   if (worker_ != nullptr) {
     for (auto const& [endpoint, detects_failure] : endpoints_) {
-      if (detects_failure) force_closed(endpoint);
+      if (detects_failure) start_closing(endpoint, true);
     }
     endpoints_.clear();
-    while (!closing_.empty()) (void)progress();
+    // Those that do not detect failures may never be done, when the other process has ended meanwhile.
+    for (int turn = 0; turn < sending_turns && (!closing_.empty() || !parting_.empty()); ++turn)
+      (void)progress();
     ucp_worker_destroy(worker_);
     worker_ = nullptr;
     abandoned_.clear();
@@ -86,13 +89,37 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
   // UCX refuses to force an endpoint closed that does not detect failures: it goes with the worker.
-  detects_failure ? force_closed(endpoint) : abandon_unsent(endpoint);
+  detects_failure ? start_closing(endpoint, true) : abandon_unsent(endpoint);
 }
 
-void Transport::force_closed(ucp_ep_h endpoint) noexcept {
+/// UCX keeps an endpoint that the other side has connected to unless it is forced to close it, and refuses to
+/// force what does not detect failures. Force drops what is not sent, such as the answer that permits this.
+void Transport::part(ucp_ep_h endpoint) {
+  bool const detects_failure = endpoints_.at(endpoint);
+  endpoints_.erase(endpoint);
+  if (!detects_failure) return start_closing(endpoint, false);
+  ucp_request_param_t const param{};
+  ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint, &param);
+  if (UCS_PTR_IS_PTR(flush)) {
+    parting_.push_back({endpoint, flush});
+  } else {
+    start_closing(endpoint, true);
+  }
+}
+
+void Transport::close_parted() noexcept {
+  std::erase_if(parting_, [this](Parting const& parting) {
+    if (ucp_request_check_status(parting.flush) == UCS_INPROGRESS) return false;
+    ucp_request_free(parting.flush);
+    start_closing(parting.endpoint, true);
+    return true;
+  });
+}
+
+void Transport::start_closing(ucp_ep_h endpoint, bool force) noexcept {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  param.flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
   if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
 }
@@ -120,6 +147,7 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 
 int Transport::progress() noexcept {
   int const events = static_cast<int>(ucp_worker_progress(worker_));
+  if (!parting_.empty()) close_parted();
   if (!closing_.empty()) {
     std::erase_if(closing_, [](ucs_status_ptr_t request) {
       if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
@@ -251,6 +279,12 @@ ucs_status_t Transport::on_reply(void* self, void const* header, std::size_t hea
   }
   static_cast<Transport*>(self)->handler_->on_reply({static_cast<std::byte const*>(header), header_bytes},
                                                     {static_cast<std::byte const*>(data), bytes});
+  return UCS_OK;
+}
+
+ucs_status_t Transport::on_farewell(void* self, void const* header, std::size_t header_bytes, void*,
+                                    std::size_t, ucp_am_recv_param_t const*) {
+  static_cast<Transport*>(self)->handler_->on_farewell({static_cast<std::byte const*>(header), header_bytes});
   return UCS_OK;
 }
 

@@ -69,6 +69,7 @@ struct MessageHandler {
   virtual ~MessageHandler() = default;
   virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
   virtual void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
+  virtual void on_farewell(std::span<std::byte const> header) noexcept = 0;
   /// The connection is of no use any more. Also from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
 };
@@ -92,6 +93,9 @@ class Transport {
   ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
   /// Gives an endpoint up at once: what is under way on it ends, sent or not. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;
+  /// Closes an endpoint that neither side uses any more, once what was sent is on its way. Not from UCX
+  /// callbacks.
+  void part(ucp_ep_h endpoint);
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
   Message& message();
@@ -104,6 +108,9 @@ class Transport {
   std::size_t unsent() const noexcept { return unsent_; }
   /// The bytes of payload in them that were copied.
   std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
+
+  /// Whether messages to the endpoint are among them.
+  bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
 
@@ -120,21 +127,29 @@ class Transport {
   void take_back(Message& message) noexcept;
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
   void note_sent(Message& message) noexcept;
-  void force_closed(ucp_ep_h endpoint) noexcept;
+  void start_closing(ucp_ep_h endpoint, bool force) noexcept;
+  void close_parted() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
-  bool has_unsent(ucp_ep_h endpoint) const noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
   static ucs_status_t on_request(void* self, void const* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, ucp_am_recv_param_t const* param);
   static ucs_status_t on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
                                std::size_t bytes, ucp_am_recv_param_t const* param);
+  static ucs_status_t on_farewell(void* self, void const* header, std::size_t header_bytes, void* data,
+                                  std::size_t bytes, ucp_am_recv_param_t const* param);
 
   MessageHandler* handler_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures
-  std::vector<ucs_status_ptr_t> closing_;         ///< of disconnect(), until UCX is done with them
+  std::vector<ucs_status_ptr_t> closing_;         ///< of endpoints, until UCX is done with them
+  struct Parting {
+    ucp_ep_h endpoint;
+    ucs_status_ptr_t flush;
+  };
+  std::vector<Parting>
+      parting_;  ///< endpoints of part() that are to be forced closed when the flush has ended
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
   Message* unsent_messages_ = nullptr;

@@ -167,4 +167,13 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   return nullptr;
 }
 
+char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept {
+  if (header.size() != sizeof(FarewellHeader)) return "farewell of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  if (out->magic != magic || out->version != version) return "foreign or outdated farewell";
+  bool const known =
+      out->kind >= static_cast<unsigned>(Farewell::ask) && out->kind <= static_cast<unsigned>(Farewell::stay);
+  return known && out->token != 0 ? nullptr : "unknown kind of farewell";
+}
+
 }  // namespace mpix::engine::wire

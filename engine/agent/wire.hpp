@@ -25,7 +25,7 @@ inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
 inline constexpr std::uint16_t version = 4;
 
 /// UCX active message identifiers.
-enum class MessageClass : unsigned { request = 17, reply = 18 };
+enum class MessageClass : unsigned { request = 17, reply = 18, farewell = 19 };
 
 enum class RequestKind : std::uint8_t {
   put = 1,       ///< data: bytes for the layout
@@ -117,6 +117,24 @@ struct ReplyHeader {
 };
 static_assert(sizeof(ReplyHeader) == 72);
 
+/// How both sides agree to close a connection that neither needs now. It has no payload, and no position in a
+/// stream: the positions go on with the next connection.
+enum class Farewell : std::uint8_t {
+  ask = 1,  ///< the sender has nothing under way, and sends nothing until it is answered
+  agree,    ///< nor has the other; it does not use the connection any more
+  stay      ///< the connection goes on
+};
+
+struct FarewellHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint8_t kind;
+  std::uint8_t reserved;
+  std::uint64_t process;  ///< the sender
+  std::uint64_t token;    ///< of whoever asks; returned with the answer
+};
+static_assert(sizeof(FarewellHeader) == 24);
+
 /// What every header begins with. `process` is the sender.
 template <typename Header, typename Kind>
 Header begin_header(Kind kind, std::uint64_t process) noexcept {
@@ -168,6 +186,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
                   CheckedRequest* out) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ReplyHeader* out) noexcept;
+char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept;
 
 /// Whether a request that did not pass its check still tells which position of whose stream it takes, so that
 /// it can be answered; fills `out`.

@@ -4,17 +4,24 @@
 
 #include "engine/log.hpp"
 #include "engine/path/agent_path.hpp"
+#include "engine/path/rdma.hpp"
 #include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {
 
-ucp_ep_h AgentPath::endpoint(Peer& peer) {
+void AgentPath::add_peer(Peer& peer) {
+  peers_.emplace(peer.process(), &peer);
+  Connections::Connection const* const connection = connections_.find(peer.process());
+  peer.state().messages.suspended = connection != nullptr && connection->asked != 0;
+}
+
+/// As long as nothing may be sent, what is to be sent waits; resume() comes here again.
+bool AgentPath::connect(Peer& peer) {
   PeerState& state = peer.state();
-  if (state.messages.endpoint == nullptr && !state.messages.broken) {
-    state.messages.endpoint = connections_.open(peer.process(), state.location);
-    if (state.messages.endpoint != nullptr && !introduce(peer)) return nullptr;
-  }
-  return state.messages.endpoint;
+  if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
+  if (state.messages.broken) return false;
+  state.messages.endpoint = connections_.open(peer.process(), state.location);
+  return state.messages.endpoint != nullptr && introduce(peer);
 }
 
 /// Tells the peer who this process is, and how to answer it.
@@ -28,9 +35,9 @@ bool AgentPath::introduce(Peer& peer) {
 }
 
 Peer* AgentPath::lose(Connections::Loss const& loss) {
-  auto const found = peers_.find(loss.process);
-  if (found == peers_.end()) return nullptr;
-  Peer& peer = *found->second;
+  Peer* const known = peer_of(loss.process);
+  if (known == nullptr) return nullptr;
+  Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
   // At the end of a job peers go one after the other: only what is lost with them is worth a line.
@@ -39,6 +46,7 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
       static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
   stream.endpoint = nullptr;
+  stream.suspended = false;
   peer.lose();
   for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
   stream.unsent = nullptr;
@@ -52,6 +60,52 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   }
   due_.push_back(&peer);
   return &peer;
+}
+
+Peer* AgentPath::peer_of(std::uint64_t process) const noexcept {
+  auto const found = peers_.find(process);
+  return found != peers_.end() ? found->second : nullptr;
+}
+
+bool AgentPath::is_idle(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return true;
+  MessageStream const& stream = peer->state().messages;
+  bool const revoking = std::any_of(revocations_.begin(), revocations_.end(),
+                                    [&](Revocation const& asked) { return asked.peer == peer; });
+  return stream.unfinished.front() == nullptr && stream.done == stream.sent && !revoking &&
+         stream.executed.load(std::memory_order_relaxed) == peer->newest() && peer->state().rdma().is_idle();
+}
+
+std::uint64_t AgentPath::last_use(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  return peer != nullptr ? peer->state().messages.last_use : 0;
+}
+
+void AgentPath::suspend(std::uint64_t process) noexcept {
+  if (Peer* const peer = peer_of(process)) peer->state().messages.suspended = true;
+}
+
+void AgentPath::part(std::uint64_t process) noexcept {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return;
+  RdmaPath::forget_all(*peer);
+  peer->state().messages.endpoint = nullptr;
+  std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == peer; });
+}
+
+/// What was issued meanwhile goes its way, over a new connection where the last one is closed.
+void AgentPath::resume(std::uint64_t process) {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return;
+  MessageStream& stream = peer->state().messages;
+  stream.suspended = false;
+  if (stream.unsent == nullptr) return;
+  if (connect(*peer)) {
+    due_.push_back(peer);
+  } else {
+    connections_.lose(process, "it cannot be connected to again");
+  }
 }
 
 }  // namespace mpix::engine

@@ -103,7 +103,7 @@ Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold)
 
 Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold) {
   MessageStream& stream = peer.state().messages;
-  if (endpoint(peer) == nullptr)
+  if (!connect(peer))
     return {descriptors_run_short() ? Status::no_descriptors : Status::unreachable, true, 0};
   if (stream.broken) return {Status::unreachable, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
@@ -203,6 +203,7 @@ FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const no
 
 bool AgentPath::window_open(Peer& peer) noexcept {
   MessageStream const& stream = peer.state().messages;
+  if (stream.suspended) return false;
   // One message beyond the window, so that a large one always gets through.
   return stream.newest_sent - std::min(stream.newest_sent, stream.executed.load(std::memory_order_relaxed)) <
              max_in_flight &&
@@ -275,6 +276,7 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader const& header, Message& m
     peer.state().traffic.add_message();
   }
   message.set_header(header);
+  stream.last_use = connections_.note_use();
   return transport_.send(stream.endpoint, wire::MessageClass::request, message);
 }
 
@@ -338,7 +340,7 @@ void AgentPath::send_lock(Outstanding& entry) {
 }
 
 Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
-  if (endpoint(peer) == nullptr) return nullptr;
+  if (!connect(peer)) return nullptr;
   MessageOperation operation;
   operation.header =
       wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment, settings_.process);

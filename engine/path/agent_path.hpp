@@ -45,7 +45,7 @@ class AgentPath {
   }
 
   /// Makes replies of `peer` known. Called when the peer is made.
-  void add_peer(Peer& peer) { peers_.emplace(peer.process(), &peer); }
+  void add_peer(Peer& peer);
 
   /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
@@ -76,14 +76,23 @@ class AgentPath {
   /// The process is out of reach: everything outstanding to it fails. The peer, if there is one.
   Peer* lose(Connections::Loss const& loss);
 
+  // For engine/agent/parting.hpp; of a process that is no peer there is nothing under way.
+  bool is_idle(std::uint64_t process) const noexcept;
+  std::uint64_t last_use(std::uint64_t process) const noexcept;
+  /// Nothing is sent to the process, until resume().
+  void suspend(std::uint64_t process) noexcept;
+  /// The connection to the process is closed, and with it go the keys.
+  void part(std::uint64_t process) noexcept;
+  void resume(std::uint64_t process);
+
   /// Whether whoever wants to issue more to the peer has to wait until some of what waits is sent.
   bool is_full(Peer& peer) const noexcept;
 
   /// Sends what the window permits.
   void advance(Peer& peer);
 
-  /// The peer's endpoint, made at first use; nullptr when that fails.
-  ucp_ep_h endpoint(Peer& peer);
+  /// False: the peer cannot be connected to.
+  bool connect(Peer& peer);
 
  private:
   Issued start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
@@ -113,6 +122,8 @@ class AgentPath {
   void take_failure(Peer& peer, wire::ReplyHeader const& header);
   void answer_revocations();
   void answer_revocation(Peer& peer, std::uint64_t number);
+
+  Peer* peer_of(std::uint64_t process) const noexcept;
 
   Transport& transport_;
   Connections& connections_;

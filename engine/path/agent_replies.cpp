@@ -154,7 +154,8 @@ void AgentPath::answer_revocations() {
   std::vector<Revocation> asked;
   asked.swap(revocations_);
   for (Revocation const& revocation : asked) {
-    if (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base)) {
+    bool const waits = revocation.peer->state().messages.suspended;
+    if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {
       revocations_.push_back(revocation);
     } else {
       answer_revocation(*revocation.peer, revocation.number);
@@ -163,7 +164,7 @@ void AgentPath::answer_revocations() {
 }
 
 void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
-  if (endpoint(peer) == nullptr || peer.state().messages.broken) return;
+  if (!connect(peer) || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten, settings_.process);
   operation.header.token = number;

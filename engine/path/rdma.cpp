@@ -66,7 +66,9 @@ void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std
     state.revoked.emplace(old->second.number, old->second);
     state.keys.erase(old);
   }
-  if (ucp_ep_rkey_unpack(peer.state().messages.endpoint, key.data(), &made.key) != UCS_OK) return;
+  ucp_ep_h const endpoint = peer.state().messages.endpoint;
+  if (endpoint == nullptr) return;  // the connection was closed meanwhile, and the key with it
+  if (ucp_ep_rkey_unpack(endpoint, key.data(), &made.key) != UCS_OK) return;
   state.keys.emplace(answer.base, made);
 }
 

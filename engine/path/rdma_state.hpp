@@ -65,6 +65,9 @@ struct RdmaState {
   /// Of a peer to which nothing was ever issued.
   static RdmaState const& none() noexcept;
 
+  /// Nothing is under way, and nothing needs a flush.
+  bool is_idle() const noexcept { return !flushing && revoked.empty() && reached(issued); }
+
   /// Whether puts up to `number` need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
 

@@ -55,6 +55,8 @@ class LateErrors {
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
   bool broken = false;          ///< the connection was lost; nothing is sent any more
+  bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
+  std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
   /// Messages of later operations carry it: not to be executed before this position is.

@@ -1,0 +1,160 @@
+/// Few endpoints for many processes: idle connections are closed and opened again, and nobody notices.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr std::size_t limit = 2;
+
+struct Place {
+  char const* name;
+  bool other_hosts;  ///< each process on a host of its own, as far as the engine can tell
+  unsigned paths;
+};
+
+class FewEndpoints : public ::testing::TestWithParam<Place> {
+ protected:
+  void SetUp() override {
+    if (GetParam().other_hosts && ::geteuid() != 0) GTEST_SKIP() << "only root gets a namespace of its own";
+  }
+  static void configure(mpix_engine_config& config) {
+    config.paths = GetParam().paths;
+    config.rdma_without_hardware = 1;
+    config.max_endpoints = limit;
+    if (!GetParam().other_hosts) return;
+    ASSERT_EQ(::unshare(CLONE_NEWIPC), 0);
+    ::setenv("UCX_TLS", "tcp,self", 1);
+  }
+};
+
+unsigned seed() {
+  char const* const given = std::getenv("MPIX_TEST_SEED");
+  unsigned const value = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device{}();
+  std::printf("MPIX_TEST_SEED=%u\n", value);
+  return value;
+}
+
+/// One word of each other process, counted up by everybody, and one row for each to put to and get from.
+struct Shared {
+  std::uint64_t sum = 0;
+  std::uint64_t rows[test::max_ranks][512] = {};
+};
+
+void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
+  std::uint64_t const one = 1;
+  std::uint64_t before = 0;
+  ReadModifyWrite add;
+  add.type = ElementType::uint64;
+  add.operand = reinterpret_cast<std::byte const*>(&one);
+  add.result = reinterpret_cast<std::byte*>(&before);
+  add.target = reinterpret_cast<RemoteAddress>(&there->sum);
+  ASSERT_EQ(run(rank.engine(), peer, add), Status::ok);
+  std::vector<std::uint64_t> out(512, number);
+  std::vector<std::uint64_t> in(512);
+  auto const row = reinterpret_cast<RemoteAddress>(there->rows[rank.rank()]);
+  ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), row, 4096)), Status::ok);
+  ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), row, 4096)), Status::ok);
+  ASSERT_EQ(in, out);
+}
+
+TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
+  unsigned const first = seed();
+  constexpr int processes = 8;
+  int const operations = (GetParam().paths == MPIX_ENGINE_PATH_AGENT ? 400 : 100) / test::slowness;
+  run_job(processes, configure, [&](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    auto* const mine = new (memory) Shared;
+    rank.show(0, mine);
+    rank.barrier();
+    std::mt19937 random(first + static_cast<unsigned>(rank.rank()));
+    std::size_t most = 0;
+    for (int i = 0; i < operations && !::testing::Test::HasFailure(); ++i) {
+      int const to = (rank.rank() + 1 + static_cast<int>(random() % (processes - 1))) % processes;
+      exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), random());
+      most = std::max(most, rank.engine().statistics().endpoints);
+    }
+    rank.show(1, static_cast<std::uint64_t>(operations));
+    rank.barrier();
+    std::uint64_t sum = __atomic_load_n(&mine->sum, __ATOMIC_ACQUIRE);
+    rank.show(2, sum);
+    rank.barrier();
+    std::uint64_t all = 0;
+    for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
+    EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(operations));
+    std::printf("process %d: at most %zu endpoints, %zu at the end\n", rank.rank(), most,
+                rank.engine().statistics().endpoints);
+    // All are idle: one look later there are as few as there should be.
+    for (int i = 0; i < 10000 && rank.engine().statistics().endpoints > limit; ++i) {
+      (void)rank.engine().progress();
+      ::usleep(1000);
+    }
+    EXPECT_LE(rank.engine().statistics().endpoints, limit);
+  });
+}
+
+TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
+  constexpr int processes = 8;
+  constexpr int rounds = 20;
+  run_job(processes, configure, [&](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    auto* const mine = new (memory) Shared;
+    rank.show(0, mine);
+    rank.barrier();
+    // To everybody at once, nothing of it awaited: more connections are busy than there should be.
+    std::uint64_t const one = 1;
+    for (int i = 0; i < rounds; ++i) {
+      for (int to = 0; to < processes; ++to) {
+        if (to == rank.rank()) continue;
+        ReadModifyWrite add;
+        add.type = ElementType::uint64;
+        add.operand = reinterpret_cast<std::byte const*>(&one);
+        add.target = reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->sum);
+        ASSERT_EQ(rank.engine().issue(rank.peer(to), add).status, Status::ok);
+      }
+    }
+    for (int to = 0; to < processes; ++to) rank.engine().complete(rank.peer(to), UINT64_MAX);
+    rank.barrier();
+    EXPECT_EQ(__atomic_load_n(&mine->sum, __ATOMIC_ACQUIRE),
+              static_cast<std::uint64_t>(rounds * (processes - 1)));
+  });
+}
+
+TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
+  constexpr int processes = 4;
+  run_job(processes, configure, [&](Rank& rank) {
+    for (int round = 0; round < 10; ++round) {
+      void* memory = nullptr;
+      ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+      rank.show(0, new (memory) Shared);
+      rank.barrier();
+      for (int step = 1; step < processes; ++step) {
+        int const to = (rank.rank() + step) % processes;
+        exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
+      }
+      rank.barrier();
+      EXPECT_EQ(rank.engine().free(memory), Status::ok);
+      rank.barrier();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
+                         ::testing::Values(Place{"neighbours", false, MPIX_ENGINE_PATH_AGENT},
+                                           Place{"hosts", true, MPIX_ENGINE_PATH_AGENT},
+                                           Place{"hosts_rdma", true,
+                                                 MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_RDMA}),
+                         [](auto const& instance) { return std::string(instance.param.name); });
+
+}  // namespace
+}  // namespace mpix::engine
