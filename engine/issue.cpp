@@ -20,14 +20,6 @@ RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
   return address + static_cast<std::uint64_t>(offset);
 }
 
-/// Atomic accumulates of integers have to meet read-modify-writes of one element, which use the CPU's
-/// atomics: not possible from another address space.
-bool needs_cpu_atomics(Transfer const& transfer) noexcept {
-  bool const atomic = has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  if (transfer.direction != Direction::accumulate || !atomic) return false;
-  return has_cpu_atomics(transfer.reduction.type);
-}
-
 }  // namespace
 
 /// Local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if need be.
@@ -67,6 +59,7 @@ void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
 /// when some run is not mapped; `*bad` as above.
 bool Engine::direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
   std::size_t const total = transfer.target_layout.size();
+  Reduction const reduction = reduction_for(transfer, peer.stripes()->modes);
   LayoutCursor check(transfer.target_layout);
   while (check.remaining() != 0) {
     Segment const run = check.next();
@@ -84,7 +77,7 @@ bool Engine::direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
     } else {
       auto const packed = std::make_unique_for_overwrite<std::byte[]>(run.length);
       pack(packed.get(), transfer.origin, transfer.origin_layout, position, run.length);
-      accumulate(reduction_for(transfer), target, Layout::contiguous(run.length), packed.get(),
+      accumulate(reduction, target, Layout::contiguous(run.length), packed.get(),
                  Layout::contiguous(run.length));
     }
     position += run.length;
@@ -98,7 +91,7 @@ std::optional<Status> Engine::issue_direct(Peer& peer, Transfer const& transfer,
   if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
   bool bad = false;
   if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
-    direct_transfer(transfer, mapped - (begin - transfer.target));
+    direct_transfer(transfer, mapped - (begin - transfer.target), peer.stripes()->modes);
     return Status::ok;
   }
   if (bad && !transfer.target_layout.is_contiguous()) {
@@ -111,8 +104,10 @@ std::optional<Status> Engine::issue_direct(Peer& peer, Transfer const& transfer,
 /// Through the kernel, or nullopt.
 std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,
                                                  std::size_t bytes) {
-  if (!peer.state().cross_memory.load(std::memory_order_relaxed) || needs_cpu_atomics(transfer))
-    return std::nullopt;
+  if (!peer.state().cross_memory.load(std::memory_order_relaxed)) return std::nullopt;
+  // The CPU's atomics do not reach into another address space.
+  bool const accumulates = transfer.direction == Direction::accumulate;
+  if (accumulates && reduction_for(transfer, peer.stripes()->modes).element_atomic) return std::nullopt;
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
@@ -233,8 +228,9 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
     bool bad = false;
     if (std::byte* const mapped = map_range(peer, operation.target, size_of(operation), &bad)) {
       {
-        Holds const holds = hold(peer, footprint_of(operation));
-        direct_rmw(operation, mapped);
+        UpdateModes& modes = peer.stripes()->modes;
+        Holds const holds = hold(peer, footprint_of(operation, modes));
+        direct_rmw(operation, mapped, modes);
         if (counts_direct()) count(peer, Path::direct, operation);
       }
       return notify(peer, operation);

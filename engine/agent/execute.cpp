@@ -46,6 +46,17 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
 
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
+/// The update of an accumulate or a read-modify-write; touched_range() has not failed.
+ElementUpdate update_of(wire::CheckedRequest const& request) noexcept {
+  wire::RequestHeader const& header = request.header;
+  ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
+  (void)touched_range(request, &update.begin, &update.end);
+  bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
+  update.single = static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::rmw && !whole &&
+                  header.total == std::max<std::size_t>(element_size(update.type), 1);
+  return update;
+}
+
 bool is_write(wire::CheckedRequest const& request) noexcept {
   return static_cast<wire::RequestKind>(request.header.kind) != wire::RequestKind::get;
 }
@@ -61,7 +72,7 @@ bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, Re
   return !low && !high && *begin <= *end;
 }
 
-StripeSets stripes_for(wire::CheckedRequest const& request) noexcept {
+StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept {
   wire::RequestHeader const& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
   if ((header.flags & wire::flag_held) != 0) return {};
@@ -71,12 +82,9 @@ StripeSets stripes_for(wire::CheckedRequest const& request) noexcept {
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {
-    // Elements that the CPU updates in one instruction need no lock for themselves.
-    bool const elements =
-        kind == wire::RequestKind::rmw &&
-        !is_cpu_atomic(static_cast<ElementType>(header.element_type), header.address + header.position);
     RemoteAddress begin = 0;
     RemoteAddress end = 0;
+    bool const elements = kind == wire::RequestKind::rmw && needs_stripes(modes, update_of(request));
     if (((header.flags & wire::flag_atomic) != 0 || elements) && touched_range(request, &begin, &end))
       stripes = stripes_of(begin, end);
   }
@@ -154,7 +162,8 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) 
       unpack(base, request.layout, header.position, request.data.data(), request.data.size());
       return Status::ok;
     case wire::RequestKind::accumulate: {
-      bool const atomic = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
+      bool const atomic = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0 &&
+                          uses_cpu_atomics(segments_.stripes().modes, update_of(request));
       alignas(32) std::byte scale[sizeof header.scale];
       std::memcpy(scale, header.scale, sizeof scale);
       Reduction const reduction{static_cast<ElementType>(header.element_type),
@@ -184,8 +193,9 @@ Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& r
     reply.header.bytes = header.bytes;
     result = reply.message->payload(header.bytes);
   }
-  rmw(operation, type, target, operand, operand2, result, header.bytes / element,
-      is_cpu_atomic(type, header.address + header.position));
+  bool const cpu_atomic = is_cpu_atomic(type, header.address + header.position) &&
+                          uses_cpu_atomics(segments_.stripes().modes, update_of(request));
+  rmw(operation, type, target, operand, operand2, result, header.bytes / element, cpu_atomic);
   return Status::ok;
 }
 

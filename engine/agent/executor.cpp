@@ -146,7 +146,7 @@ void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::si
 void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
   constexpr int short_spins = 64;
-  StripeSets const stripes = stripes_for(request);
+  StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
   if (stripes.empty()) return perform(origin, request, {}, payload.size());
   StripeHold hold(segments_.stripes(), stripes);
   for (int spins = 0; spins < short_spins; ++spins) {

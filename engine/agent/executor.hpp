@@ -146,8 +146,9 @@ class Executor {
   std::uint64_t dropped_ = 0;
 };
 
-/// Stripes that have to be held while the request is executed; none where they are held already.
-StripeSets stripes_for(wire::CheckedRequest const& request) noexcept;
+/// Stripes that have to be held while the request is executed on memory with these modes; none where they are
+/// held already.
+StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept;
 
 /// Range of target addresses that the request touches, [begin, end). False when it wraps around.
 bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/atomic/update_modes.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -104,7 +105,16 @@ class alignas(64) StripeLock {
 };
 static_assert(sizeof(StripeLock) == 64);
 
-using StripeTable = std::array<StripeLock, stripe_count>;
+/// What a process shares with the others on its host for the sake of atomicity.
+struct StripeTable {
+  std::array<StripeLock, stripe_count> locks;
+  UpdateModes modes;
+
+  StripeLock& operator[](std::size_t stripe) noexcept { return locks[stripe]; }
+};
+static_assert(granule_shift <= stripe_shift &&
+                  (granule_count << granule_shift) % (std::size_t{stripe_count} << stripe_shift) == 0,
+              "granules that share a mode share a stripe");
 
 /// Holds a set of stripes exclusively for a scope. Waits without driving progress: only for scopes whose
 /// stripes nobody holds across messages to this process.

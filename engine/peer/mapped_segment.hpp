@@ -25,11 +25,14 @@ struct BasicSegmentView {
   /// gone.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     RemoteAddress const offset = address - begin;
-    if (bytes > length || offset > length - bytes) return nullptr;
+    if (bytes > length || offset > length - bytes || is_gone()) return nullptr;
+    return local + offset;
+  }
+  /// Of a view that is not empty.
+  bool is_gone() const noexcept {
     // Acquire: pairs with the release in BasicRangeSlot::withdraw; what is freed is not touched by a thread
     // that knows of it.
-    if (owner_generation->load(std::memory_order_acquire) != generation) return nullptr;
-    return local + offset;
+    return owner_generation->load(std::memory_order_acquire) != generation;
   }
 };
 

@@ -86,8 +86,9 @@ constexpr bool is_fast(RmwOperation operation) noexcept {
 /// By one CPU instruction on a mapped word; false, with nothing done, when that does not serve.
 template <typename Word, typename Op>
 inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
-  auto* const word = reinterpret_cast<Word*>(recent.segment.reach(address, sizeof(Word)));
-  if (word == nullptr || address % sizeof(Word) != 0 || recent.peer->stores_are_held()) return false;
+  if (address % sizeof(Word) != 0 || recent.peer->stores_are_held()) return false;
+  auto* const word = reinterpret_cast<Word*>(recent.reach_word(address, sizeof(Word)));
+  if (word == nullptr) return false;
   if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))
     return false;
   Word operand{};

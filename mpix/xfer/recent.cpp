@@ -1,8 +1,37 @@
 #include "mpix/xfer/recent.hpp"
 
+#include <algorithm>
+
 namespace mpix {
 
 thread_local constinit RecentTransfers recent_transfers;
+
+namespace {
+
+/// Finds the part of the segment around `address` in which the CPU's atomics update words.
+void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
+  constexpr RemoteAddress granule = RemoteAddress{1} << engine::granule_shift;
+  constexpr RemoteAddress furthest = 4096 * granule;
+  engine::UpdateModes const& modes = recent.peer->stripes()->modes;
+  engine::SegmentView const& segment = recent.segment;
+  recent.words_length = 0;
+  if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.by_element(address)) return;
+  RemoteAddress const least = address - std::min(address - segment.begin, furthest);
+  // Not where a word would go beyond the segment.
+  RemoteAddress const most = segment.begin + segment.length - (recent.atomic_word - 1);
+  RemoteAddress begin = address & -granule;
+  while (begin > least && modes.by_element(begin - 1)) begin -= granule;
+  RemoteAddress end = (address & -granule) + granule;
+  while (end < std::min(most, address + furthest) && modes.by_element(end)) end += granule;
+  begin = std::max(begin, segment.begin);
+  end = std::min(end, most);
+  if (begin >= end) return;
+  recent.words_begin = begin;
+  recent.words_length = end - begin;
+  recent.words_local = segment.local + (begin - segment.begin);
+}
+
+}  // namespace
 
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address) {
   if (!can_be_kept(type)) return;
@@ -16,6 +45,7 @@ void remember(Communicator const& communicator, Datatype const& type, Target& ta
   recent.communicator = &communicator;
   recent.peer = target.peer;
   recent.segment = target.peer->view(address);
+  find_words(recent, address);
 }
 
 }  // namespace mpix

@@ -26,7 +26,22 @@ struct alignas(128) RecentTransfer {
   Communicator const* communicator = nullptr;
   engine::Peer const* peer = nullptr;
   engine::SegmentView segment;  ///< where the latest target address was
+  /// A part of `segment` in which the CPU's atomics update aligned words of `atomic_word` bytes, and which
+  /// has all of each that begins there. It may be empty.
+  engine::RemoteAddress words_begin = 0;
+  std::uint64_t words_length = 0;
+  std::byte* words_local = nullptr;
+
+  /// Local pointer to the aligned word of `atomic_word` bytes at `address`, or nullptr when it cannot be
+  /// reached or is not updated by the CPU's atomics.
+  std::byte* reach_word(engine::RemoteAddress address, std::size_t bytes) const noexcept {
+    engine::RemoteAddress const offset = address - words_begin;
+    if (offset < words_length) [[likely]]
+      return segment.is_gone() ? nullptr : words_local + offset;
+    return peer->stripes()->modes.by_element(address) ? segment.reach(address, bytes) : nullptr;
+  }
 };
+static_assert(sizeof(RecentTransfer) == 128);
 
 /// What is kept here has elements so small that an int of them cannot be too many to count their bytes.
 inline bool can_be_kept(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }

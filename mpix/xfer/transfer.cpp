@@ -61,7 +61,7 @@ bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcep
   {
     engine::Holds holds = engine_of_process().stripes_for(peer, engine::footprint_of(transfer));
     if (!holds.acquire()) return false;
-    engine::direct_transfer(transfer, mapped - extent.begin);
+    engine::direct_transfer(transfer, mapped - extent.begin, peer.stripes()->modes);
   }
   if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);
   return true;

@@ -35,14 +35,16 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
 
 /// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element. With its
 /// element_atomic, at most one operation with Guarantee::element_atomic or atomic updates an element at once.
-inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
+inline bool try_direct_accumulate(Target& target, engine::Reduction reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
   if (remote == nullptr) return false;
-  // What the CPU's atomics update needs no lock.
-  bool const locked = reduction.element_atomic && !engine::is_cpu_atomic(reduction.type, address);
-  engine::StripeGuard const guard(*target.peer->stripes(),
-                                  locked ? engine::stripes_of(address, address + bytes) : 0);
+  engine::StripeTable& table = *target.peer->stripes();
+  engine::ElementUpdate const update{reduction.type, address, address + bytes};
+  bool const has_modes = reduction.element_atomic && engine::has_cpu_atomics(reduction.type);
+  bool const locked = reduction.element_atomic && (!has_modes || engine::needs_stripes(table.modes, update));
+  engine::StripeGuard const guard(table, locked ? engine::stripes_of(update.begin, update.end) : 0);
+  if (has_modes) reduction.element_atomic = engine::uses_cpu_atomics(table.modes, update);
   engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
   return true;
 }
@@ -63,20 +65,21 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
   std::byte* const mapped = target.peer->reach(begin, static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
   bool const locked = has(transfer.guarantees, Guarantee::element_atomic);
-  engine::StripeGuard const guard(*target.peer->stripes(), locked ? engine::stripes_of(begin, end) : 0);
-  engine::direct_transfer(transfer, mapped - extent.begin);
+  engine::StripeTable& table = *target.peer->stripes();
+  engine::StripeGuard const guard(table, locked ? engine::stripes_of(begin, end) : 0);
+  engine::direct_transfer(transfer, mapped - extent.begin, table.modes);
   return true;
 }
 
 /// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
 /// instruction. Word is the unsigned type of that size. False, with nothing done, when the memory cannot be
-/// reached that way now, and for the other operations; `operand` is not read before that is known.
+/// reached or updated that way now, and for the other operations; `operand` is not read before that is known.
 template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
-  if (word == nullptr) return false;
+  if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
   switch (operation) {
     case engine::RmwOperation::increment:
       *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);

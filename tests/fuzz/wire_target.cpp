@@ -48,7 +48,8 @@ void walk(wire::CheckedRequest const& request) {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
   bool const in_memory = touched_range(request, &begin, &end);
-  (void)stripes_for(request);
+  static UpdateModes const modes;
+  (void)stripes_for(request, modes);
   LayoutCursor cursor(request.layout);
   cursor.seek(header.position);
   for (std::uint64_t rest = header.bytes; rest != 0;) {

@@ -179,12 +179,19 @@ TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
   });
 }
 
-/// Element-wise accumulates of integers in plain memory are messages, puts and gets of it are not.
+/// Element-wise accumulates of integers in plain memory of which single elements are updated are messages,
+/// puts and gets of it are not.
 TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path) {
   constexpr std::int64_t rounds = 300;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
+      for (int kind = 0; kind < 3; ++kind) {
+        ReadModifyWrite single;
+        single.operation = RmwOperation::increment;
+        single.target = rank.shown(1, kind);
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), single), Status::ok);
+      }
       for (std::int64_t round = 1; round <= rounds; ++round) {
         for (int kind = 0; kind < 3; ++kind) {
           std::int64_t const one = 1;

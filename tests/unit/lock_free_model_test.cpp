@@ -25,6 +25,7 @@
 #undef memory_order_seq_cst
 
 #include "datatype/handle_cache.hpp"
+#include "engine/atomic/update_modes.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
 #include "engine/segment/range_index.hpp"
@@ -263,6 +264,55 @@ struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
   }
 };
 
+/// An array is updated plainly under its stripe while the first single elements of it are updated: whoever
+/// does that with the CPU's atomics comes after all plain updates. Relacy tells of accesses to `plain` that
+/// are not ordered; who uses the CPU's atomics only reads it.
+template <template <typename> class Atomic>
+struct UpdateModeModel : rl::test_suite<UpdateModeModel<Atomic>, 3> {
+  BasicUpdateModes<Atomic, 2> modes;
+  rl::mutex stripe;
+  rl::var<int> plain;
+  rl::atomic<int> atomic;
+
+  static constexpr RemoteAddress address = RemoteAddress{1} << granule_shift;
+
+  void before() {
+    plain($) = 0;
+    atomic.store(0, rl::mo_relaxed, $);
+  }
+  void update_by_cpu() {
+    RL_ASSERT(int(plain($)) <= 2);
+    atomic.fetch_add(1, rl::mo_relaxed, $);
+  }
+  void update_array() {
+    stripe.lock($);
+    if (modes.any_by_element(address, address + 8)) {
+      update_by_cpu();
+    } else {
+      plain($) = int(plain($)) + 1;
+    }
+    stripe.unlock($);
+  }
+  void update_single() {
+    if (!modes.all_by_element(address, address + 8)) {
+      stripe.lock($);
+      modes.switch_to_elements(address);
+      stripe.unlock($);
+    }
+    update_by_cpu();
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      update_array();
+      update_array();
+    } else {
+      update_single();
+      update_single();
+    }
+  }
+  void after() { RL_ASSERT(int(plain($)) + atomic.load(rl::mo_relaxed, $) == 6); }
+};
+
 /// Whether no execution breaks what the model asserts. Relacy tells `report` which one does.
 template <typename Model>
 bool holds(std::ostream& report) {
@@ -298,6 +348,10 @@ TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
 
 TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {
   expect_that_order_matters<HandleCacheModel>();
+}
+
+TEST(LockFreeModel, single_elements_are_updated_after_whole_arrays) {
+  expect_that_order_matters<UpdateModeModel>();
 }
 
 TEST(LockFreeModel, freed_memory_is_not_reached) { expect_that_order_matters<FreedMemoryModel>(); }

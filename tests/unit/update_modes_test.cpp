@@ -1,0 +1,234 @@
+/// Single elements are updated by the CPU's atomics, arrays at vector speed until somebody updates a single
+/// element of theirs: in any mixture, on every path, no update is lost.
+#include "engine/atomic/update_modes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <random>
+
+#include "engine/atomic/stripes.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr RemoteAddress granule = RemoteAddress{1} << granule_shift;
+
+TEST(UpdateModes, memory_of_one_mode_is_under_one_stripe) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100000; ++i) {
+    RemoteAddress const address = random() >> 17;
+    RemoteAddress const other = address + (random() % 64) * granule_count * granule;
+    ASSERT_EQ(stripes_of(address, address + 1), stripes_of(other, other + 1)) << address << " " << other;
+  }
+}
+
+TEST(UpdateModes, a_switch_reaches_to_the_ends_of_its_granule) {
+  auto const modes = std::make_unique<UpdateModes>();
+  RemoteAddress const base = 0x7f1234560000;
+  modes->switch_to_elements(base + granule + 8);
+  EXPECT_TRUE(modes->by_element(base + granule));
+  EXPECT_TRUE(modes->by_element(base + 2 * granule - 1));
+  EXPECT_FALSE(modes->by_element(base + granule - 1));
+  EXPECT_FALSE(modes->by_element(base + 2 * granule));
+  EXPECT_TRUE(modes->any_by_element(base, base + granule + 1));
+  EXPECT_FALSE(modes->any_by_element(base, base + granule));
+  EXPECT_FALSE(modes->any_by_element(base + 2 * granule, base + 5 * granule));
+  EXPECT_TRUE(modes->all_by_element(base + granule, base + 2 * granule));
+  EXPECT_FALSE(modes->all_by_element(base + granule, base + 2 * granule + 1));
+  EXPECT_FALSE(modes->all_by_element(base, base + 2 * granule));
+  EXPECT_TRUE(modes->any_by_element(0, ~RemoteAddress{0})) << "more memory than there are modes";
+  EXPECT_FALSE(modes->all_by_element(0, ~RemoteAddress{0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+
+template <typename Word>
+constexpr ElementType type_of = sizeof(Word) == 8 ? ElementType::int64 : ElementType::int32;
+
+template <typename Word>
+Transfer sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
+  Transfer sum = contiguous(Direction::accumulate, summands.data(), target, summands.size() * sizeof(Word));
+  sum.reduction = {type_of<Word>, Operation::sum, false, nullptr};
+  sum.guarantees = guarantee;
+  return sum;
+}
+
+template <typename Word>
+ReadModifyWrite add_of(Word const* summands, std::size_t count, RemoteAddress target) {
+  ReadModifyWrite add;
+  add.type = type_of<Word>;
+  add.count = count;
+  add.operand = reinterpret_cast<std::byte const*>(summands);
+  add.target = target;
+  return add;
+}
+
+TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) {
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    constexpr std::size_t count = 300;
+    std::vector<std::int64_t> ones(count, 1);
+    for (int kind = 0; kind < 3; ++kind) {
+      RemoteAddress const mine = rank.shown(rank.rank(), kind);
+      RemoteAddress const theirs = rank.shown(1 - rank.rank(), kind);
+      // Not at hand where this host is treated as another one.
+      StripeTable const* const table = rank.peer(rank.rank()).stripes();
+      Peer& peer = rank.peer(1 - rank.rank());
+      ReadModifyWrite whole = add_of(ones.data(), 1, theirs);
+      whole.guarantees = Guarantee::atomic;
+      ASSERT_EQ(run(rank.engine(), peer, whole), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::atomic)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::element_atomic)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, add_of(ones.data(), count, theirs)), Status::ok);
+      rank.barrier();
+      EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine, mine + Buffers::bytes))
+          << "kind " << kind;
+      rank.barrier();
+      ASSERT_EQ(run(rank.engine(), peer, add_of(ones.data(), 1, theirs)), Status::ok);
+      rank.barrier();
+      EXPECT_TRUE(table == nullptr || table->modes.by_element(mine)) << "kind " << kind;
+      EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine + granule, mine + Buffers::bytes))
+          << "kind " << kind;
+      auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(kind));
+      EXPECT_EQ(sums[0], 5) << "kind " << kind;
+      EXPECT_EQ(sums[count - 1], 3) << "kind " << kind;
+    }
+  });
+}
+
+/// What all processes add to the memory of process 0, counted on the side.
+struct Expected {
+  std::atomic<std::int64_t> sums[3][Buffers::bytes / 4];
+};
+
+/// One process's part in a contest: random updates of part of the memory of process 0.
+template <typename Word>
+class Contestant {
+ public:
+  static constexpr std::size_t count = 1300;  ///< elements; several messages, several granules
+
+  Contestant(Rank& rank, Expected& expected, unsigned seed)
+      : rank_(rank), expected_(expected), random_(seed + static_cast<unsigned>(rank.rank())) {}
+
+  /// Updates elements from `first` on, until some time after `singles_from` arrays only.
+  void update(int kind, std::size_t first, int rounds, int singles_from) {
+    for (int round = 0; round < rounds; ++round) {
+      unsigned const choice = random_() % 8;
+      if (choice >= 4 && round >= singles_from) {
+        add_single(kind, first + random_() % count);
+      } else {
+        add_array(kind, first, choice);
+      }
+    }
+  }
+
+ private:
+  RemoteAddress address(int kind, std::size_t element) const {
+    return rank_.shown(0, kind) + element * sizeof(Word);
+  }
+
+  void add_single(int kind, std::size_t element) {
+    for (int i = 0; i < 20; ++i, element = element % 2 == 0 ? element + 1 : element - 1) {
+      Word const summand = static_cast<Word>(random_() % 5);
+      Word before{};
+      ReadModifyWrite add = add_of(&summand, 1, address(kind, element));
+      if (i % 2 == 0) add.result = reinterpret_cast<std::byte*>(&before);
+      ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add), Status::ok);
+      expected_.sums[kind][element] += summand;
+    }
+  }
+
+  void add_array(int kind, std::size_t first, unsigned choice) {
+    std::vector<Word> summands(count);
+    for (Word& summand : summands) summand = static_cast<Word>(random_() % 5);
+    std::size_t stride = 1;
+    if (choice % 4 == 0) {
+      ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add_of(summands.data(), count, address(kind, first))),
+                Status::ok);
+    } else {
+      Transfer sum = sum_of(summands, address(kind, first),
+                            choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
+      Dimension const every_second[] = {{count / 2, 2 * sizeof(Word)}};
+      if (choice == 3) {
+        stride = 2;
+        sum.origin_layout = Layout::contiguous(count / 2 * sizeof(Word));
+        sum.target_layout = Layout{sizeof(Word), every_second, {}};
+      }
+      ASSERT_EQ(run(rank_.engine(), rank_.peer(0), sum), Status::ok);
+    }
+    for (std::size_t i = 0; i < count / stride; ++i) expected_.sums[kind][first + i * stride] += summands[i];
+  }
+
+  Rank& rank_;
+  Expected& expected_;
+  std::mt19937 random_;
+};
+
+/// The processes begin with arrays, and switch to single elements at different times, granule by granule.
+template <typename Word>
+void contend(Rank& rank, Expected& expected, unsigned seed) {
+  Buffers buffers(rank);
+  Contestant<Word> contestant(rank, expected, seed);
+  constexpr std::size_t step = 2 * granule / sizeof(Word);
+  constexpr std::size_t last = Buffers::bytes / sizeof(Word) - Contestant<Word>::count;
+  for (std::size_t first = 0; first < last; first += step * static_cast<std::size_t>(test::slowness)) {
+    for (int kind = 0; kind < 3; ++kind) {
+      rank.barrier();
+      contestant.update(kind, first, 12, rank.rank() * 3);
+    }
+  }
+  rank.barrier();
+  if (rank.rank() != 0) return;
+  for (int kind = 0; kind < 3; ++kind) {
+    auto const* const sums = reinterpret_cast<Word const*>(buffers.kind(kind));
+    for (std::size_t i = 0; i < Buffers::bytes / sizeof(Word); ++i)
+      ASSERT_EQ(static_cast<std::int64_t>(sums[i]), expected.sums[kind][i])
+          << "kind " << kind << " element " << i << " MPIX_TEST_SEED=" << seed;
+  }
+}
+
+template <typename Word>
+void run_contest(void (*configure)(mpix_engine_config&)) {
+  char const* const given = std::getenv("MPIX_TEST_SEED");
+  unsigned const seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device()();
+  std::printf("MPIX_TEST_SEED=%u\n", seed);
+  std::fflush(stdout);
+  test::Shared<Expected> expected;
+  run_job(3, configure, [&](Rank& rank) { contend<Word>(rank, *expected, seed); });
+}
+
+TEST_P(EnginePath, single_updates_within_arrays_of_long_lose_nothing) {
+  run_contest<std::int64_t>(configure);
+}
+TEST_P(EnginePath, single_updates_within_arrays_of_int_lose_nothing) { run_contest<std::int32_t>(configure); }
+
+/// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.
+TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_updated) {
+  auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_CROSS_MEMORY; };
+  run_job(2, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> ones(100, 1);
+      auto const sum = sum_of(ones, rank.shown(1, 2), Guarantee::element_atomic);
+      auto const through = [&](Path path) {
+        return rank.engine().statistics().traffic.operations[static_cast<std::size_t>(path)];
+      };
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
+      EXPECT_EQ(through(Path::cross_memory), 1u);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), add_of(ones.data(), 1, rank.shown(1, 2) + 80)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
+      EXPECT_EQ(through(Path::cross_memory), 1u);
+      EXPECT_EQ(through(Path::agent), 2u);
+    }
+    rank.barrier();
+    auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(2));
+    EXPECT_EQ(sums[10], rank.rank() == 1 ? 3 : 0);
+    EXPECT_EQ(sums[99], rank.rank() == 1 ? 2 : 0);
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
