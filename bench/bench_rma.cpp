@@ -89,7 +89,8 @@ char const* name_of(MPIX_RMA_Op op) {
 }
 
 /// Read-modify-write of 1024 elements, fetched, beside an accumulate of the same bytes with the same
-/// guarantee: doubles are updated under locks, integers one by one. MPI windows have no such call.
+/// guarantee. Both are updated under locks as long as nobody updates a single integer there: before
+/// measure_rmw(). MPI windows have no such call.
 template <typename Implementation>
 void measure_many(std::string const& implementation, std::string const& memory, char* target) {
   if constexpr (std::is_same_v<Implementation, Mpix>) {
