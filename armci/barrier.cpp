@@ -6,6 +6,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
@@ -55,7 +56,7 @@ bool Barrier::map_flags() {
     mpix::Target* const target = processes->target(behind);
     auto const base = reinterpret_cast<mpix::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
     std::byte* const theirs =
-        target != nullptr ? mpix::engine::Engine::running()->map(*target->peer, base, bytes) : nullptr;
+        target != nullptr ? mpix::engine_of_process().map(*target->peer, base, bytes) : nullptr;
     reachable = theirs != nullptr;
     if (reachable) rounds_.push_back({reinterpret_cast<Flag*>(theirs) + round, mine + round});
   }
@@ -78,7 +79,7 @@ void Barrier::wait() {
 }
 
 void Barrier::wait_on_host() {
-  mpix::engine::Engine& engine = *mpix::engine::Engine::running();
+  mpix::engine::Engine& engine = mpix::engine_of_process();
   // About as long as it takes a process that is running; one that is not may need this core.
   int const looks = engine.yields_when_idle() ? 0 : 200;
   ++reached_;

@@ -1,4 +1,5 @@
 #include "armci/handles.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -96,7 +97,7 @@ void release(armci_hdl_t& handle) {
 
 /// Waits; the first operation that failed, if any.
 FailedOperation finish(Pending& pending) {
-  Engine::running()->wait_until([&] { return is_complete(pending); });
+  mpix::engine_of_process().wait_until([&] { return is_complete(pending); });
   return std::exchange(pending.failed, {});
 }
 
@@ -125,7 +126,7 @@ armci_hdl_t& checked(char const* call, armci_hdl_t* handle) {
 bool test_implicit(char const* call) {
   PendingList const all = implicit_operations();
   if (all.empty()) return true;
-  Engine::running()->progress();
+  mpix::engine_of_process().progress();
   bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
   if (complete) check_waited(call, finish(all));
   return complete;
@@ -150,7 +151,7 @@ bool test(char const* call, armci_hdl_t* handle) {
   if (handle == nullptr) return test_implicit(call);
   Pending* const pending = operations_of(*handle);
   if (pending == nullptr) return true;
-  Engine::running()->progress();
+  mpix::engine_of_process().progress();
   bool const complete = is_complete(*pending);
   if (complete) check_waited(call, finish(*handle, *pending));
   return complete;

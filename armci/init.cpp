@@ -10,7 +10,7 @@
 #include "armci/mutex.hpp"
 #include "armci/settings.hpp"
 #include "armci/state.hpp"
-#include "engine/fork.hpp"
+#include "hosting/fork.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/runtime/runtime.hpp"
 
@@ -22,7 +22,7 @@ int initialisations = 0;
 bool owns_mpi = false;
 
 // A child made by fork() has no part in the world.
-mpix::engine::ChildHandler const child_handler{+[]() noexcept {
+mpix::ChildHandler const child_handler{+[]() noexcept {
   world.communicator = nullptr;
   initialisations = 0;
 }};

@@ -6,6 +6,7 @@
 #include "armci/modes.hpp"
 #include "include/armci/armcix.h"
 #include "include/mpix_rma.h"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
@@ -13,8 +14,6 @@ namespace {
 std::set<void*> allocated;  ///< of this process
 
 // What is not collective bypasses MPI's error handlers: the calls have return values of their own.
-mpix::engine::Engine& engine() { return *mpix::engine::Engine::running(); }
-
 int class_of(int code) {
   int error_class = code;
   MPI_Error_class(code, &error_class);
@@ -55,7 +54,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (void* const base : allocated) (void)engine().free(base);
+  for (void* const base : allocated) (void)mpix::engine_of_process().free(base);
   allocated.clear();
   modes = AccessModes{};
 }
@@ -104,7 +103,9 @@ void* PARMCI_Malloc_local(armci_size_t size) {
     (void)running_world("ARMCI_Malloc_local");
     if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
     void* base = nullptr;
-    if (size > 0) (void)engine().allocate(static_cast<std::size_t>(size), &base);  // null when there is none
+    if (size > 0)
+      (void)mpix::engine_of_process().allocate(static_cast<std::size_t>(size),
+                                               &base);  // null when there is none
     return base;
   });
 }
@@ -112,7 +113,7 @@ int PARMCI_Free_local(void* ptr) {
   return returning([&] {
     (void)running_world("ARMCI_Free_local");
     if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p is of ARMCI_Malloc", ptr);
-    if (ptr != nullptr && mpix::engine::failed(engine().free(ptr)))
+    if (ptr != nullptr && mpix::engine::failed(mpix::engine_of_process().free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated, or is free already", ptr);
     return 0;
   });

@@ -15,6 +15,7 @@
 #include "engine/atomic/backoff.hpp"
 #include "include/armci/armcix.h"
 #include "mpix/comm/collective.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
@@ -169,7 +170,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
 void ARMCIX_Progress(void) {
   ending([] {
     (void)running_world("ARMCIX_Progress");
-    mpix::engine::Engine::running()->progress();
+    mpix::engine_of_process().progress();
   });
 }
 

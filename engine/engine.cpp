@@ -1,20 +1,17 @@
 /// Engine: life, peers and memory.
 #include "engine/engine.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "engine/atomic/backoff.hpp"
-#include "engine/log.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
 
-Engine::Engine(mpix_engine_config const& config, mpix_host_ops const& host)
-    : state_(std::make_unique<State>(config, host)) {}
+Engine::Engine(mpix_engine_config const& config, mpix_bootstrap const& bootstrap)
+    : state_(std::make_unique<State>(config, bootstrap)) {}
 
 Engine::~Engine() {
   state_->channels.stop();
@@ -26,9 +23,8 @@ Engine::~Engine() {
 
 Status Engine::start() {
   State& state = *state_;
-  if (Status const status = state.segments.open(state.config.process, state.config.heap_bytes);
-      failed(status)) {
-    log(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
+  if (Status const status = state.segments.open(process(), state.config.heap_bytes); failed(status)) {
+    state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
@@ -36,6 +32,8 @@ Status Engine::start() {
   if (Status const status = state.channels.open(state.rdma_usable); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
   state.device_memory.open(state.channels.context().get());
+  if (char const* const kind = state.device_memory.known_kind())
+    state.log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
   if (state.device_memory.is_possible()) issue_all();  // whose origins are looked at there
   if (state.rdma_usable) {
     state.channels.for_each([&state](Channel& channel) {
@@ -45,17 +43,24 @@ Status Engine::start() {
     });
   }
   SegmentTable const& segments = state.segments;
-  ProcessAddress address{
-      state.config.process, state.identity,        ::getpid(),
-      segments.tables_fd(), segments.stripes_fd(), state.channels.front().transport.worker_address()};
+  ProcessAddress address{process(),
+                         state.identity,
+                         state.pid,
+                         segments.tables_fd(),
+                         segments.stripes_fd(),
+                         state.channels.front().transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
   state.channels.for_each([&](Channel& channel) { channel.agent_path.set_introduction(state.address); });
-  return state.channels.start();
+  if (Status const status = state.channels.start(); failed(status)) return status;
+  if (state.bootstrap.publish(state.bootstrap.context, state.address.data(), state.address.size()) == 0)
+    return Status::ok;
+  state.log.write(LogLevel::error, "the address cannot be published");
+  return Status::transport;
 }
 
-mpix_host_ops const& Engine::host() const noexcept { return state_->host; }
-std::uint64_t Engine::process() const noexcept { return state_->config.process; }
+std::uint64_t Engine::process() const noexcept { return state_->bootstrap.process; }
+bool Engine::is_of_this_process() const noexcept { return state_->pid == own_process_id(); }
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->address; }
 
@@ -66,25 +71,27 @@ Peer* Engine::peer(std::uint64_t process) {
 
   void const* blob = state.address.data();
   std::size_t length = state.address.size();
-  if (process != state.config.process && state.host.peer_address(process, &blob, &length) != 0)
-    return nullptr;
+  bool const own = process == this->process();
+  mpix_bootstrap const& bootstrap = state.bootstrap;
+  if (!own && bootstrap.peer_address(bootstrap.context, process, &blob, &length) != 0) return nullptr;
   ProcessAddress its;
   if (!decode({static_cast<std::byte const*>(blob), length}, &its) || its.process != process) {
-    log(LogLevel::error, "process %llx published no usable address",
-        static_cast<unsigned long long>(process));
+    state.log.write(LogLevel::error, "process %llx published no usable address",
+                    static_cast<unsigned long long>(process));
     return nullptr;
   }
   auto made = Peer::make(process, state.look_at(std::move(its)));
   PeerState& peer = made->state();
-  log(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
-      peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
+  state.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
+                  peer.same_host ? "same host" : "other host",
+                  peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(peer.channel->lock);
     peer.channel->agent_path.add_peer(*made);
     if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
   }
   Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
-  if (process == state.config.process) state.self.store(entry, std::memory_order_release);
+  if (own) state.self.store(entry, std::memory_order_release);
   return entry;
 }
 
@@ -100,12 +107,12 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
   if (!local_paths || !peer->location.same_machine) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
-  if (process == config.process) {
+  if (process == bootstrap.process) {
     its_segments->open_own(segments.tables(), segments.stripes());
-  } else if (!its_segments->open(process, peer->location.pid, tables_fd, stripes_fd)) {
+  } else if (!its_segments->open(process, peer->location.pid, tables_fd, stripes_fd, log)) {
     if (descriptors_run_short())
-      log(LogLevel::error, "process %llx of this host is treated like one of another: %s",
-          static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
+      log.write(LogLevel::error, "process %llx of this host is treated like one of another: %s",
+                static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
     return peer;
   }
   peer->segments = std::move(its_segments);
@@ -123,7 +130,7 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
   if (failed(status)) return status;
   if (reservation.uncommitted != nullptr) {
     held.unlock();  // gigabytes take seconds
-    status = SegmentTable::commit(reservation);
+    status = segments.commit(reservation);
     held.lock();
   }
   if (failed(status)) {
@@ -267,7 +274,8 @@ int Engine::progress() { return state_->channels.poll() + state_->watches.check(
 void Engine::leave() { state_->channels.leave(); }
 
 bool Engine::yields_when_idle() const {
-  return state_->host.yields_when_idle != nullptr && state_->host.yields_when_idle() != 0;
+  mpix_engine_config const& config = state_->config;
+  return config.yields_when_idle != nullptr && config.yields_when_idle(config.context) != 0;
 }
 
 void Engine::wait_step(unsigned spins) {
@@ -282,7 +290,9 @@ void Engine::rest(unsigned spins) const {
   constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
   // The peer that is waited for may itself wait in MPI for something that this process has to move.
-  if (spins % host_interval == host_interval - 1 && state_->host.progress != nullptr) state_->host.progress();
+  mpix_engine_config const& config = state_->config;
+  if (spins % host_interval == host_interval - 1 && config.progress != nullptr)
+    config.progress(config.context);
   if (spins > yield_after || yields_when_idle()) sched_yield();
 }
 

@@ -1,4 +1,4 @@
-/// The one-sided engine of a process: peers, segments and paths behind one object.
+/// The one-sided engine of a process in the job: peers, segments and paths behind one object.
 ///
 /// Thread-safe throughout. Operations complete at the target without any action of the application
 /// there. The engine knows bytes, layouts and processes; attributes, ranks and communicators belong to
@@ -14,11 +14,14 @@
 #include <vector>
 
 #include "engine/atomic/stripes.hpp"
-#include "engine/host.h"
+#include "engine/mpix_engine.h"
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/allocation_hints.hpp"
 #include "engine/statistics.hpp"
+
+/// What the C interface calls an engine.
+struct mpix_engine {};
 
 namespace mpix::engine {
 
@@ -40,20 +43,19 @@ struct SegmentInfo {
   std::size_t length;  ///< bytes
 };
 
-class MPIX_ENGINE_API Engine {
+class MPIX_ENGINE_API Engine : public mpix_engine {
  public:
-  /// The running engine, or nullptr before mpix_engine_start and after mpix_engine_stop.
-  static Engine* running() noexcept;
-
-  Engine(mpix_engine_config const& config, mpix_host_ops const& host);
+  /// Of `config` everything is set (see mpix_engine_create). What the two point to stays valid.
+  Engine(mpix_engine_config const& config, mpix_bootstrap const& bootstrap);
   ~Engine();
   Engine(Engine const&) = delete;
   Engine& operator=(Engine const&) = delete;
 
-  /// Starts the agent. Called once, after construction.
+  /// Starts the agent and publishes the address. Called once, after construction.
   Status start();
 
-  mpix_host_ops const& host() const noexcept;
+  /// Whether it was made here, and not before this process was made by fork().
+  bool is_of_this_process() const noexcept;
   std::uint64_t process() const noexcept;
   /// Whether what callers vouch for is to be verified.
   bool is_checking() const noexcept;
@@ -62,7 +64,7 @@ class MPIX_ENGINE_API Engine {
   std::span<std::byte const> address() const noexcept;
 
   /// The peer with identity `process`, made at first use; stays valid as long as the engine. Local.
-  /// nullptr when the host knows no address of it.
+  /// nullptr when the bootstrap knows no address of it.
   Peer* peer(std::uint64_t process);
 
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
@@ -75,8 +77,9 @@ class MPIX_ENGINE_API Engine {
   void complete(Peer& peer, std::uint64_t sequence);
 
   /// Waits until the origin and result buffers of every operation up to `sequence` may be reused: what is
-  /// fetched has arrived, what is put has left. Atomic operations that fetch nothing are waited for until they
-  /// are executed, nothing else is; what waits to be sent leaves as the target takes in what was sent before.
+  /// fetched has arrived, what is put has left. Atomic operations that fetch nothing are waited for until
+  /// they are executed, nothing else is; what waits to be sent leaves as the target takes in what was sent
+  /// before.
   void complete_local(Peer& peer, std::uint64_t sequence);
 
   /// Whether complete(peer, sequence) would return at once. Drives progress once.

@@ -7,7 +7,6 @@
 
 #include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
-#include "engine/log.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/direct.hpp"
 #include "engine/state.hpp"

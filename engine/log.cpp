@@ -1,31 +1,16 @@
 #include "engine/log.hpp"
 
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 
 namespace mpix::engine {
 
-namespace {
-std::atomic<int> verbosity{0};
-std::atomic<unsigned long> process_name{0};
-}  // namespace
-
-void log_configure(int verbose, unsigned long process) noexcept {
-  verbosity.store(verbose, std::memory_order_relaxed);
-  process_name.store(process, std::memory_order_relaxed);
-}
-
-bool log_enabled(LogLevel level) noexcept {
-  return static_cast<int>(level) <= verbosity.load(std::memory_order_relaxed);
-}
-
-void log(LogLevel level, char const* format, ...) noexcept {
-  if (!log_enabled(level)) return;
+void Log::write(LogLevel level, char const* format, ...) const noexcept {
+  if (!shows(level)) return;
   // One write per line, so that lines of several processes do not mix.
   char line[512];
-  int used = std::snprintf(line, sizeof line,
-                           "mpix[%lu]: ", process_name.load(std::memory_order_relaxed) & 0xffffffff);
+  int used = named_ ? std::snprintf(line, sizeof line, "mpix[%u]: ", name_)
+                    : std::snprintf(line, sizeof line, "mpix: ");
   std::va_list arguments;
   va_start(arguments, format);
   int const more =

@@ -1,15 +1,33 @@
 /// One line on stderr per event; nothing else in the engine prints.
 #pragma once
 
+#include <cstdint>
+
 namespace mpix::engine {
 
 enum class LogLevel : int { error = 0, life = 1, paths = 2 };
 
-/// Sets the highest level that is printed and the number that names this process in the lines.
-void log_configure(int verbose, unsigned long process) noexcept;
-bool log_enabled(LogLevel level) noexcept;
+/// Where an engine says what happens to it.
+class Log {
+ public:
+  /// Errors only, of no engine in particular.
+  constexpr Log() = default;
+  /// Up to level `verbose`, in the name of `process`.
+  constexpr Log(int verbose, std::uint64_t process) noexcept
+      : verbose_(verbose), named_(true), name_(static_cast<std::uint32_t>(process)) {}
 
-/// printf-style. Never call on the hot path without log_enabled.
-void log(LogLevel level, char const* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+  bool shows(LogLevel level) const noexcept { return static_cast<int>(level) <= verbose_; }
+
+  /// printf-style. Never on the hot path without shows().
+  void write(LogLevel level, char const* format, ...) const noexcept __attribute__((format(printf, 3, 4)));
+
+ private:
+  int verbose_ = 0;
+  bool named_ = false;
+  std::uint32_t name_ = 0;
+};
+
+/// For what belongs to no engine.
+inline constexpr Log common_log;
 
 }  // namespace mpix::engine

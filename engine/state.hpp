@@ -11,8 +11,10 @@
 #include "engine/agent/channels.hpp"
 #include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
+#include "engine/log.hpp"
 #include "engine/path/rdma.hpp"
 #include "engine/peer/address.hpp"
+#include "engine/peer/liveness.hpp"
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/memory_type.hpp"
 #include "engine/segment/segment_table.hpp"
@@ -20,10 +22,12 @@
 namespace mpix::engine {
 
 struct Engine::State {
-  State(mpix_engine_config const& configuration, mpix_host_ops const& operations)
+  State(mpix_engine_config const& configuration, mpix_bootstrap const& job)
       : config(configuration),
-        host(operations),
-        channels(config, identity, segments),
+        bootstrap(job),
+        log(config.verbose, job.process),
+        segments(log),
+        channels(job.process, config, identity, segments, log),
         registrations(channels.context()),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
@@ -35,7 +39,9 @@ struct Engine::State {
   std::unique_ptr<PeerState> look_at(ProcessAddress its);
 
   mpix_engine_config config;
-  mpix_host_ops host;
+  mpix_bootstrap bootstrap;
+  Log log;
+  pid_t pid = own_process_id();
   HostIdentity identity = HostIdentity::of_this_process();
   bool rdma_usable = false;
   DeviceMemory device_memory;
@@ -44,7 +50,7 @@ struct Engine::State {
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
   CounterWatches watches;
-  std::vector<std::byte> address;  ///< the blob that the host publishes
+  std::vector<std::byte> address;  ///< the blob that is published
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;

@@ -11,9 +11,10 @@
 
 #include "ompi_config.h"
 
-#include "engine/host.h"
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/mca/osc/osc.h"
+
+#include "hosting/hosted.h"
 
 extern ompi_osc_base_component_t mca_osc_mpix_component;
 
@@ -25,10 +26,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 void ompi_osc_mpix_register_pvars(void);
 
 /* osc_mpix_modex.c: how processes find each other's engines. */
-int ompi_osc_mpix_publish(void);
-int ompi_osc_mpix_peer_address(uint64_t process, const void **address, size_t *length);
-uint64_t ompi_osc_mpix_self(void);
-void ompi_osc_mpix_modex_start(void);
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap);
 void ompi_osc_mpix_modex_stop(void);
 
 /* osc_mpix_communicator.c */

@@ -3,24 +3,23 @@
 
 #include "opal/runtime/opal_progress.h"
 
+#include <stdio.h>
+
 static bool engine_runs = false;
 
-static void progress_everything(void)
+static void progress_everything(void *context)
 {
     opal_progress();
 }
 
 /* mpirun sets it when there are more processes than slots; also the MCA parameter mpi_yield_when_idle. */
-static int yields_when_idle(void)
+static int yields_when_idle(void *context)
 {
     return opal_progress_yield_when_idle;
 }
 
 static const struct mpix_host_ops host_ops = {
     .size = sizeof(struct mpix_host_ops),
-    .peer_address = ompi_osc_mpix_peer_address,
-    .progress = progress_everything,
-    .yields_when_idle = yields_when_idle,
     .process_of_rank = ompi_osc_mpix_process_of_rank,
     .communicator_is_live = ompi_osc_mpix_communicator_is_live,
     .datatype_is_committed = ompi_osc_mpix_datatype_is_committed,
@@ -35,7 +34,8 @@ static const struct mpix_host_ops host_ops = {
 
 static int progress_callback(void)
 {
-    return mpix_engine_progress() + ompi_osc_mpix_requests_drain();
+    mpix_engine_t *engine = mpix_host_engine();
+    return (NULL == engine ? 0 : mpix_engine_progress(engine)) + ompi_osc_mpix_requests_drain();
 }
 
 static void stop_engine(void)
@@ -45,7 +45,9 @@ static void stop_engine(void)
     }
     engine_runs = false;
     opal_progress_unregister(progress_callback);
-    mpix_engine_stop();
+    mpix_engine_t *engine = mpix_host_engine();
+    mpix_engine_destroy(engine); /* completes requests until it ends */
+    mpix_host_offer(NULL, NULL);
     ompi_osc_mpix_requests_stop();
     ompi_osc_mpix_modex_stop();
 }
@@ -55,26 +57,30 @@ static void stop_engine(void)
 static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
     struct mpix_engine_config config;
+    struct mpix_bootstrap bootstrap;
+    mpix_engine_t *engine;
     mpix_engine_config_init(&config);
-    config.process = ompi_osc_mpix_self();
+    config.progress = progress_everything;
+    config.yields_when_idle = yields_when_idle;
     config.thread_multiple = enable_mpi_threads;
     if (OMPI_SUCCESS != ompi_osc_mpix_configure(&config)) {
         return OMPI_ERR_BAD_PARAM;
     }
-    ompi_osc_mpix_modex_start();
+    ompi_osc_mpix_modex_start(&bootstrap);
     ompi_osc_mpix_requests_start();
-    if (0 != mpix_engine_start(&config, &host_ops)) {
+    const int status = mpix_engine_create(&config, &bootstrap, &engine);
+    if (0 != status) {
+        char line[128];
+        snprintf(line, sizeof(line), "its engine does not start: %s", mpix_engine_status_text(status));
+        mpix_host_refuse(line);
         ompi_osc_mpix_requests_stop();
         ompi_osc_mpix_modex_stop();
         return OMPI_ERR_NOT_AVAILABLE;
     }
+    mpix_host_offer(engine, &host_ops);
     engine_runs = true;
     opal_progress_register(progress_callback);
-    int ret = ompi_osc_mpix_publish();
-    if (OMPI_SUCCESS != ret) {
-        stop_engine();
-    }
-    return ret;
+    return OMPI_SUCCESS;
 }
 
 static int component_finalize(void)

@@ -13,17 +13,6 @@ typedef struct {
 static opal_hash_table_t blobs; /* process identity -> blob_t; entries stay until the engine stops */
 static opal_mutex_t blobs_lock = OPAL_MUTEX_STATIC_INIT;
 
-uint64_t ompi_osc_mpix_self(void)
-{
-    return ompi_osc_mpix_pack_name(OPAL_PROC_MY_NAME);
-}
-
-void ompi_osc_mpix_modex_start(void)
-{
-    OBJ_CONSTRUCT(&blobs, opal_hash_table_t);
-    opal_hash_table_init(&blobs, 64);
-}
-
 void ompi_osc_mpix_modex_stop(void)
 {
     uint64_t process;
@@ -36,14 +25,9 @@ void ompi_osc_mpix_modex_stop(void)
     OBJ_DESTRUCT(&blobs);
 }
 
-int ompi_osc_mpix_publish(void)
+static int publish(void *context, const void *address, size_t length)
 {
-    const void *address;
-    size_t length;
     int ret;
-    if (0 != mpix_engine_address(&address, &length)) {
-        return OMPI_ERROR;
-    }
     /* Open MPI has committed its own data when components of this framework start, and waits for all
      * processes once more at the end of MPI_Init: until then ours is committed too. */
     OPAL_MODEX_SEND(ret, OPAL_PMIX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
@@ -74,7 +58,7 @@ static blob_t *fetch(uint64_t process)
     return blob;
 }
 
-int ompi_osc_mpix_peer_address(uint64_t process, const void **address, size_t *length)
+static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
 {
     void *known = NULL;
     opal_mutex_lock(&blobs_lock);
@@ -91,4 +75,16 @@ int ompi_osc_mpix_peer_address(uint64_t process, const void **address, size_t *l
     *address = ((blob_t *) known)->bytes;
     *length = ((blob_t *) known)->length;
     return 0;
+}
+
+void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap)
+{
+    OBJ_CONSTRUCT(&blobs, opal_hash_table_t);
+    opal_hash_table_init(&blobs, 64);
+    *bootstrap = (struct mpix_bootstrap){
+        .size = sizeof(*bootstrap),
+        .process = ompi_osc_mpix_pack_name(OPAL_PROC_MY_NAME),
+        .publish = publish,
+        .peer_address = peer_address,
+    };
 }

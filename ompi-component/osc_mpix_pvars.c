@@ -35,8 +35,11 @@ static const counter_t counters[] = {
 static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *object)
 {
     const counter_t *counter = pvar->ctx;
-    struct mpix_engine_traffic traffic;
-    mpix_engine_read_traffic(&traffic);
+    struct mpix_engine_traffic traffic = {0};
+    mpix_engine_t *engine = mpix_host_engine();
+    if (NULL != engine) {
+        mpix_engine_read_traffic(engine, &traffic);
+    }
     uint64_t count;
     memcpy(&count, (const char *) &traffic + counter->offset, sizeof(count));
     *(unsigned long long *) value = count;

@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "engine/agent/channel.hpp"
-#include "engine/log.hpp"
 
 namespace mpix::engine {
 
@@ -44,7 +43,7 @@ Status Agent::start() {
   try {
     thread_ = std::thread(&Agent::run, this);
   } catch (std::system_error const& error) {
-    log(LogLevel::error, "the agent thread could not be started: %s", error.what());
+    log_.write(LogLevel::error, "the agent thread could not be started: %s", error.what());
     status = Status::out_of_memory;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -85,7 +84,7 @@ bool Agent::serve() {
     try {
       return sleep_until_event();
     } catch (std::bad_alloc const&) {
-      log(LogLevel::error, "the agent has no memory to go on");
+      log_.write(LogLevel::error, "the agent has no memory to go on");
       (void)pause(trust_);
     }
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "engine/log.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
 
@@ -21,7 +22,8 @@ class Channel;
 class Agent {
  public:
   /// `trust`: how long a poll is taken as a sign that the application goes on polling.
-  Agent(Channel& channel, std::chrono::microseconds trust) : channel_(channel), trust_(trust) {}
+  Agent(Channel& channel, std::chrono::microseconds trust, Log const& log)
+      : channel_(channel), trust_(trust), log_(log) {}
   ~Agent() { stop(); }
 
   Status start();
@@ -41,6 +43,7 @@ class Agent {
 
   Channel& channel_;
   std::chrono::microseconds trust_;
+  Log const& log_;
   FileDescriptor wake_event_;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;

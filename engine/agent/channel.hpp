@@ -15,7 +15,7 @@
 #include "engine/agent/parting.hpp"
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
-#include "engine/host.h"
+#include "engine/mpix_engine.h"
 #include "engine/path/agent_path.hpp"
 #include "engine/segment/segment_table.hpp"
 
@@ -23,15 +23,18 @@ namespace mpix::engine {
 
 class Channel final : public MessageHandler {
  public:
-  Channel(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments)
-      : connections(transport, watch, host),
+  Channel(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+          SegmentTable const& segments, Log const& log)
+      : transport(log),
+        connections(transport, watch, host, log),
         agent_path(transport, connections,
-                   {config.process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
-                    config.process_memory_bytes}),
+                   {process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+                    config.process_memory_bytes},
+                   log),
         executor(transport, connections, segments,
-                 {config.process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}),
-        parting(transport, connections, agent_path, executor, config.process, config.max_endpoints),
-        agent(*this, std::chrono::microseconds(config.agent_poll_us)) {}
+                 {process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
+        parting(transport, connections, agent_path, executor, process, config.max_endpoints, log),
+        agent(*this, std::chrono::microseconds(config.agent_poll_us), log) {}
 
   /// For everything below it, and for the PeerState of those peers that are reached through this channel.
   std::mutex lock;

@@ -1,18 +1,19 @@
 #include "engine/agent/channels.hpp"
 
-#include "engine/log.hpp"
-
 namespace mpix::engine {
 
-Channels::Channels(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments) {
-  channels_.push_back(std::make_unique<Channel>(config, host, segments));
+Channels::Channels(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+                   SegmentTable const& segments, Log const& log)
+    : log_(log), context_(log) {
+  channels_.push_back(std::make_unique<Channel>(process, config, host, segments, log));
 }
 
 Status Channels::open(bool remote_memory) {
   UcxContext::Features features{remote_memory, false, true};
   if (!failed(open(features))) return Status::ok;
   // A worker takes 4 MiB of /dev/shm, which containers often keep small.
-  log(LogLevel::error, "UCX does not start with shared memory; messages on this host take the network");
+  log_.write(LogLevel::error,
+             "UCX does not start with shared memory; messages on this host take the network");
   close();
   features.shared_memory = false;
   return open(features);

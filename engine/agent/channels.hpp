@@ -9,12 +9,14 @@
 
 #include "engine/agent/channel.hpp"
 #include "engine/agent/ucx_context.hpp"
+#include "engine/log.hpp"
 
 namespace mpix::engine {
 
 class Channels {
  public:
-  Channels(mpix_engine_config const& config, HostIdentity const& host, SegmentTable const& segments);
+  Channels(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+           SegmentTable const& segments, Log const& log);
 
   Status open(bool remote_memory);
   /// Starts the agents.
@@ -53,6 +55,7 @@ class Channels {
  private:
   Status open(UcxContext::Features const& features);
 
+  Log const& log_;
   UcxContext context_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };

@@ -1,7 +1,5 @@
 #include "engine/agent/connections.hpp"
 
-#include "engine/log.hpp"
-
 namespace mpix::engine {
 
 Location Connections::locate(ProcessAddress address) const {
@@ -20,7 +18,7 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
     }
     by_endpoint_.emplace(connection.endpoint, process);
     if (location.same_machine) watch_.add(process, location.pid);
-    log(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
+    log_.write(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
   }
   return connection.endpoint;
 }
@@ -70,7 +68,7 @@ void Connections::part(std::uint64_t process) {
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);
-  log(LogLevel::paths, "parted from process %llx", static_cast<unsigned long long>(process));
+  log_.write(LogLevel::paths, "parted from process %llx", static_cast<unsigned long long>(process));
   transport_.part(endpoint);
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
+#include "engine/log.hpp"
 #include "engine/peer/address.hpp"
 
 namespace mpix::engine {
@@ -24,8 +25,8 @@ class Connections {
     std::string reason;
   };
 
-  Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host)
-      : transport_(transport), watch_(watch), host_(host) {}
+  Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, Log const& log)
+      : transport_(transport), watch_(watch), host_(host), log_(log) {}
 
   /// Where the process with this address is from here.
   Location locate(ProcessAddress address) const;
@@ -87,6 +88,7 @@ class Connections {
   Transport& transport_;
   ProcessWatch& watch_;
   HostIdentity const& host_;
+  Log const& log_;
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/atomic/backoff.hpp"
-#include "engine/log.hpp"
 
 namespace mpix::engine {
 
@@ -36,7 +35,7 @@ void Executor::on_request(std::span<std::byte const> header, std::span<std::byte
 
 void Executor::drop(char const* reason) noexcept {
   ++dropped_;
-  log(LogLevel::error, "dropped a request: %s", reason);
+  log_.write(LogLevel::error, "dropped a request: %s", reason);
 }
 
 void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {

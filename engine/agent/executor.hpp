@@ -17,6 +17,7 @@
 #include "engine/agent/origin.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
+#include "engine/log.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
@@ -34,8 +35,12 @@ class Executor {
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
   Executor(Transport& transport, Connections& connections, SegmentTable const& segments,
-           Settings const& settings)
-      : transport_(transport), connections_(connections), segments_(segments), settings_(settings) {}
+           Settings const& settings, Log const& log)
+      : transport_(transport),
+        connections_(connections),
+        segments_(segments),
+        settings_(settings),
+        log_(log) {}
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
@@ -130,6 +135,7 @@ class Executor {
   Connections& connections_;
   SegmentTable const& segments_;  ///< does not change while this channel is locked
   Settings settings_;
+  Log const& log_;
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
   std::unordered_set<std::uint64_t> gone_;     ///< processes that are forgotten

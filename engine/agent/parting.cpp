@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/log.hpp"
-
 namespace mpix::engine {
 
 namespace {
@@ -20,7 +18,7 @@ constexpr unsigned longest_pause = 16384;
 void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   wire::FarewellHeader fields{};
   if (char const* const fault = wire::check(header, &fields)) {
-    log(LogLevel::error, "dropped a farewell: %s", fault);
+    log_.write(LogLevel::error, "dropped a farewell: %s", fault);
     return;
   }
   try {

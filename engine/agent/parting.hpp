@@ -13,6 +13,7 @@
 #include "engine/agent/connections.hpp"
 #include "engine/agent/executor.hpp"
 #include "engine/agent/transport.hpp"
+#include "engine/log.hpp"
 #include "engine/path/agent_path.hpp"
 
 namespace mpix::engine {
@@ -21,13 +22,14 @@ class Parting {
  public:
   /// `limit`: connections that this process, `process`, is to have.
   Parting(Transport& transport, Connections& connections, AgentPath& agent_path, Executor& executor,
-          std::uint64_t process, std::size_t limit)
+          std::uint64_t process, std::size_t limit, Log const& log)
       : transport_(transport),
         connections_(connections),
         agent_path_(agent_path),
         executor_(executor),
         process_(process),
-        limit_(limit) {}
+        limit_(limit),
+        log_(log) {}
 
   /// From UCX callbacks: only noted down.
   void on_farewell(std::span<std::byte const> header) noexcept;
@@ -58,6 +60,7 @@ class Parting {
   Executor& executor_;
   std::uint64_t process_;
   std::size_t limit_;
+  Log const& log_;
   std::uint64_t newest_token_ = 0;
   unsigned turns_ = 0;  ///< until idle connections are looked for again
   unsigned pause_ = 1;

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "engine/log.hpp"
-
 namespace mpix::engine {
 
 namespace {
@@ -14,12 +12,6 @@ constexpr std::size_t kept_capacity = 256 * 1024;
 constexpr std::size_t kept_messages = 256;
 // For UCX to send what it can before the rest is given up.
 constexpr int sending_turns = 10000;
-
-bool ok(ucs_status_t status, char const* what) noexcept {
-  if (status == UCS_OK) return true;
-  log(LogLevel::error, "%s failed: %s", what, ucs_status_string(status));
-  return false;
-}
 
 }  // namespace
 
@@ -34,6 +26,12 @@ std::byte* Message::payload(std::size_t bytes) {
 }
 
 Transport::~Transport() { close(); }
+
+bool Transport::ok(ucs_status_t status, char const* what) const noexcept {
+  if (status == UCS_OK) return true;
+  log_.write(LogLevel::error, "%s failed: %s", what, ucs_status_string(status));
+  return false;
+}
 
 Status Transport::open(MessageHandler& handler, UcxContext const& context) {
   handler_ = &handler;
@@ -254,16 +252,20 @@ void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
 
 void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
   auto& message = *static_cast<Message*>(argument);
-  if (status != UCS_OK)  // the endpoint's error handler is called, too
-    log(LogLevel::life, "a message could not be sent: %s", ucs_status_string(status));
-  if (message.owner_ != nullptr) message.owner_->take_back(message);
+  if (message.owner_ != nullptr) {
+    if (status != UCS_OK)  // the endpoint's error handler is called, too
+      message.owner_->log_.write(LogLevel::life, "a message could not be sent: %s",
+                                 ucs_status_string(status));
+    message.owner_->take_back(message);
+  }
   ucp_request_free(request);
 }
 
 ucs_status_t Transport::on_request(void* self, void const* header, std::size_t header_bytes, void* data,
                                    std::size_t bytes, ucp_am_recv_param_t const* param) {
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    log(LogLevel::error, "dropped a request that was not sent by this library");
+    static_cast<Transport*>(self)->log_.write(LogLevel::error,
+                                              "dropped a request that was not sent by this library");
     return UCS_OK;
   }
   static_cast<Transport*>(self)->handler_->on_request({static_cast<std::byte const*>(header), header_bytes},
@@ -274,7 +276,8 @@ ucs_status_t Transport::on_request(void* self, void const* header, std::size_t h
 ucs_status_t Transport::on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, ucp_am_recv_param_t const* param) {
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    log(LogLevel::error, "dropped a reply that was not sent by this library");
+    static_cast<Transport*>(self)->log_.write(LogLevel::error,
+                                              "dropped a reply that was not sent by this library");
     return UCS_OK;
   }
   static_cast<Transport*>(self)->handler_->on_reply({static_cast<std::byte const*>(header), header_bytes},

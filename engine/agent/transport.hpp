@@ -14,6 +14,7 @@
 
 #include "engine/agent/ucx_context.hpp"
 #include "engine/agent/wire.hpp"
+#include "engine/log.hpp"
 #include "engine/status.hpp"
 
 namespace mpix::engine {
@@ -76,7 +77,7 @@ struct MessageHandler {
 
 class Transport {
  public:
-  Transport() = default;
+  explicit Transport(Log const& log) : log_(log) {}
   ~Transport();
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
@@ -121,6 +122,7 @@ class Transport {
   ucp_worker_h worker() const noexcept { return worker_; }
 
  private:
+  bool ok(ucs_status_t status, char const* what) const noexcept;
   Status create_worker(UcxContext const& context);
   Status install(wire::MessageClass kind, ucp_am_recv_callback_t callback);
   void recycle(Message& message) noexcept;
@@ -140,6 +142,7 @@ class Transport {
                                   std::size_t bytes, ucp_am_recv_param_t const* param);
 
   MessageHandler* handler_ = nullptr;
+  Log const& log_;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures

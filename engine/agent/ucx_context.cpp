@@ -3,14 +3,13 @@
 #include <utility>
 
 #include "engine/agent/transport_config.hpp"
-#include "engine/log.hpp"
 
 namespace mpix::engine {
 
 Status UcxContext::open(Features const& features) {
   UcpConfig const config = read_ucp_config();
   if (!config) {
-    log(LogLevel::error, "UCX's configuration cannot be read");
+    log_.write(LogLevel::error, "UCX's configuration cannot be read");
     return Status::transport;
   }
   if (!features.shared_memory) leave_out_shared_memory(config.get());
@@ -22,7 +21,7 @@ Status UcxContext::open(Features const& features) {
   ucs_status_t const status = ucp_init(&params, config.get(), &context_);
   if (status == UCS_OK) return Status::ok;
   context_ = nullptr;
-  log(LogLevel::error, "the start of UCX failed: %s", ucs_status_string(status));
+  log_.write(LogLevel::error, "the start of UCX failed: %s", ucs_status_string(status));
   return Status::transport;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include "engine/log.hpp"
 #include "engine/status.hpp"
 
 namespace mpix::engine {
@@ -15,7 +16,7 @@ class UcxContext {
     bool shared_memory = true;     ///< messages on this host do not take the network
   };
 
-  UcxContext() = default;
+  explicit UcxContext(Log const& log) : log_(log) {}
   ~UcxContext() { close(); }
   UcxContext(UcxContext const&) = delete;
   UcxContext& operator=(UcxContext const&) = delete;
@@ -30,6 +31,7 @@ class UcxContext {
   static bool permits_several_workers() noexcept;
 
  private:
+  Log const& log_;
   ucp_context_h context_ = nullptr;
 };
 

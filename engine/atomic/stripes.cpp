@@ -13,13 +13,6 @@ namespace mpix::engine {
 
 namespace {
 
-void report(pid_t holder) noexcept {
-  static std::atomic<pid_t> reported{0};  // it may have held many stripes
-  if (reported.exchange(holder, std::memory_order_relaxed) == holder) return;
-  log(LogLevel::error, "process %d ended while it held locks: it may have done half of an atomic operation",
-      static_cast<int>(holder));
-}
-
 /// The lock that a thread waits for, or has waited for last.
 struct Doubt {
   StripeLock const* lock = nullptr;
@@ -27,6 +20,14 @@ struct Doubt {
   bool found_dead = false;  ///< the last look found a dead holder: the same process may hold the next lock
 };
 thread_local Doubt doubt;
+
+void report(pid_t holder) noexcept {
+  thread_local pid_t reported = 0;  // it may have held many stripes
+  if (std::exchange(reported, holder) == holder) return;
+  common_log.write(LogLevel::error,
+                   "process %d ended while it held locks: it may have done half of an atomic operation",
+                   static_cast<int>(holder));
+}
 
 // Holders let go after microseconds, unless they are not running.
 constexpr std::chrono::milliseconds patience{10};

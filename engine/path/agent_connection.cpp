@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/log.hpp"
 #include "engine/path/agent_path.hpp"
 #include "engine/path/rdma.hpp"
 #include "engine/peer/peer_state.hpp"
@@ -42,8 +41,8 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   if (stream.broken) return &peer;
   // At the end of a job peers go one after the other: only what is lost with them is worth a line.
   bool const idle = finished(peer, peer.newest());
-  log(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
-      static_cast<unsigned long long>(loss.process), loss.reason.c_str());
+  log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
+             static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
   stream.endpoint = nullptr;
   stream.suspended = false;

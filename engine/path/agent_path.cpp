@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/atomic/footprint.hpp"
-#include "engine/log.hpp"
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/shared_memory.hpp"
 

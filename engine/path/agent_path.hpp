@@ -10,6 +10,7 @@
 
 #include "engine/agent/connections.hpp"
 #include "engine/agent/transport.hpp"
+#include "engine/log.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/fragment.hpp"
 #include "engine/path/outstanding.hpp"
@@ -33,8 +34,8 @@ class AgentPath {
   /// Called when the owner of a segment wants it forgotten, until it returns true.
   using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
-  AgentPath(Transport& transport, Connections& connections, Settings const& settings)
-      : transport_(transport), connections_(connections), settings_(settings) {}
+  AgentPath(Transport& transport, Connections& connections, Settings const& settings, Log const& log)
+      : transport_(transport), connections_(connections), settings_(settings), log_(log) {}
 
   /// What every connection begins with.
   void set_introduction(std::span<std::byte const> address) { introduction_ = address; }
@@ -131,6 +132,7 @@ class AgentPath {
   std::size_t queued_bytes_ = 0;
   Settings settings_;
   SegmentHandler learn_;
+  Log const& log_;
   RevokeHandler revoke_;
   OutstandingPool pool_;
   std::unordered_map<std::uint64_t, Peer*> peers_;

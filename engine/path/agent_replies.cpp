@@ -3,7 +3,6 @@
 #include <cstring>
 #include <new>
 
-#include "engine/log.hpp"
 #include "engine/path/agent_path.hpp"
 #include "engine/peer/peer_state.hpp"
 
@@ -14,7 +13,7 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
     take_reply(bytes, payload);
   } catch (std::bad_alloc const&) {
     wire::ReplyHeader header{};
-    log(LogLevel::error, "dropped a reply: no memory to take it");
+    log_.write(LogLevel::error, "dropped a reply: no memory to take it");
     if (wire::check(bytes, payload, &header) == nullptr)
       connections_.lose(header.process, "no memory for its replies");
   }
@@ -23,19 +22,19 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
 void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) {
-    log(LogLevel::error, "dropped a reply: %s", fault);
+    log_.write(LogLevel::error, "dropped a reply: %s", fault);
     return;
   }
   auto const found = peers_.find(header.process);
   if (found == peers_.end()) {
-    log(LogLevel::error, "dropped a reply from an unknown process");
+    log_.write(LogLevel::error, "dropped a reply from an unknown process");
     return;
   }
   Peer& peer = *found->second;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return;
   if (header.executed > stream.newest_sent || header.done > stream.sent) {
-    log(LogLevel::error, "dropped a reply: acknowledges messages that were not sent");
+    log_.write(LogLevel::error, "dropped a reply: acknowledges messages that were not sent");
     return;
   }
   stream.done = std::max(stream.done, header.done);
@@ -50,7 +49,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
       if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer) {
         take_data(*entry, header, payload);
       } else {
-        log(LogLevel::error, "dropped data for an operation that does not exist");
+        log_.write(LogLevel::error, "dropped data for an operation that does not exist");
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
@@ -73,7 +72,7 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered) {
-    log(LogLevel::error, "dropped data that no operation asked for");
+    log_.write(LogLevel::error, "dropped data that no operation asked for");
     return;
   }
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
@@ -86,7 +85,7 @@ void AgentPath::take_answer(Outstanding& entry, std::span<std::byte const> paylo
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
   bool const sound = payload.size() >= sizeof answer && answer.key_bytes == payload.size() - sizeof answer &&
                      answer.base + answer.length >= answer.base;
-  if (!sound) return log(LogLevel::error, "dropped an answer about a segment that is malformed");
+  if (!sound) return log_.write(LogLevel::error, "dropped an answer about a segment that is malformed");
   entry.segment = answer;
   if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
 }
@@ -98,7 +97,7 @@ void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
   bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
   if (!awaited || (granted && entry->lock != LockState::asked)) {
-    log(LogLevel::error, "dropped an answer about stripes that nobody asked for");
+    log_.write(LogLevel::error, "dropped an answer about stripes that nobody asked for");
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "engine/log.hpp"
 #include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {

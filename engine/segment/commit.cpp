@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 
-#include "engine/log.hpp"
 #include "engine/segment/headroom.hpp"
 
 namespace mpix::engine {
@@ -23,35 +22,31 @@ std::uint64_t headroom() noexcept {
   }
 }
 
-/// Whether `bytes`, a step at most, may be taken. To look costs as much as a megabyte does: a look that finds
-/// a step more than was asked for serves for that step as well.
-bool may_take(std::size_t bytes) noexcept {
-  // Relaxed: a count that no other memory depends on.
-  static std::atomic<std::size_t> credit{0};
-  std::size_t left = credit.load(std::memory_order_relaxed);
+}  // namespace
+
+/// A look that finds a step more than was asked for serves for that step as well.
+bool CommitCredit::may_take(std::size_t bytes) noexcept {
+  std::size_t left = left_.load(std::memory_order_relaxed);
   while (bytes <= left) {
-    if (credit.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
+    if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
   }
   std::uint64_t const found = headroom();
   if (found < bytes) return false;
-  credit.store(found - bytes >= step_bytes ? step_bytes : 0, std::memory_order_relaxed);
+  left_.store(found - bytes >= step_bytes ? step_bytes : 0, std::memory_order_relaxed);
   return true;
 }
 
-}  // namespace
-
 Status commit_memory(FileDescriptor const& file, Mapping const& mapping, std::size_t offset,
-                     std::size_t bytes) noexcept {
+                     std::size_t bytes, CommitCredit& credit) noexcept {
   bool enough = bytes <= step_bytes || headroom() >= bytes;
   std::size_t done = 0;
   while (enough && done < bytes) {
     std::size_t const step = std::min(step_bytes, bytes - done);
-    enough = may_take(step) && take_pages(file, mapping, offset + done, step);
+    enough = credit.may_take(step) && take_pages(file, mapping, offset + done, step);
     done += step;
   }
   if (enough) return Status::ok;
   if (done != 0) release_pages(file, offset, done);
-  log(LogLevel::life, "no memory for %zu bytes: %zu taken and given back", bytes, done);
   return Status::out_of_memory;
 }
 

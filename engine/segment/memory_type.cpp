@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "engine/atomic/footprint.hpp"
-#include "engine/log.hpp"
 #include "engine/segment/probe.hpp"
 
 #if MPIX_MEMTYPE_CACHE
@@ -20,19 +19,18 @@ namespace {
 /// Managed memory moves to whoever touches it.
 constexpr std::uint64_t touchable = UCS_MEMORY_TYPES_CPU_ACCESSIBLE | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
 
-/// Types of the context that the processor may not be able to touch.
-bool knows_devices(ucp_context_h context) {
+/// The first type of the context that the processor may not be able to touch; nullptr: none.
+char const* known_device(ucp_context_h context) {
   ucp_context_attr_t attributes{};
   attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
-  if (ucp_context_query(context, &attributes) != UCS_OK) return false;
+  if (ucp_context_query(context, &attributes) != UCS_OK) return nullptr;
   for (unsigned type = 0; type < UCS_MEMORY_TYPE_LAST; ++type) {
     if ((attributes.memory_types & ~touchable & UCS_BIT(type)) == 0) continue;
     std::string_view const name = ucs_memory_type_names[type];
     if (name == "rdma") continue;  // of a network adapter: programs get none of it by an address
-    log(LogLevel::life, "memory of a device is looked for: UCX knows %s", name.data());
-    return true;
+    return name.data();
   }
-  return false;
+  return nullptr;
 }
 
 enum class Kind { host, device, unknown };
@@ -52,7 +50,8 @@ Kind kind_of([[maybe_unused]] void const* begin, [[maybe_unused]] std::size_t by
 }  // namespace
 
 void DeviceMemory::open(ucp_context_h context) {
-  possible_ = knows_devices(context);
+  known_kind_ = known_device(context);
+  possible_ = known_kind_ != nullptr;
   char const* const range = std::getenv("MPIX_TEST_DEVICE_MEMORY");
   if (range != nullptr && std::sscanf(range, "%" SCNxPTR "-%" SCNxPTR, &test_begin_, &test_end_) == 2)
     possible_ = true;

@@ -19,6 +19,8 @@ class DeviceMemory {
 
   /// Whether there can be such memory at all.
   bool is_possible() const noexcept { return possible_; }
+  /// The name of a kind that UCX knows; nullptr where there is none.
+  char const* known_kind() const noexcept { return known_kind_; }
 
   /// Whether some of the `bytes` bytes at `begin` are a device's and cannot be read (`write`: written) here.
   bool holds(void const* begin, std::size_t bytes, bool write) const noexcept;
@@ -29,6 +31,7 @@ class DeviceMemory {
 
  private:
   bool possible_ = false;
+  char const* known_kind_ = nullptr;
   std::uintptr_t test_begin_ = 0;
   std::uintptr_t test_end_ = 0;
 };

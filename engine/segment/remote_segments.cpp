@@ -4,11 +4,9 @@
 #include <iterator>
 #include <new>
 
-#include "engine/log.hpp"
-
 namespace mpix::engine {
 
-bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd) {
+bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log) {
   FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
   FileDescriptor const stripes_file = open_shared(pid, stripes_fd, Access::write, sizeof(StripeTable));
   if (!tables_file || !stripes_file) return false;
@@ -20,6 +18,7 @@ bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int s
       shown->version != PublishedTables::expected_version || shown->process != process) {
     return false;
   }
+  log_ = &log;
   pid_ = pid;
   tables_mapping_ = std::move(tables);
   tables_ = shown;
@@ -89,8 +88,8 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
     // Read again: the descriptor number may have come to name another file meanwhile.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
     known = MappedRegion{region.generation, region.base, std::move(mapping)};
-    log(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
-        known.mapping.length());
+    log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
+                known.mapping.length());
   }
   if (segment.base < known.base) return false;
   std::uint64_t const offset = segment.base - known.base;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/log.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -20,7 +21,7 @@ class RemoteSegments {
  public:
   /// Maps what process `process` with system identity `pid` shows, in the files that have these numbers
   /// there; false when the system does not let us, or something else runs under that pid by now.
-  bool open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd);
+  bool open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log = common_log);
 
   /// For the own process: nothing to map, addresses are what they are.
   void open_own(PublishedTables const& tables, StripeTable& stripes);
@@ -60,6 +61,7 @@ class RemoteSegments {
   bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta);
 
   mutable std::mutex mutex_;
+  Log const* log_ = &common_log;
   pid_t pid_ = 0;
   bool own_ = false;
   bool released_ = false;

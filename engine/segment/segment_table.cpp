@@ -5,8 +5,6 @@
 #include <iterator>
 #include <new>
 
-#include "engine/log.hpp"
-#include "engine/segment/commit.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -84,7 +82,10 @@ Status SegmentTable::commit(Reservation const& reservation) noexcept {
   Region const& region = *reservation.uncommitted;
   std::size_t const offset =
       reservation.segment.base - reinterpret_cast<RemoteAddress>(region.mapping.base());
-  return commit_memory(region.fd, region.mapping, offset, footprint(reservation.segment.length));
+  std::size_t const bytes = footprint(reservation.segment.length);
+  Status const status = commit_memory(region.fd, region.mapping, offset, bytes, credit_);
+  if (failed(status)) log_.write(LogLevel::life, "no memory for %zu bytes", bytes);
+  return status;
 }
 
 Status SegmentTable::publish(Reservation const& reservation, void** base) {
@@ -195,7 +196,7 @@ void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* repla
   for (Coverage::Range const& part : rest) {
     Status const status = publish(part.begin, part.end - part.begin, no_region);
     if (failed(status))
-      log(LogLevel::life, "no slot for registered memory that was part of a larger segment");
+      log_.write(LogLevel::life, "no slot for registered memory that was part of a larger segment");
   }
   index_.finish_change();
 }
@@ -250,12 +251,13 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
     if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
       region->mapping = Mapping::reserved(region->fd, bytes);
     region->set_aside = static_cast<bool>(region->mapping);
-    log(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
-        bytes);
+    log_.write(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
+               bytes);
   }
   if (!region->mapping) {
     if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
-      log(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes, to_string(status));
+      log_.write(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes,
+                 to_string(status));
       return status;
     }
     region->mapping = Mapping::of(region->fd, bytes);
@@ -275,7 +277,7 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
   if (another) tables_->region_end.store(slot + 1, std::memory_order_release);
   regions_[slot] = std::move(region);
   *index = slot;
-  log(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
+  log_.write(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
   return Status::ok;
 }
 

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/log.hpp"
 #include "engine/operation.hpp"
 #include "engine/segment/allocation_hints.hpp"
+#include "engine/segment/commit.hpp"
 #include "engine/segment/coverage.hpp"
 #include "engine/segment/heap.hpp"
 #include "engine/segment/published_tables.hpp"
@@ -49,6 +51,8 @@ class SegmentTable {
   };
 
  public:
+  explicit SegmentTable(Log const& log = common_log) : log_(log) {}
+
   /// `region_bytes`: granularity of memory taken from the system.
   Status open(std::uint64_t process, std::size_t region_bytes);
 
@@ -60,7 +64,7 @@ class SegmentTable {
     Region const* uncommitted = nullptr;
   };
   Status reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out);
-  static Status commit(Reservation const& reservation) noexcept;
+  Status commit(Reservation const& reservation) noexcept;
   Status publish(Reservation const& reservation, void** base);
   void cancel(Reservation const& reservation);
 
@@ -121,6 +125,8 @@ class SegmentTable {
   void uncover(Coverage::Range range, std::vector<OwnSegment>* replaced);
   void return_memory(OwnSegment const& segment);
 
+  Log const& log_;
+  CommitCredit credit_;
   std::size_t region_bytes_ = 0;
   FileDescriptor tables_fd_;
   Mapping tables_mapping_;

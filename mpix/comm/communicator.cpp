@@ -5,6 +5,7 @@
 #include "datatype/state_pool.hpp"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/recent.hpp"
 
@@ -27,7 +28,7 @@ HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
 Communicator* Communicator::find_slowly(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
-  if (engine::Engine::running()->host().communicator_is_live(comm) == 0) return nullptr;
+  if (host().communicator_is_live(comm) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
@@ -66,9 +67,9 @@ void Communicator::retire() {
 }
 
 Target* Communicator::make_target(int rank) {
-  engine::Engine& engine = *engine::Engine::running();
+  engine::Engine& engine = engine_of_process();
   std::uint64_t process = 0;
-  if (engine.host().process_of_rank(handle(), rank, &process) != 0) return nullptr;
+  if (host().process_of_rank(handle(), rank, &process) != 0) return nullptr;
   engine::Peer* const peer = engine.peer(process);
   if (peer == nullptr) return nullptr;
 

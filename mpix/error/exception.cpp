@@ -8,6 +8,7 @@
 #include "datatype/datatype.hpp"
 #include "engine/engine.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
@@ -30,9 +31,8 @@ int code_of_exception() noexcept {
 
 int raise_exception(MPI_Comm const* communicator, char const* call) noexcept {
   int const error_class = code_of_exception();
-  engine::Engine const* const engine = engine::Engine::running();
-  bool const live =
-      communicator != nullptr && engine != nullptr && engine->host().communicator_is_live(*communicator) != 0;
+  bool const live = communicator != nullptr && hosted_engine() != nullptr &&
+                    host().communicator_is_live(*communicator) != 0;
   MPI_Comm const comm = live ? *communicator : MPI_COMM_WORLD;
   try {
     char const* const reason = error_class == MPI_ERR_NO_MEM ? "out of memory"

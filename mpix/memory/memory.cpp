@@ -9,14 +9,13 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
 
 namespace {
-
-engine::Engine& the_engine() { return *engine::Engine::running(); }
 
 constexpr char not_allocated[] = "base %p was not allocated, or is free already";
 
@@ -62,7 +61,7 @@ Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
   if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
   if (Failure wrong = read_hints(info, &hints)) return wrong;
   if (size == 0) return {};
-  engine::Status const status = the_engine().allocate(static_cast<std::size_t>(size), hints, base);
+  engine::Status const status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
   if (!engine::failed(status)) return {};
   return failure(class_of(status), "%lld bytes cannot be allocated: %s", static_cast<long long>(size),
                  engine::to_string(status));
@@ -102,7 +101,7 @@ int MPIX_RMA_Free_local(void* base) try {
   using namespace mpix;
   Site const site{"MPIX_RMA_Free_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
-  Status const status = the_engine().free(base);
+  Status const status = engine_of_process().free(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
@@ -115,7 +114,7 @@ int MPIX_RMA_Register(void* base, MPI_Aint size) try {
   auto const bytes = static_cast<long long>(size);
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
-  switch (Status const status = the_engine().attach(base, static_cast<std::size_t>(size))) {
+  switch (Status const status = engine_of_process().attach(base, static_cast<std::size_t>(size))) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
       return raise(site, MPI_ERR_ARG, "%lld bytes at %p reach over the end of allocated memory", bytes, base);
@@ -132,7 +131,7 @@ int MPIX_RMA_Deregister(void* base) try {
   using namespace mpix;
   Site const site{"MPIX_RMA_Deregister"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
-  Status const status = the_engine().detach(base);
+  Status const status = engine_of_process().detach(base);
   if (!engine::failed(status)) return MPI_SUCCESS;
   return raise(site, class_of(status), "base %p is not registered", base);
 } catch (...) {
@@ -156,7 +155,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
-    if (base != nullptr) (void)the_engine().free(base);
+    if (base != nullptr) (void)engine_of_process().free(base);
     return raise_agreed(site, own, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
   }
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
@@ -174,7 +173,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
   Site const site{call, state->handle()};
   // Before anything changes: all can call again with the right base.
-  bool const right = base == nullptr || the_engine().is_allocated(base);
+  bool const right = base == nullptr || engine_of_process().is_allocated(base);
   Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (refused != MPI_SUCCESS) return refused;
@@ -183,11 +182,11 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   failed = late_failure(completed, failed_rank);
   PMPI_Barrier(site.comm);  // nobody's operations are on their way any more
   if (base != nullptr) {
-    Status const freed = the_engine().free(base);
+    Status const freed = engine_of_process().free(base);
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);
   }
   Verdict const verdict = agree_on_class(site.comm, failed.error_class);
-  the_engine().drop_stale_mappings();
+  engine_of_process().drop_stale_mappings();
   return raise_agreed(site, failed, verdict);
 } catch (...) {
   return mpix::raise_exception(communicator);
@@ -205,7 +204,7 @@ int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, i
   if (target == nullptr) return raise(site, failure(Status::unreachable, {target_rank}));
   engine::SegmentInfo info{};
   auto const address = reinterpret_cast<RemoteAddress>(target_addr);
-  Status const status = the_engine().find_segment(*target->peer, address, &info);
+  Status const status = engine_of_process().find_segment(*target->peer, address, &info);
   if (engine::failed(status) && status != Status::bad_address)
     return raise(site, failure(status, {target_rank, address}));
   *flag = status == Status::ok ? 1 : 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/engine.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
@@ -22,7 +23,7 @@ void Counters::adopt(Place own, std::vector<Place> ranks) {
 }
 
 void Counters::drop() {
-  engine::Engine* const engine = engine::Engine::running();
+  engine::Engine* const engine = hosted_engine();
   if (own_.base != 0 && engine != nullptr) {
     auto* const begin = reinterpret_cast<std::uint64_t*>(own_.base);
     engine->forget_counters(begin, begin + own_.count);

@@ -7,6 +7,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
@@ -33,7 +34,7 @@ Failure allocate(int num, Counters::Place* place) {
   if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
   void* base = nullptr;
-  engine::Status const status = engine::Engine::running()->allocate(bytes, &base);
+  engine::Status const status = engine_of_process().allocate(bytes, &base);
   if (engine::failed(status))
     return failure(class_of(status), "%d counters cannot be allocated: %s", num, engine::to_string(status));
   std::memset(base, 0, bytes);
@@ -51,7 +52,7 @@ int watch(Site const& site, std::uint64_t const& counter, MPI_Count threshold, M
   NativeCompletion* const completion = open_native(site, subject);
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   *request = static_cast<MPI_Request>(completion->request);
-  engine::Engine::running()->watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+  engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
   return MPI_SUCCESS;
 }
 
@@ -70,7 +71,7 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   Failure const failed = allocate(num, &own);
   int const code = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (code != MPI_SUCCESS) {
-    if (own.base != 0) (void)engine::Engine::running()->free(reinterpret_cast<void*>(own.base));
+    if (own.base != 0) (void)engine_of_process().free(reinterpret_cast<void*>(own.base));
     return code;
   }
   state->counters().adopt(own, exchange(site.comm, own, state->size()));

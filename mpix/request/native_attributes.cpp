@@ -8,6 +8,7 @@
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -34,7 +35,7 @@ AttributeSet* find_native_object(MPI_Request request) {
 }
 
 MPI_Request make_native_object() {
-  void* const request = engine::Engine::running()->host().request_create_persistent(&forget);
+  void* const request = host().request_create_persistent(&forget);
   if (request == nullptr) return MPI_REQUEST_NULL;
   std::lock_guard const held(objects_lock);
   objects.emplace(request, std::make_unique<AttributeSet>());
@@ -42,9 +43,7 @@ MPI_Request make_native_object() {
   return static_cast<MPI_Request>(request);
 }
 
-bool is_active(MPI_Request object) {
-  return engine::Engine::running()->host().request_is_active(object) != 0;
-}
+bool is_active(MPI_Request object) { return host().request_is_active(object) != 0; }
 
 Failure check_attribute(std::size_t index, int keyval, void* value) {
   if (index == attribute_count)

@@ -1,4 +1,5 @@
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 #include <mutex>
 
@@ -22,8 +23,6 @@ NativeCompletion* take() {
   pool = completion->next;
   return completion;
 }
-
-mpix_host_ops const& host() { return engine::Engine::running()->host(); }
 
 int code_of(NativeCompletion const& failed) noexcept {
   try {

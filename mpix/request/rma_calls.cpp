@@ -4,6 +4,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/request/rma_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -55,7 +56,7 @@ bool is_active(MPIX_Rma_request request) {
 }
 
 void wait_for(RmaRequest const& request) {
-  engine::Engine::running()->wait_until([&] { return request.state() != State::active; });
+  engine_of_process().wait_until([&] { return request.state() != State::active; });
 }
 
 int settle(MPIX_Rma_request* request) {
@@ -134,7 +135,7 @@ int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
   using namespace mpix;
   return with_request("MPIX_Rma_test", request, [&](Site const& site, RmaRequest*) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
-    if (is_active(*request)) (void)engine::Engine::running()->progress();
+    if (is_active(*request)) (void)engine_of_process().progress();
     *flag = is_active(*request) ? 0 : 1;
     return *flag != 0 ? settle(request) : MPI_SUCCESS;
   });
@@ -154,7 +155,7 @@ int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
   using namespace mpix;
   return with_requests("MPIX_Rma_testall", count, requests, [&](Site const& site) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
-    if (!all_complete(count, requests)) (void)engine::Engine::running()->progress();
+    if (!all_complete(count, requests)) (void)engine_of_process().progress();
     *flag = all_complete(count, requests) ? 1 : 0;
     return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
   });
@@ -167,7 +168,7 @@ int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
   return with_requests("MPIX_Rma_waitany", count, requests, [&](Site const& site) {
     if (index == nullptr) return raise(site, MPI_ERR_ARG, "index is a null pointer");
     bool any = false;
-    engine::Engine::running()->wait_until([&] {
+    engine_of_process().wait_until([&] {
       *index = find_complete(count, requests, &any);
       return *index != MPI_UNDEFINED || !any;
     });

@@ -10,6 +10,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -211,7 +212,7 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   if (code != MPI_SUCCESS) return code;
   Target* const target = communicator.target(call.rank);
   if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
-  if (engine::Engine::running()->is_checking() && bytes != 0) {
+  if (engine_of_process().is_checking() && bytes != 0) {
     // Of the origin's buffers the result is the one that must not be in vain.
     void const* const origin = call.result != nullptr ? call.result : call.operand;
     std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/host.h"
 #include "engine/status.hpp"
+#include "hosting/hosted.h"
 #include "mpix/runtime/runtime.hpp"
 
 namespace {
@@ -108,7 +108,7 @@ std::string why_no_component() {
   std::ranges::move(present_directories(), std::back_inserter(looked_in));
   if (std::ranges::none_of(looked_in, holds_component))
     return std::string(component_file) + " stands in none of " + join(looked_in, ", ");
-  if (char const* const reason = mpix_engine_refusal(); *reason != '\0') return reason;
+  if (char const* const reason = mpix_host_refusal(); *reason != '\0') return reason;
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }
 

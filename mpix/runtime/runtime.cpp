@@ -4,16 +4,19 @@
 #include <mutex>
 
 #include "datatype/datatype.hpp"
-#include "engine/fork.hpp"
+#include "hosting/fork.hpp"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/statistics/statistics.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
+
+constinit engine::Engine* runtime::process_engine = nullptr;
 
 namespace {
 
@@ -29,12 +32,13 @@ RuntimeKeys runtime_keys;
 void become_child() noexcept {
   forked.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_relaxed);
+  runtime::process_engine = nullptr;
   Communicator::forget_known();
   end_datatypes();
   recent_transfers = RecentTransfers();
   forget_bound_transfers();
 }
-engine::ChildHandler const child_handler{&become_child};
+ChildHandler const child_handler{&become_child};
 
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
 /// the place to complete what is outstanding. Works from every language.
@@ -55,14 +59,15 @@ int add_class(char const* text) {
 }
 
 void set_up_once() {
+  runtime::process_engine = hosted_engine();
   int finalize_key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &finalize_key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, nullptr);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_freed, &runtime_keys.communicator, nullptr);
-  begin_datatypes(engine::Engine::running()->host().datatype_is_committed);
+  begin_datatypes(host().datatype_is_committed);
   create_keyvals();
   free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
-  if (!engine::Engine::running()->is_checking())
+  if (!engine_of_process().is_checking())
     free_when_direct |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   begin_statistics();
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
@@ -83,7 +88,7 @@ Readiness prepare() {
   if (flag == 0) return Readiness::not_initialised;
   MPI_Finalized(&flag);
   if (flag != 0) return Readiness::finalised;
-  if (engine::Engine::running() == nullptr) return Readiness::no_component;
+  if (hosted_engine() == nullptr) return Readiness::no_component;
   std::lock_guard const held(setup_lock);
   if (!set_up.load(std::memory_order_relaxed)) {
     set_up_once();

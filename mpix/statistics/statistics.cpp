@@ -7,6 +7,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
@@ -24,17 +25,17 @@ MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
   std::ranges::copy(traffic.bytes, statistics.bytes);
   statistics.messages_sent = static_cast<MPI_Count>(traffic.messages_sent);
   statistics.messages_executed = static_cast<MPI_Count>(traffic.messages_executed);
-  statistics.direct_counted = engine::Engine::running()->counts_direct() ? 1 : 0;
+  statistics.direct_counted = engine_of_process().counts_direct() ? 1 : 0;
   return statistics;
 }
 
 }  // namespace
 
 engine::Traffic traffic_with(MPI_Comm comm, int rank) {
-  engine::Engine const& engine = *engine::Engine::running();
+  engine::Engine const& engine = engine_of_process();
   std::uint64_t process = 0;
   // Not by the rank's Target: to ask must not make one.
-  if (engine.host().process_of_rank(comm, rank, &process) != 0) return {};
+  if (host().process_of_rank(comm, rank, &process) != 0) return {};
   return engine.traffic(process);
 }
 

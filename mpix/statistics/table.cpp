@@ -9,6 +9,7 @@
 #include <string>
 
 #include "mpix/comm/collective.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/statistics/statistics.hpp"
 
 namespace mpix {
@@ -82,7 +83,7 @@ void write_out(std::string const& file, std::string const& table) {
 }  // namespace
 
 void begin_statistics() {
-  if (!destination().empty()) engine::Engine::running()->count_direct();
+  if (!destination().empty()) engine_of_process().count_direct();
 }
 
 void print_statistics() {

@@ -3,6 +3,7 @@
 
 #include "datatype/predefined.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/submit.hpp"
@@ -61,7 +62,7 @@ constexpr Direction direction_of(MPIX_RMA_Op operation) noexcept {
 
 bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes) {
   engine::SegmentInfo info{};
-  if (engine::failed(engine::Engine::running()->find_segment(peer, begin, &info))) return false;
+  if (engine::failed(engine_of_process().find_segment(peer, begin, &info))) return false;
   return bytes <= info.length - (begin - info.base);
 }
 
@@ -95,7 +96,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
   }
   int code = find_counter(site, attributes, communicator, call.rank, &transfer.notify);
   if (code != MPI_SUCCESS) return code;
-  if (engine::Engine::running()->is_checking() && bytes != 0) {
+  if (engine_of_process().is_checking() && bytes != 0) {
     engine::Extent const here = transfer.origin_layout.extent();
     engine::Extent const there = transfer.target_layout.extent();
     code =
@@ -176,7 +177,7 @@ int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Commun
 
 int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
                           Span<RemoteAddress> there) {
-  engine::Engine& engine = *engine::Engine::running();
+  engine::Engine& engine = engine_of_process();
   bool const origin_said = (set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
   bool const target_said = (set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;
   if (origin_said && !lies_in_segment(*engine.peer(engine.process()),

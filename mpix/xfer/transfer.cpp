@@ -3,12 +3,11 @@
 #include <atomic>
 
 #include "engine/atomic/footprint.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
 namespace {
-
-engine::Engine& engine_of_process() noexcept { return *engine::Engine::running(); }
 
 /// A completion that the calling thread waits for.
 struct Waiter : engine::Completion {

@@ -13,11 +13,12 @@ import sys
 # What each layer may include of the others.
 LAYERS = {
     "engine": set(),
+    "hosting": {"engine"},
     "datatype": {"engine"},
-    "mpix": {"engine", "datatype", "include"},
-    "windows": {"engine", "datatype", "include"},
-    "armci": {"engine", "datatype", "mpix", "include"},
-    "ompi-component": {"engine", "windows"},
+    "mpix": {"engine", "hosting", "datatype", "include"},
+    "windows": {"engine", "hosting", "datatype", "include"},
+    "armci": {"engine", "hosting", "datatype", "mpix", "include"},
+    "ompi-component": {"engine", "hosting", "windows"},
     "nam": {"engine", "windows"},
     "include": set(),
 }

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "hosting/hosted.hpp"
 #include "tests/stress/check.hpp"
 
 namespace {
@@ -121,7 +121,7 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 /// Prints how many operations of all ranks took which path; false when `path` did not get its tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
   using mpix::engine::Path;
-  auto const taken = mpix::engine::Engine::running()->statistics().traffic;
+  auto const taken = mpix::hosted_engine()->statistics().traffic;
   std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::rdma),
                             taken.operations_by(Path::agent)};
   char const* const names[] = {"cross_memory", "rdma", "agent"};

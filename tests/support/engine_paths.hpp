@@ -24,11 +24,11 @@ struct PathCase {
 
 class EnginePath : public ::testing::TestWithParam<PathCase> {
  protected:
-  static void configure(mpix_engine_config& config) {
+  static void configure(mpix_engine_config& config, int rank) {
     config.paths = GetParam().paths;
     config.rdma_without_hardware = GetParam().rdma_without_hardware;
     // Some processes reach their neighbours as if they were on other hosts.
-    bool const remote = GetParam().odd_ones_remote && config.process % 2 == 1;
+    bool const remote = GetParam().odd_ones_remote && rank % 2 == 1;
     if (remote) config.paths = MPIX_ENGINE_PATH_AGENT;
     config.fragment_bytes = 4096;  // operations of moderate size take several messages
     config.window_bytes = 16384;

@@ -13,6 +13,8 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -31,14 +33,20 @@ struct Blackboard {
   std::byte addresses[max_ranks][8192];
 };
 
+/// The address that `rank` has published.
+inline std::span<std::byte const> address_of(Blackboard const& board, int rank) {
+  return {board.addresses[rank], board.address_bytes[rank]};
+}
+
 /// What the body of one process works with.
 class Rank {
  public:
-  Rank(Blackboard& board, int rank, int size) : board_(board), rank_(rank), size_(size) {}
+  Rank(Blackboard& board, int rank, int size, engine::Engine& engine)
+      : board_(board), rank_(rank), size_(size), engine_(engine) {}
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  engine::Engine& engine() const { return *engine::Engine::running(); }
+  engine::Engine& engine() const { return engine_; }
   engine::Peer& peer(int rank) const { return *engine().peer(process_of(rank)); }
 
   /// Blocks in the kernel: the engine gets no progress from the caller meanwhile.
@@ -67,6 +75,8 @@ class Rank {
     return false;
   }
 
+  std::span<std::byte const> address_of(int rank) const { return test::address_of(board_, rank); }
+
   /// Process `rank` is going to be killed.
   void expect_death(int rank) const { board_.dies[rank] = true; }
 
@@ -83,6 +93,50 @@ class Rank {
   Blackboard& board_;
   int rank_;
   int size_;
+  engine::Engine& engine_;
+};
+
+/// Addresses by way of the blackboard.
+struct BoardAddresses {
+  Blackboard& board;
+  int rank;
+
+  mpix_bootstrap bootstrap() {
+    return {sizeof(mpix_bootstrap), this, Rank::process_of(rank), &publish, &peer_address};
+  }
+  static int publish(void* self, void const* address, std::size_t length) {
+    auto const& [board, rank] = *static_cast<BoardAddresses*>(self);
+    std::memcpy(board.addresses[rank], address, length);
+    board.address_bytes[rank] = length;
+    return 0;
+  }
+  static int peer_address(void* self, std::uint64_t process, void const** address, std::size_t* length) {
+    std::uint64_t const peer = process - Rank::process_of(0);
+    if (peer >= max_ranks) return -1;
+    auto const bytes = address_of(static_cast<BoardAddresses*>(self)->board, static_cast<int>(peer));
+    *address = bytes.data();
+    *length = bytes.size();
+    return bytes.empty() ? -1 : 0;
+  }
+};
+
+/// What `configure` of run_job is: a function of the configuration, or of that and the rank.
+class Configure {
+ public:
+  template <typename Function>
+  Configure(Function function)
+      : function_([function](mpix_engine_config& config, int rank) {
+          if constexpr (std::is_invocable_v<Function, mpix_engine_config&, int>) {
+            function(config, rank);
+          } else {
+            function(config);
+          }
+        }) {}
+
+  void operator()(mpix_engine_config& config, int rank) const { function_(config, rank); }
+
+ private:
+  std::function<void(mpix_engine_config&, int)> function_;
 };
 
 /// Whether the processes of a job meet before and after the body, or may end at any time.
@@ -90,8 +144,8 @@ enum class JobKind { meeting, mortal };
 
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
 /// to end without a failed expectation, or by Rank::die().
-inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& configure,
-                    std::function<void(Rank&)> const& body, JobKind kind = JobKind::meeting) {
+inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
+                    JobKind kind = JobKind::meeting) {
   auto* const board = static_cast<Blackboard*>(
       ::mmap(nullptr, sizeof(Blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(board, MAP_FAILED);
@@ -99,8 +153,6 @@ inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& c
   pthread_barrierattr_init(&attributes);
   pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(&board->barrier, &attributes, static_cast<unsigned>(ranks));
-  static Blackboard* shared = nullptr;
-  shared = board;
 
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -112,28 +164,16 @@ inline void run_job(int ranks, std::function<void(mpix_engine_config&)> const& c
     }
     mpix_engine_config config;
     mpix_engine_config_init(&config);
-    config.process = Rank::process_of(rank);
-    configure(config);
-    mpix_host_ops host{};
-    host.size = sizeof host;
-    host.peer_address = [](std::uint64_t process, void const** address, std::size_t* length) {
-      std::uint64_t const peer = process - Rank::process_of(0);
-      if (peer >= max_ranks) return -1;
-      *address = shared->addresses[peer];
-      *length = shared->address_bytes[peer];
-      return *length == 0 ? -1 : 0;
-    };
-    Rank self(*board, rank, ranks);
-    if (mpix_engine_start(&config, &host) != 0) ::_exit(2);
-    void const* address = nullptr;
-    std::size_t length = 0;
-    mpix_engine_address(&address, &length);
-    std::memcpy(board->addresses[rank], address, length);
-    board->address_bytes[rank] = length;
+    configure(config, rank);
+    BoardAddresses addresses{*board, rank};
+    mpix_engine_t* engine = nullptr;
+    mpix_bootstrap const bootstrap = addresses.bootstrap();
+    if (mpix_engine_create(&config, &bootstrap, &engine) != 0) ::_exit(2);
+    Rank self(*board, rank, ranks, *static_cast<engine::Engine*>(engine));
     pthread_barrier_wait(&board->barrier);
     body(self);
     if (kind == JobKind::meeting) self.barrier();
-    mpix_engine_stop();
+    mpix_engine_destroy(engine);
     bool const failed = ::testing::Test::HasFailure();
     std::fflush(nullptr);
     ::_exit(failed ? 1 : 0);

@@ -89,12 +89,8 @@ constexpr std::uint8_t introduction_kind() {
 constexpr auto introduction = introduction_kind<wire::RequestKind>();
 
 ProcessAddress address_of(Rank& rank, int of) {
-  void const* bytes = nullptr;
-  std::size_t length = 0;
   ProcessAddress address;
-  if (rank.engine().host().peer_address(Rank::process_of(of), &bytes, &length) == 0) {
-    EXPECT_TRUE(decode({static_cast<std::byte const*>(bytes), length}, &address));
-  }
+  EXPECT_TRUE(decode(rank.address_of(of), &address));
   return address;
 }
 
@@ -320,11 +316,11 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   EXPECT_GT(sender.received(), sent / 100) << "the engine has executed nearly nothing";
 }
 
-void configure(mpix_engine_config& config) {
+void configure(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_AGENT;
   // A line for each message that is dropped is right, and too much here.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (config.process == Rank::process_of(victim)) ::dup2(nowhere, STDERR_FILENO);
+  if (rank == victim) ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);
 }
 

@@ -53,7 +53,7 @@ class Segments : public ::testing::Test {
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
     SegmentTable::Reservation reservation;
     if (Status const status = table.reserve(bytes, hints, &reservation); failed(status)) return status;
-    Status const status = SegmentTable::commit(reservation);
+    Status const status = table.commit(reservation);
     if (!failed(status)) return table.publish(reservation, base);
     table.cancel(reservation);
     return status;

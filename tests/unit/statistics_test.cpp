@@ -90,7 +90,7 @@ void check(Expected const& expected, bool direct_counts) {
       EXPECT_EQ(all.bytes, sum.bytes);
       EXPECT_EQ(all.messages_sent, sum.messages_sent);
       mpix_engine_traffic shown;
-      mpix_engine_read_traffic(&shown);
+      mpix_engine_read_traffic(&rank.engine(), &shown);
       for (std::size_t path = 0; path < path_count; ++path) {
         EXPECT_EQ(shown.operations[path], all.operations[path]);
         EXPECT_EQ(shown.bytes[path], all.bytes[path]);

@@ -1,4 +1,4 @@
-#include "engine/fork.hpp"
+#include "hosting/fork.hpp"
 
 #include <pthread.h>
 
@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace mpix::engine {
+namespace mpix {
 
 namespace {
 
@@ -28,4 +28,4 @@ void call_in_children(void (*in_child)() noexcept) {
   count.store(place + 1, std::memory_order_release);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpix

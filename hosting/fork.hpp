@@ -2,9 +2,9 @@
 /// touch them.
 #pragma once
 
-#include "engine/host.h"
+#include "engine/visibility.h"
 
-namespace mpix::engine {
+namespace mpix {
 
 /// Has `in_child` called in every child before fork() returns there, on the one thread that the child has. It
 /// takes no locks: other threads may have held any when the child was made. For initialisers of static
@@ -17,4 +17,4 @@ class ChildHandler {
   explicit ChildHandler(void (*in_child)() noexcept) { call_in_children(in_child); }
 };
 
-}  // namespace mpix::engine
+}  // namespace mpix

@@ -1,0 +1,132 @@
+/// The C interface: the engine's functions under other names. No exception leaves it.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "engine/engine.hpp"
+#include "engine/log.hpp"
+#include "engine/mpix_engine.h"
+
+using mpix::engine::Engine;
+using mpix::engine::Status;
+
+namespace {
+
+// With its headers in one segment of UCX's TCP (UCX_TCP_RX_SEG_SIZE, 64 KiB): a message of several segments
+// is copied once more where it arrives.
+constexpr std::size_t default_fragment_bytes = 63 * 1024;
+constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
+constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
+constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
+constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
+constexpr std::size_t default_max_endpoints = 1024;
+constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
+constexpr int default_agent_poll_us = 500;
+
+/// A connection between hosts takes a descriptor, and the application wants some, too.
+std::size_t most_endpoints() noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return static_cast<std::size_t>(files.rlim_cur) / 2;
+}
+
+/// What a host knows that was built with an older, shorter struct; the rest is zero.
+template <typename Struct>
+Struct copy_known(Struct const& given) noexcept {
+  Struct copy{};
+  std::memcpy(&copy, &given, std::min(given.size, sizeof copy));
+  return copy;
+}
+
+template <typename Number>
+void set_if_zero(Number& number, Number value) noexcept {
+  if (number == 0) number = value;
+}
+
+mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
+  mpix_engine_config config = copy_known(given);
+  set_if_zero(config.fragment_bytes, default_fragment_bytes);
+  set_if_zero(config.window_bytes, default_window_bytes);
+  set_if_zero(config.target_memory_bytes, default_target_memory_bytes);
+  set_if_zero(config.process_memory_bytes, default_process_memory_bytes);
+  set_if_zero(config.origins_memory_bytes, default_origins_memory_bytes);
+  set_if_zero(config.max_endpoints, default_max_endpoints);
+  config.max_endpoints = std::min(config.max_endpoints, most_endpoints());
+  set_if_zero(config.heap_bytes, default_heap_bytes);
+  if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
+  // Fragments must not cut elements.
+  config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
+  config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
+  return config;
+}
+
+Engine& engine_of(mpix_engine_t* handle) noexcept { return *static_cast<Engine*>(handle); }
+Engine const& engine_of(mpix_engine_t const* handle) noexcept { return *static_cast<Engine const*>(handle); }
+
+}  // namespace
+
+void mpix_engine_config_init(struct mpix_engine_config* config) {
+  *config = mpix_engine_config{};
+  config->size = sizeof *config;
+  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA |
+                  MPIX_ENGINE_PATH_AGENT;
+  config->fragment_bytes = default_fragment_bytes;
+  config->window_bytes = default_window_bytes;
+  config->target_memory_bytes = default_target_memory_bytes;
+  config->process_memory_bytes = default_process_memory_bytes;
+  config->origins_memory_bytes = default_origins_memory_bytes;
+  config->max_endpoints = default_max_endpoints;
+  config->heap_bytes = default_heap_bytes;
+  config->agent_poll_us = default_agent_poll_us;
+  config->check = MPIX_CHECKING;
+}
+
+int mpix_engine_create(const struct mpix_engine_config* config, const struct mpix_bootstrap* bootstrap,
+                       mpix_engine_t** engine) {
+  mpix_engine_config const settings = with_defaults(*config);
+  Status status = Status::transport;
+  try {
+    auto made = std::make_unique<Engine>(settings, copy_known(*bootstrap));
+    status = made->start();
+    if (!mpix::engine::failed(status)) {
+      *engine = made.release();
+      return 0;
+    }
+  } catch (std::bad_alloc const&) {
+    status = Status::out_of_memory;
+  } catch (std::exception const& error) {
+    mpix::engine::Log(settings.verbose, bootstrap->process)
+        .write(mpix::engine::LogLevel::error, "the engine does not start: %s", error.what());
+    return static_cast<int>(status);
+  }
+  mpix::engine::Log(settings.verbose, bootstrap->process)
+      .write(mpix::engine::LogLevel::error, "the engine does not start: %s", to_string(status));
+  return static_cast<int>(status);
+}
+
+void mpix_engine_destroy(mpix_engine_t* engine) {
+  if (engine != nullptr && engine_of(engine).is_of_this_process()) delete &engine_of(engine);
+}
+
+const char* mpix_engine_status_text(int status) { return to_string(static_cast<Status>(status)); }
+
+void mpix_engine_address(const mpix_engine_t* engine, const void** address, size_t* length) {
+  *address = engine_of(engine).address().data();
+  *length = engine_of(engine).address().size();
+}
+
+int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).progress(); }
+
+void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {
+  *traffic = {};
+  mpix::engine::Traffic const all = engine_of(engine).statistics().traffic;
+  std::ranges::copy(all.operations, traffic->operations);
+  std::ranges::copy(all.bytes, traffic->bytes);
+  traffic->messages_sent = all.messages_sent;
+  traffic->messages_executed = all.messages_executed;
+}

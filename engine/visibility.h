@@ -1,0 +1,7 @@
+/** What libmpix_engine shows to others. */
+#ifndef MPIX_ENGINE_VISIBILITY_H
+#define MPIX_ENGINE_VISIBILITY_H
+
+#define MPIX_ENGINE_API __attribute__((visibility("default")))
+
+#endif

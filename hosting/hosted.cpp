@@ -1,0 +1,30 @@
+#include "hosting/hosted.h"
+
+#include <atomic>
+#include <cstdio>
+
+#include "hosting/fork.hpp"
+
+namespace {
+
+constinit std::atomic<mpix_engine_t*> engine{nullptr};
+constinit mpix_host_ops const* operations = nullptr;
+constinit char refusal[256] = "";
+
+// The engine is the parent's.
+mpix::ChildHandler const in_child{+[]() noexcept { mpix_host_offer(nullptr, nullptr); }};
+
+}  // namespace
+
+void mpix_host_offer(mpix_engine_t* offered, const struct mpix_host_ops* ops) {
+  operations = ops;
+  engine.store(offered, std::memory_order_release);  // with `operations`, for the acquire below
+}
+
+mpix_engine_t* mpix_host_engine(void) { return engine.load(std::memory_order_acquire); }
+
+const struct mpix_host_ops* mpix_host_operations(void) { return operations; }
+
+void mpix_host_refuse(const char* reason) { std::snprintf(refusal, sizeof refusal, "%s", reason); }
+
+const char* mpix_host_refusal(void) { return refusal; }

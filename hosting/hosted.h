@@ -1,0 +1,79 @@
+/**
+ * What the host of a process, such as the component in Open MPI, offers to the libraries above it: its engine,
+ * and what only the inside of an MPI library can give. One of each in a process. Plain C: Open MPI's internal
+ * headers do not compile as C++.
+ */
+#ifndef MPIX_HOSTING_HOSTED_H
+#define MPIX_HOSTING_HOSTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/mpix_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
+ *  otherwise. */
+struct mpix_host_ops {
+  size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
+
+  /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an
+   *  intercommunicator. Returns 0, or nonzero when there is no such rank. */
+  int (*process_of_rank)(void* communicator, int rank, uint64_t* process);
+
+  /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
+  int (*communicator_is_live)(void* communicator);
+
+  /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
+  int (*datatype_is_committed)(void* datatype);
+
+  /** A new active MPI_Request, or NULL. Completed by request_complete. */
+  void* (*request_create)(void* communicator);
+
+  /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
+   *  completion at its next progress. `error_of` is NULL where the operation has succeeded. Otherwise the
+   *  application thread that makes that progress calls it, once, with `context`: MPI error codes can be
+   *  made by such a thread only. */
+  void (*request_complete)(void* request, size_t bytes, int (*error_of)(void* context), void* context);
+
+  /** Completes a request whose operation has succeeded when its call returns, on an application thread: the
+   *  MPI library sees it at once. */
+  void (*request_finish)(void* request);
+
+  /** A request handle that is complete from the start and needs no resources. */
+  void* (*request_completed)(void);
+
+  /** A new inactive MPI_Request that can be used again and again, or NULL. `freed` is called once, when the
+   *  application frees the request, before the handle can be given out anew. */
+  void* (*request_create_persistent)(void (*freed)(void* request));
+
+  /** Makes an inactive persistent request active, for request_complete to complete. */
+  void (*request_start)(void* request, void* communicator);
+
+  /** Whether a persistent request is active. */
+  int (*request_is_active)(void* request);
+};
+
+/** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both
+ *  stay valid meanwhile. Not while others ask for them. In a child made by fork() nothing is offered. */
+MPIX_ENGINE_API void mpix_host_offer(mpix_engine_t* engine, const struct mpix_host_ops* ops);
+
+/** The engine of this process, or NULL. */
+MPIX_ENGINE_API mpix_engine_t* mpix_host_engine(void);
+
+/** What was offered with it. */
+MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
+
+/** For a host that offers no engine: keeps the reason (one line, without a period) for those who ask. */
+MPIX_ENGINE_API void mpix_host_refuse(const char* reason);
+
+/** The reason why no engine is offered; "" when none is known. */
+MPIX_ENGINE_API const char* mpix_host_refusal(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

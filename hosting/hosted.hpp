@@ -1,0 +1,12 @@
+/// The engine of this process, as its host offers it.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "hosting/hosted.h"
+
+namespace mpix {
+
+/// nullptr before the host has offered one, and after.
+inline engine::Engine* hosted_engine() noexcept { return static_cast<engine::Engine*>(mpix_host_engine()); }
+
+}  // namespace mpix

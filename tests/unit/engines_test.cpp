@@ -1,0 +1,282 @@
+/// Several engines in one operating system process, which are processes of the job to each other.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine {
+namespace {
+
+/// What the engines of this process know of each other.
+class Neighbours {
+ public:
+  ~Neighbours() {
+    for (auto const& [process, engine] : engines_) mpix_engine_destroy(engine);
+  }
+
+  Engine& start(std::uint64_t process, mpix_engine_config const& config) {
+    Place& place = places_.emplace(process, Place{this, process}).first->second;
+    mpix_bootstrap const bootstrap{sizeof(mpix_bootstrap), &place, process, &publish, &peer_address};
+    mpix_engine_t* engine = nullptr;
+    EXPECT_EQ(mpix_engine_create(&config, &bootstrap, &engine), 0);
+    engines_[process] = engine;
+    return at(process);
+  }
+  void stop(std::uint64_t process) {
+    mpix_engine_destroy(engines_.at(process));
+    engines_.erase(process);
+  }
+  Engine& at(std::uint64_t process) { return *static_cast<Engine*>(engines_.at(process)); }
+
+ private:
+  struct Place {
+    Neighbours* neighbours;
+    std::uint64_t process;
+  };
+
+  static int publish(void* context, void const* address, std::size_t length) {
+    auto const& [self, process] = *static_cast<Place*>(context);
+    auto const* const bytes = static_cast<std::byte const*>(address);
+    std::lock_guard const held(self->lock_);
+    self->addresses_[process].assign(bytes, bytes + length);
+    return 0;
+  }
+  static int peer_address(void* context, std::uint64_t process, void const** address, std::size_t* length) {
+    Neighbours& self = *static_cast<Place*>(context)->neighbours;
+    std::lock_guard const held(self.lock_);
+    auto const found = self.addresses_.find(process);
+    if (found == self.addresses_.end()) return -1;
+    *address = found->second.data();
+    *length = found->second.size();
+    return 0;
+  }
+
+  std::mutex lock_;
+  std::map<std::uint64_t, std::vector<std::byte>> addresses_;
+  std::map<std::uint64_t, Place> places_;
+  std::map<std::uint64_t, mpix_engine_t*> engines_;
+};
+
+constexpr std::size_t slots = 64;  ///< of 64 bytes, one for each thread of the job
+
+/// What everybody works on at one engine.
+struct Ground {
+  std::int64_t counter;
+  std::int64_t lock;
+  std::int64_t guarded;  ///< read and written in two steps, with the lock
+  double sums[1000];
+  std::byte places[slots][64];
+};
+
+template <typename Value>
+RemoteAddress address_of(Value& value) {
+  return reinterpret_cast<RemoteAddress>(&value);
+}
+
+/// One thread that works with one engine.
+class Worker {
+ public:
+  Worker(Engine& self, std::vector<Ground*> const& grounds, std::size_t slot, std::uint64_t seed)
+      : engine_(self), grounds_(grounds), slot_(slot), random_(seed) {}
+
+  void work(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      std::size_t const target = random_() % grounds_.size();
+      switch (random_() % 5) {
+        case 0: put_and_get(target); break;
+        case 1: accumulate(target); break;
+        case 2: count(target); break;
+        case 3: update_guarded(target); break;
+        default: allocate_and_free(target);
+      }
+    }
+  }
+
+  std::int64_t counted = 0;
+  std::int64_t guarded = 0;
+  std::int64_t accumulated = 0;
+
+ private:
+  Peer& peer(std::size_t target) { return *engine_.peer(Rank::process_of(static_cast<int>(target))); }
+
+  void move(std::size_t target, Direction direction, void* origin, RemoteAddress address, std::size_t bytes) {
+    ASSERT_EQ(run(engine_, peer(target), contiguous(direction, origin, address, bytes)), Status::ok);
+  }
+
+  void put_and_get(std::size_t target) {
+    std::byte out[64];
+    std::byte in[64] = {};
+    std::memset(out, static_cast<int>(random_() % 256), sizeof out);
+    RemoteAddress const place = address_of(grounds_[target]->places[slot_]);
+    move(target, Direction::put, out, place, sizeof out);
+    move(target, Direction::get, in, place, sizeof in);
+    EXPECT_EQ(std::memcmp(in, out, sizeof in), 0);
+  }
+
+  void accumulate(std::size_t target) {
+    std::vector<double> ones(std::size(grounds_[0]->sums), 1.0);
+    Transfer sum = contiguous(Direction::accumulate, ones.data(), address_of(grounds_[target]->sums),
+                              ones.size() * sizeof(double));
+    sum.reduction.type = ElementType::float64;
+    sum.reduction.operation = Operation::sum;
+    sum.guarantees = random_() % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
+    ASSERT_EQ(run(engine_, peer(target), sum), Status::ok);
+    ++accumulated;
+  }
+
+  std::int64_t update(std::size_t target, RmwOperation operation, std::int64_t& word, std::int64_t operand,
+                      std::int64_t operand2) {
+    std::int64_t before = -1;
+    ReadModifyWrite rmw;
+    rmw.operation = operation;
+    rmw.operand = reinterpret_cast<std::byte const*>(&operand);
+    rmw.operand2 = reinterpret_cast<std::byte const*>(&operand2);
+    rmw.result = reinterpret_cast<std::byte*>(&before);
+    rmw.target = address_of(word);
+    EXPECT_EQ(run(engine_, peer(target), rmw), Status::ok);
+    return before;
+  }
+
+  void count(std::size_t target) {
+    (void)update(target, RmwOperation::sum, grounds_[target]->counter, 1, 0);
+    ++counted;
+  }
+
+  void update_guarded(std::size_t target) {
+    Ground& ground = *grounds_[target];
+    while (update(target, RmwOperation::compare_swap_eq, ground.lock, 0, 1) != 0) std::this_thread::yield();
+    std::int64_t value = 0;
+    move(target, Direction::get, &value, address_of(ground.guarded), sizeof value);
+    ++value;
+    move(target, Direction::put, &value, address_of(ground.guarded), sizeof value);
+    EXPECT_EQ(update(target, RmwOperation::swap, ground.lock, 0, 0), 1);
+    ++guarded;
+  }
+
+  /// Memory of the worker's own engine, which only exists for a moment.
+  void allocate_and_free(std::size_t) {
+    void* memory = nullptr;
+    std::size_t const bytes = 64 + random_() % 100000;
+    ASSERT_EQ(engine_.allocate(bytes, &memory), Status::ok);
+    std::vector<std::byte> out(bytes, static_cast<std::byte>(random_() % 256));
+    Peer& self = *engine_.peer(engine_.process());
+    ASSERT_EQ(run(engine_, self,
+                  contiguous(Direction::put, out.data(), reinterpret_cast<RemoteAddress>(memory), bytes)),
+              Status::ok);
+    EXPECT_EQ(std::memcmp(memory, out.data(), bytes), 0);
+    EXPECT_EQ(engine_.free(memory), Status::ok);
+  }
+
+  Engine& engine_;
+  std::vector<Ground*> const& grounds_;
+  std::size_t slot_;
+  std::mt19937_64 random_;
+};
+
+class Engines : public EnginePath {
+ protected:
+  mpix_engine_config config_of(int rank) {
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    configure(config, rank);
+    return config;
+  }
+  /// `count` engines, `threads` threads for each, which do everything to all engines at once.
+  void work_together(int count, int threads);
+
+  std::uint64_t seed_ = test::seed();
+};
+
+INSTANTIATE_TEST_SUITE_P(Paths, Engines, every_path(), path_name);
+
+void Engines::work_together(int count, int threads) {
+  Neighbours neighbours;
+  std::vector<Ground*> grounds;
+  for (int rank = 0; rank < count; ++rank) {
+    Engine& engine = neighbours.start(Rank::process_of(rank), config_of(rank));
+    void* memory = nullptr;
+    ASSERT_EQ(engine.allocate(sizeof(Ground), &memory), Status::ok);
+    grounds.push_back(new (memory) Ground());
+  }
+  std::vector<Worker> workers;
+  for (int i = 0; i < count * threads; ++i) {
+    auto const slot = static_cast<std::size_t>(i);
+    workers.emplace_back(neighbours.at(Rank::process_of(i % count)), grounds, slot, seed_ + slot);
+  }
+  std::vector<std::thread> running;
+  for (Worker& worker : workers) running.emplace_back([&] { worker.work(600 / test::slowness); });
+  for (std::thread& thread : running) thread.join();
+
+  std::int64_t wanted[3] = {0, 0, 0};
+  for (Worker const& worker : workers) {
+    wanted[0] += worker.counted;
+    wanted[1] += worker.guarded;
+    wanted[2] += worker.accumulated;
+  }
+  std::int64_t found[3] = {0, 0, 0};
+  for (Ground const* const ground : grounds) {
+    found[0] += ground->counter;
+    found[1] += ground->guarded;
+    found[2] += static_cast<std::int64_t>(ground->sums[0]);
+    for (double const sum : ground->sums) EXPECT_EQ(sum, ground->sums[0]);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(found[i], wanted[i]) << i;
+}
+
+TEST_P(Engines, two_in_one_process_work_with_each_other) { work_together(2, 2); }
+
+TEST_P(Engines, four_in_one_process_work_with_each_other) { work_together(4, 2); }
+
+TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
+  Neighbours neighbours;
+  for (int rank = 0; rank < 3; ++rank) neighbours.start(Rank::process_of(rank), config_of(rank));
+  std::int64_t word = 0;
+  std::int64_t value = 5;
+  auto const put = [&](int from, int to) {
+    ++value;
+    Engine& engine = neighbours.at(Rank::process_of(from));
+    Peer* const peer = engine.peer(Rank::process_of(to));
+    ASSERT_NE(peer, nullptr);
+    ASSERT_EQ(run(engine, *peer, contiguous(Direction::put, &value, address_of(word), sizeof word)),
+              Status::ok);
+    EXPECT_EQ(word, value);
+  };
+  put(0, 1);
+  put(1, 2);
+  put(2, 0);
+  neighbours.stop(Rank::process_of(1));
+  put(0, 2);
+  put(2, 0);
+  neighbours.start(Rank::process_of(3), config_of(3));
+  put(0, 3);
+  put(3, 2);
+}
+
+TEST_P(Engines, a_child_does_not_take_those_of_its_parent_down) {
+  Neighbours neighbours;
+  Engine& first = neighbours.start(Rank::process_of(0), config_of(0));
+  neighbours.start(Rank::process_of(1), config_of(1));
+  pid_t const child = ::fork();
+  if (child == 0) {
+    mpix_engine_destroy(&first);
+    ::_exit(first.is_of_this_process() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  std::int64_t word = 0;
+  std::int64_t value = 7;
+  EXPECT_EQ(run(first, *first.peer(Rank::process_of(1)),
+                contiguous(Direction::put, &value, address_of(word), sizeof word)),
+            Status::ok);
+  EXPECT_EQ(word, value);
+}
+
+}  // namespace
+}  // namespace mpix::engine
