@@ -191,7 +191,7 @@ void contend(Rank& rank, Expected& expected, unsigned seed) {
 }
 
 template <typename Word>
-void run_contest(void (*configure)(mpix_engine_config&)) {
+void run_contest(test::Configure const& configure) {
   char const* const given = std::getenv("MPIX_TEST_SEED");
   unsigned const seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device()();
   std::printf("MPIX_TEST_SEED=%u\n", seed);
