@@ -27,6 +27,7 @@ Status Engine::start() {
     state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
+  state.locks.open(state.segments.locks().shared);
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (Status const status = state.channels.open(state.rdma_usable); failed(status))
@@ -108,7 +109,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   if (!local_paths || !peer->location.same_machine) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
   if (process == bootstrap.process) {
-    its_segments->open_own(segments.tables(), segments.stripes());
+    its_segments->open_own(segments.tables(), segments.locks());
   } else if (!its_segments->open(process, peer->location.pid, tables_fd, stripes_fd, log)) {
     if (descriptors_run_short())
       log.write(LogLevel::error, "process %llx of this host is treated like one of another: %s",

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/lock.hpp"
 #include "engine/mpix_engine.h"
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
@@ -36,6 +37,9 @@ struct Statistics {
 
 struct Footprint;
 struct OwnSegment;
+namespace wire {
+enum class ReleaseKind : std::uint8_t;
+}
 
 /// A piece of memory that peers can reach as a segment.
 struct SegmentInfo {
@@ -142,6 +146,27 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// The segment of `peer` that holds `address`: bad_address when there is none. May ask the peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
 
+  /// Makes `count` locks of this process, all free, with consecutive numbers from `*first` on. Local.
+  /// bad_argument: none; out_of_memory: there are too many.
+  Status create_locks(std::uint32_t count, LockId* first);
+  /// Ends locks of this process. Whoever waits for one is told Status::bad_argument, which is also the answer
+  /// to later requests; who holds one has it no more. bad_argument: one does not exist, nothing is done.
+  Status destroy_locks(LockId first, std::uint32_t count);
+
+  /// Takes a lock of `peer` for an owner in this process, or a place in its queue: held when the call returns
+  /// complete, or when `completion` is told Status::ok. Requests are served in the order in which they
+  /// arrive, neighbours that share the lock together. A holder that ends loses it, one that waits loses its
+  /// place. Does not wait; Engine::complete does not wait for locks either. By the call or by the completion:
+  /// bad_argument: no such lock, or its owner holds it or waits for it already; busy: an attempt, and the
+  /// lock is not free; transport, unreachable: the peer has ended.
+  Issued lock(Peer& peer, LockRequest const& request);
+  /// Gives a lock back. The next holder comes after everything that this process has issued to `peer` before,
+  /// whatever path it takes; where such operations travel by another path than the message, and where a lock
+  /// that was taken without messages protects some that are messages, the call waits for them. Complete when
+  /// it returns; complete(peer, sequence) waits until it is executed. bad_argument: not held by `owner`, by
+  /// the call or by take_error(peer, context).
+  Issued unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
+
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
   void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
   /// The counters in [begin, end) go away: who waits for one is told Status::bad_address.
@@ -179,6 +204,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma);
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
+  void wait_for_room(Peer& peer);
+  Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                      std::uint32_t context);
   template <typename Hold>
   void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);

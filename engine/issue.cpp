@@ -239,14 +239,20 @@ Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
   return issue_message(peer, operation);
 }
 
-/// What neither loads and stores nor the kernel can do.
-template <typename Operation>
-Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+/// Until another operation may be queued for the peer.
+void Engine::wait_for_room(Peer& peer) {
   Channel& channel = channel_of(peer);
   wait_until(peer, [&] {
     std::lock_guard const held(channel.lock);
     return !channel.agent_path.is_full(peer);
   });
+}
+
+/// What neither loads and stores nor the kernel can do.
+template <typename Operation>
+Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+  wait_for_room(peer);
+  Channel& channel = channel_of(peer);
   // Before the lock: whoever waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(channel.lock);

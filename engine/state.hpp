@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/agent/channels.hpp"
+#include "engine/agent/lock_table.hpp"
 #include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
@@ -27,7 +28,8 @@ struct Engine::State {
         bootstrap(job),
         log(config.verbose, job.process),
         segments(log),
-        channels(job.process, config, identity, segments, log),
+        locks(log),
+        channels(job.process, config, identity, segments, locks, log),
         registrations(channels.context()),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
@@ -46,6 +48,7 @@ struct Engine::State {
   bool rdma_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
+  LockTable locks;
   Channels channels;
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten

@@ -15,6 +15,7 @@ char const* to_string(Status status) noexcept {
     case Status::unreachable: return "the target process cannot be reached";
     case Status::transport: return "the connection to the target failed";
     case Status::malformed: return "malformed message";
+    case Status::busy: return "the lock is held";
     case Status::out_of_bounds: return "the target memory does not lie within the exposure";
     case Status::access_denied: return "the exposure does not permit this";
     case Status::stale_exposure: return "the exposure has been withdrawn";

@@ -17,6 +17,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     unreachable,     ///< no address of the peer is known, or no transport leads to it
     transport,       ///< the transport reported a failure
     malformed,       ///< a wire message did not pass its checks
+    busy,            ///< the lock is held, and whoever tries it does not wait
     out_of_bounds,   ///< the memory does not lie within the exposure that names it
     access_denied,   ///< the exposure does not permit what the operation does
     stale_exposure,  ///< no such exposure: never made, or withdrawn

@@ -101,7 +101,7 @@ bool Agent::sleep_until_event() {
       while (channel_.drive() != 0) {
       }
       busy = channel_.needs_polling();
-      looks = channel_.watch.needs_looks() || channel_.parting.is_crowded();
+      looks = channel_.watch.needs_looks() || channel_.locks.needs_looks() || channel_.parting.is_crowded();
       if (!busy && channel_.transport.arm()) {
         channel_.set_quiet(true);
         break;
@@ -113,7 +113,8 @@ bool Agent::sleep_until_event() {
   polls_seen_ = channel_.polls();
   pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
-                      {channel_.watch.fd(), POLLIN, 0}};
+                      {channel_.watch.fd(), POLLIN, 0},
+                      {channel_.locks.fd(), POLLIN, 0}};
   int ready = -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
   if (ready == 0) {

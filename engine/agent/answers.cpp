@@ -89,6 +89,21 @@ void Executor::revoke(OwnSegment const& segment) {
   answer();
 }
 
+void Executor::answer_locks() {
+  look_at_holders();
+  for (LockTable::Answer const& told : locks_.take_answers(lock_answers_)) {
+    auto const origin = origins_.find(told.process);
+    if (origin == origins_.end()) continue;
+    wire::RequestHeader asked{};
+    asked.token = told.token;
+    if (failed(told.status)) {
+      answer_failure(*origin->second, asked, told.status);
+    } else {
+      new_reply(*origin->second, wire::ReplyKind::executed, asked);
+    }
+  }
+}
+
 void Executor::forget_holder(Origin const& origin, std::uint64_t number) {
   auto const found = holders_.find(number);
   if (found == holders_.end()) return;

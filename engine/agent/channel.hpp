@@ -12,6 +12,7 @@
 #include "engine/agent/agent.hpp"
 #include "engine/agent/connections.hpp"
 #include "engine/agent/executor.hpp"
+#include "engine/agent/lock_table.hpp"
 #include "engine/agent/parting.hpp"
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
@@ -24,20 +25,24 @@ namespace mpix::engine {
 class Channel final : public MessageHandler {
  public:
   Channel(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
-          SegmentTable const& segments, Log const& log)
-      : transport(log),
+          SegmentTable const& segments, LockTable& lock_table, Log const& log)
+      : locks(lock_table),
+        transport(log),
         connections(transport, watch, host, log),
         agent_path(transport, connections,
                    {process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
                     config.process_memory_bytes},
                    log),
-        executor(transport, connections, segments,
+        executor(transport, connections, segments, locks,
                  {process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
         parting(transport, connections, agent_path, executor, process, config.max_endpoints, log),
-        agent(*this, std::chrono::microseconds(config.agent_poll_us), log) {}
+        agent(*this, std::chrono::microseconds(config.agent_poll_us), log) {
+    executor.set_wake([this] { wake_(); });
+  }
 
   /// For everything below it, and for the PeerState of those peers that are reached through this channel.
   std::mutex lock;
+  LockTable& locks;  ///< of the process
   Transport transport;
   ProcessWatch watch;
   Connections connections;
@@ -62,6 +67,7 @@ class Channel final : public MessageHandler {
   /// Notes down which processes of this host have ended. With the lock held.
   void look_at_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
+    executor.look_at_holders();
   }
 
   /// Something is to be done that no event will announce.

@@ -3,9 +3,9 @@
 namespace mpix::engine {
 
 Channels::Channels(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
-                   SegmentTable const& segments, Log const& log)
+                   SegmentTable const& segments, LockTable& locks, Log const& log)
     : log_(log), context_(log) {
-  channels_.push_back(std::make_unique<Channel>(process, config, host, segments, log));
+  channels_.push_back(std::make_unique<Channel>(process, config, host, segments, locks, log));
 }
 
 Status Channels::open(bool remote_memory) {

@@ -124,12 +124,34 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
     case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;
+    case wire::RequestKind::acquire: acquire_lock(origin, request.header); return Status::ok;
+    case wire::RequestKind::release: return release_lock(origin, request.header);
     default: break;
   }
   if (request.header.notify != 0 && !counter_exists(request.header.notify)) return Status::bad_address;
   if (Status const status = reachable(request, is_write(request)); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   return carry_out(origin, request);
+}
+
+/// The answer comes with LockTable's.
+void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& header) {
+  auto const kind = static_cast<wire::AcquireKind>(header.operation);
+  bool const shares = kind == wire::AcquireKind::shared || kind == wire::AcquireKind::try_shared;
+  bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
+  LockTable::Request const request{{origin.process, header.owner},
+                                   shares ? LockMode::shared : LockMode::exclusive,
+                                   header.token,
+                                   &lock_answers_};
+  auto const lock = static_cast<LockId>(header.address);
+  attempt ? locks_.try_acquire(lock, request) : locks_.acquire(lock, request);
+}
+
+Status Executor::release_lock(Origin const& origin, wire::RequestHeader const& header) {
+  auto const lock = static_cast<LockId>(header.address);
+  if (static_cast<wire::ReleaseKind>(header.operation) == wire::ReleaseKind::taken)
+    return locks_.look(lock, lock_answers_);
+  return locks_.release(lock, {origin.process, header.owner}, lock_answers_);
 }
 
 bool Executor::counter_exists(RemoteAddress counter) const {

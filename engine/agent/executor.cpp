@@ -260,6 +260,7 @@ void Executor::forget(std::uint64_t process) {
     return reply.origin == gone;
   });
   std::erase(owing_, gone);
+  locks_.forget(process, lock_answers_);
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
@@ -270,7 +271,8 @@ void Executor::forget(std::uint64_t process) {
 
 bool Executor::is_idle(std::uint64_t process) const noexcept {
   auto const found = origins_.find(process);
-  return found == origins_.end() || found->second->is_idle();
+  // Who has a lock, or waits for one, is known by its connection.
+  return (found == origins_.end() || found->second->is_idle()) && !locks_.concerns(process);
 }
 
 std::uint64_t Executor::last_use(std::uint64_t process) const noexcept {

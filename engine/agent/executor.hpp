@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/agent/connections.hpp"
+#include "engine/agent/lock_table.hpp"
 #include "engine/agent/origin.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
@@ -34,13 +35,19 @@ class Executor {
   /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
-  Executor(Transport& transport, Connections& connections, SegmentTable const& segments,
+  Executor(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
            Settings const& settings, Log const& log)
       : transport_(transport),
         connections_(connections),
         segments_(segments),
+        locks_(locks),
         settings_(settings),
         log_(log) {}
+
+  /// How to wake the agent, for answers that come about elsewhere.
+  void set_wake(std::function<void()> wake) { lock_answers_.wake = std::move(wake); }
+  /// Locks whose holders have ended unnoticed go to those who wait for them.
+  void look_at_holders() { locks_.look_at_holders(lock_answers_); }
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
@@ -52,6 +59,7 @@ class Executor {
   void drive() {
     if (!introductions_.empty()) meet_introduced();
     if (!deferred_.empty()) retry_deferred();
+    if (lock_answers_.has_news()) answer_locks();
     answer();
   }
   /// Requests wait for stripes that nobody announces to be free.
@@ -115,6 +123,8 @@ class Executor {
   bool counter_exists(RemoteAddress counter) const;
   static void count(Origin& origin, wire::CheckedRequest const& request, bool failed);
   Status carry_out(Origin& origin, wire::CheckedRequest const& request);
+  void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
+  Status release_lock(Origin const& origin, wire::RequestHeader const& header);
   Status read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target);
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
   Status reachable(wire::CheckedRequest const& request, bool write) const;
@@ -124,6 +134,7 @@ class Executor {
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
+  void answer_locks();
   void forget_holder(Origin const& origin, std::uint64_t number);
   void forget_holder_of_all(std::uint64_t process) noexcept;
   void owe(Origin& origin);
@@ -134,6 +145,8 @@ class Executor {
   Transport& transport_;
   Connections& connections_;
   SegmentTable const& segments_;  ///< does not change while this channel is locked
+  LockTable& locks_;
+  LockTable::Mailbox lock_answers_;
   Settings settings_;
   Log const& log_;
   KeyProvider provide_key_;

@@ -27,8 +27,8 @@ int open_process(pid_t pid) noexcept {
 
 ProcessWatch::ProcessWatch() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
-void ProcessWatch::add(std::uint64_t process, pid_t pid) {
-  if (pid == ::getpid() || watched_.contains(process)) return;
+bool ProcessWatch::add(std::uint64_t process, pid_t pid) {
+  if (pid == ::getpid() || watched_.contains(process)) return false;
   Watched& watched = watched_[process];
   watched.pid = pid;
   watched.descriptor = FileDescriptor(open_process(pid));
@@ -38,6 +38,7 @@ void ProcessWatch::add(std::uint64_t process, pid_t pid) {
     watched.looked_at = true;
     ++looked_at_;
   }
+  return true;
 }
 
 bool ProcessWatch::announce(std::uint64_t process, Watched& watched) {

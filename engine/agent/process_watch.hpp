@@ -19,8 +19,9 @@ class ProcessWatch {
   /// Becomes readable when a process has ended; -1 where the system has no such thing.
   int fd() const noexcept { return epoll_.get(); }
 
-  /// Watches the process with identity `process`, which runs as `pid`.
-  void add(std::uint64_t process, pid_t pid);
+  /// Watches the process with identity `process`, which runs as `pid`. False: it is watched already, or this
+  /// process itself.
+  bool add(std::uint64_t process, pid_t pid);
   void remove(std::uint64_t process);
 
   /// Some processes can only be looked at now and then: no descriptor was to be had for them.

@@ -60,6 +60,8 @@ bool known_operation(RequestHeader const& header) noexcept {
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
              header.operation < static_cast<unsigned>(RmwOperation::count_) &&
              is_defined(static_cast<RmwOperation>(header.operation), type);
+    case RequestKind::acquire: return header.operation < static_cast<unsigned>(AcquireKind::count_);
+    case RequestKind::release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
     default: return true;
   }
 }
@@ -92,6 +94,15 @@ bool is_reasonable(RequestHeader const& header) noexcept {
   }
 }
 
+/// Requests for locks name a lock and an owner, and nothing else.
+bool is_plain(RequestHeader const& header) noexcept {
+  auto const kind = static_cast<RequestKind>(header.kind);
+  if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
+  bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
+  bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
+  return !moves && named && header.flags == 0;
+}
+
 /// For typed operations every boundary must fall between elements.
 bool whole_elements(CheckedRequest const& request) noexcept {
   std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
@@ -110,7 +121,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   std::memcpy(&fields, header.data(), sizeof fields);
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
   if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
-      fields.kind > static_cast<unsigned>(RequestKind::introduction)) {
+      fields.kind > static_cast<unsigned>(RequestKind::release)) {
     return "unknown kind of request";
   }
   bool const introduction = fields.kind == static_cast<unsigned>(RequestKind::introduction);
@@ -121,8 +132,11 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::rmw))
     return "counter of a request that moves nothing";
   bool const named = fields.token != 0;
-  if (fields.kind == static_cast<unsigned>(RequestKind::lock) && !named) return "lock without a name";
+  bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) ||
+                        fields.kind == static_cast<unsigned>(RequestKind::acquire);
+  if (answered && !named) return "lock without a name";
   if (!known_operation(fields)) return "undefined operation";
+  if (!is_plain(fields)) return "more than a request for a lock";
 
   std::size_t const dimension_bytes = fields.dimensions * sizeof(WireDimension);
   std::size_t const segment_bytes = std::size_t{fields.segments} * sizeof(WireSegment);

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "engine/layout/layout.hpp"
+#include "engine/lock.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine::wire {
@@ -35,8 +36,21 @@ enum class RequestKind : std::uint8_t {
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
   forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
-  introduction   ///< data: the origin's address (engine/peer/address.hpp); has no position in the stream
+  introduction,  ///< data: the origin's address (engine/peer/address.hpp); has no position in the stream
+  acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it
+  release        ///< gives it back
 };
+
+/// `operation` of a request `acquire`.
+enum class AcquireKind : std::uint8_t { exclusive, shared, try_exclusive, try_shared, count_ };
+constexpr AcquireKind acquire_kind(LockMode mode, bool attempt) noexcept {
+  if (mode == LockMode::exclusive) return attempt ? AcquireKind::try_exclusive : AcquireKind::exclusive;
+  return attempt ? AcquireKind::try_shared : AcquireKind::shared;
+}
+
+/// `operation` of a request `release`: whether the owner has the lock by a grant of the agent, or had taken
+/// it without the agent and has left, which those who wait are not to miss.
+enum class ReleaseKind : std::uint8_t { granted, taken, count_ };
 
 enum RequestFlag : std::uint8_t {
   flag_atomic = 1,       ///< execute under the stripes of what this message touches
@@ -58,8 +72,8 @@ struct RequestHeader {
   std::uint8_t operation;  ///< Operation or RmwOperation
   std::uint16_t dimensions;
   std::uint32_t segments;
-  std::uint32_t context;  ///< of the origin; returned with errors
-  std::uint32_t reserved;
+  std::uint32_t context;   ///< of the origin; returned with errors
+  std::uint32_t owner;     ///< acquire, release: tells the origin's owners of locks apart
   std::uint64_t process;   ///< the origin
   std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
   std::uint64_t after;     ///< not before this position and all before it are executed; 0: any time

@@ -1,11 +1,10 @@
 #include "engine/atomic/stripes.hpp"
 
-#include <time.h>
-
 #include <chrono>
 #include <utility>
 
 #include "engine/atomic/backoff.hpp"
+#include "engine/atomic/coarse_clock.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/liveness.hpp"
 
@@ -31,13 +30,6 @@ void report(pid_t holder) noexcept {
 
 // Holders let go after microseconds, unless they are not running.
 constexpr std::chrono::milliseconds patience{10};
-
-/// By a clock that is a load, and exact to some milliseconds.
-std::chrono::nanoseconds now() noexcept {
-  timespec time{};
-  (void)::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -87,7 +79,7 @@ bool StripeLock::has_no_readers() const noexcept {
 }
 
 void StripeLock::doubt_holders() noexcept {
-  auto const time = now();
+  auto const time = coarse_now();
   if (time - doubt.since < patience && !doubt.found_dead) return;
   if (doubt.lock == this || doubt.found_dead) {
     // No lock is named: a thread may wait for several, and the next one that it asks for has its turn.

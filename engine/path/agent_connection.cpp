@@ -53,6 +53,9 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
     entry->status = Status::transport;
     entry->next_sequence = entry->last_sequence + 1;
   }
+  for (Outstanding* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) entry->status = Status::transport;
+  }
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   for (auto const& [context, newest] : stream.forgotten) {
     if (newest > executed) stream.errors.keep(context, Status::transport);
@@ -72,6 +75,9 @@ bool AgentPath::is_idle(std::uint64_t process) const noexcept {
   MessageStream const& stream = peer->state().messages;
   bool const revoking = std::any_of(revocations_.begin(), revocations_.end(),
                                     [&](Revocation const& asked) { return asked.peer == peer; });
+  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == peer) return false;
+  }
   return stream.unfinished.front() == nullptr && stream.done == stream.sent && !revoking &&
          stream.executed.load(std::memory_order_relaxed) == peer->newest() && peer->state().rdma().is_idle();
 }

@@ -28,21 +28,6 @@ wire::RequestKind kind_of(Direction direction) noexcept {
 
 }  // namespace
 
-namespace {
-
-/// So that a failure that comes later finds out who has to be told.
-void note_forgotten(MessageStream& stream, std::uint32_t context, std::uint64_t sequence) {
-  auto const known = std::find_if(stream.forgotten.begin(), stream.forgotten.end(),
-                                  [&](auto const& entry) { return entry.first == context; });
-  if (known == stream.forgotten.end()) {
-    stream.forgotten.emplace_back(context, sequence);
-  } else {
-    known->second = sequence;
-  }
-}
-
-}  // namespace
-
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(kind_of(transfer.direction), settings_.process);
@@ -100,11 +85,14 @@ Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold)
   return start(peer, operation, rmw.guarantees, std::move(hold));
 }
 
+Status AgentPath::reach(Peer& peer) {
+  if (!connect(peer)) return descriptors_run_short() ? Status::no_descriptors : Status::unreachable;
+  return peer.state().messages.broken ? Status::unreachable : Status::ok;
+}
+
 Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold) {
   MessageStream& stream = peer.state().messages;
-  if (!connect(peer))
-    return {descriptors_run_short() ? Status::no_descriptors : Status::unreachable, true, 0};
-  if (stream.broken) return {Status::unreachable, true, 0};
+  if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
   bool const self = peer.process() == settings_.process;
   wire::RequestHeader& header = operation.header;
@@ -122,7 +110,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
     if (has(guarantees, Guarantee::element_atomic)) header.flags |= wire::flag_atomic;
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-    note_forgotten(stream, header.context, sequence);
+    stream.note_forgotten(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counted on the layout that the fragments are cut from: the normalised one.
@@ -244,7 +232,13 @@ void AgentPath::advance(Peer& peer) {
     }
     stream.unsent = entry.next;
     note_sent(entry);
-    if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) finish(entry);
+    if (entry.is_a(wire::RequestKind::acquire)) {
+      // Whoever completes operations does not wait for locks.
+      stream.unfinished.remove(entry);
+      acquiring_.push_back(entry);
+    } else if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) {
+      finish(entry);
+    }
   }
 }
 
@@ -344,13 +338,19 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   operation.header =
       wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment, settings_.process);
   operation.header.address = address;
+  Outstanding& entry = queue(peer, operation);
+  advance(peer);
+  return &entry;
+}
+
+/// One message without data, behind those that are not sent yet.
+Outstanding& AgentPath::queue(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
   MessageStream& stream = peer.state().messages;
   stream.unfinished.push_back(entry);
   if (stream.unsent == nullptr) stream.unsent = &entry;
-  advance(peer);
-  return &entry;
+  return entry;
 }
 
 void AgentPath::settle_due() {

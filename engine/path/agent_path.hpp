@@ -52,6 +52,12 @@ class AgentPath {
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
   Issued issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold);
 
+  /// Asks the peer's agent for a lock, after everything that was issued before. The completion is told when
+  /// it is granted, or is not to be had.
+  Issued acquire(Peer& peer, LockRequest const& request);
+  /// Gives it back, after everything that was issued before; a failure is kept under `context`.
+  Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind, std::uint32_t context);
+
   /// Asks for the segment at `address`; the answer is in the returned object, to be given to release(): empty
   /// when there is none.
   /// nullptr when the peer cannot be reached.
@@ -96,6 +102,8 @@ class AgentPath {
   bool connect(Peer& peer);
 
  private:
+  Status reach(Peer& peer);
+  Outstanding& queue(Peer& peer, MessageOperation const& operation);
   Issued start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);
@@ -116,6 +124,7 @@ class AgentPath {
 
   void take_reply(std::span<std::byte const> header, std::span<std::byte const> payload);
   void settle(Peer& peer);
+  void settle_acquiring();
   bool is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept;
   void finish(Outstanding& entry) noexcept;
   void take_answer(Outstanding& entry, std::span<std::byte const> payload);
@@ -149,6 +158,7 @@ class AgentPath {
     RemoteAddress base;
   };
   std::vector<Revocation> revocations_;
+  OutstandingList acquiring_;   ///< requests for locks that are sent
   std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
 };
 

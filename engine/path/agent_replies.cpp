@@ -66,9 +66,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
 
 void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
                           std::span<std::byte const> payload) {
-  if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
-    return take_answer(entry, payload);
-  }
+  if (entry.is_a(wire::RequestKind::find_segment)) return take_answer(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered) {
@@ -181,9 +179,18 @@ void AgentPath::settle(Peer& peer) {
     if (is_finished(*entry, executed)) finish(*entry);
     entry = next;
   }
+  if (acquiring_.front() != nullptr) settle_acquiring();
   if (executed == peer.newest()) stream.forgotten.clear();
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
     peer.allow_stores(held);
+}
+
+void AgentPath::settle_acquiring() {
+  for (Outstanding* entry = acquiring_.front(); entry != nullptr;) {
+    Outstanding* const next = entry->next;
+    if (is_finished(*entry, 0)) finish(*entry);
+    entry = next;
+  }
 }
 
 bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept {
@@ -191,16 +198,16 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
   // A question is finished by its answer: the acknowledgement may come earlier with another reply.
-  bool const is_query =
-      entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment);
-  if (is_query || entry.executed) return entry.executed;
+  bool const is_question =
+      entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::acquire);
+  if (is_question || entry.executed) return entry.executed || failed(entry.status);
   return !entry.operation.until_executed || executed >= entry.last_sequence;
 }
 
 void AgentPath::finish(Outstanding& entry) noexcept {
   Peer& peer = *entry.peer;
-  peer.state().messages.unfinished.remove(entry);
-  if (entry.operation.header.kind == static_cast<std::uint8_t>(wire::RequestKind::find_segment)) {
+  entry.list->remove(entry);
+  if (entry.is_a(wire::RequestKind::find_segment)) {
     entry.live = false;  // whoever asked reads the answer and releases it
     return;
   }

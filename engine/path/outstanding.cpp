@@ -8,6 +8,7 @@ constexpr unsigned round_shift = 32;
 }  // namespace
 
 void OutstandingList::push_back(Outstanding& entry) noexcept {
+  entry.list = this;
   entry.previous = back_;
   entry.next = nullptr;
   (back_ != nullptr ? back_->next : front_) = &entry;

@@ -15,6 +15,7 @@
 namespace mpix::engine {
 
 class AgentPath;
+class OutstandingList;
 class Peer;
 
 /// What a transfer and a read-modify-write have in common as messages.
@@ -63,11 +64,15 @@ struct Outstanding {
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
   std::optional<wire::SegmentReply> segment;  ///< find_segment: the answer
+  OutstandingList* list = nullptr;            ///< in which it stands
   Outstanding* previous = nullptr;
   Outstanding* next = nullptr;
   std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
   bool live = false;
 
+  bool is_a(wire::RequestKind kind) const noexcept {
+    return operation.header.kind == static_cast<std::uint8_t>(kind);
+  }
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
   /// Nothing refers to its origin and result buffers any more.

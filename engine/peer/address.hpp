@@ -28,7 +28,7 @@ struct ProcessAddress {
   HostIdentity host;
   pid_t pid = 0;
   int tables_fd = -1;             ///< of its PublishedTables
-  int stripes_fd = -1;            ///< of its StripeTable
+  int stripes_fd = -1;            ///< of its ProcessLocks
   std::vector<std::byte> worker;  ///< UCX worker address
 };
 

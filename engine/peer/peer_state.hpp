@@ -79,6 +79,17 @@ struct MessageStream {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> forgotten;
   /// Failures of operations without a completion object.
   LateErrors errors;
+
+  /// So that a failure that comes later finds out who has to be told.
+  void note_forgotten(std::uint32_t context, std::uint64_t sequence) {
+    auto const known = std::find_if(forgotten.begin(), forgotten.end(),
+                                    [&](auto const& entry) { return entry.first == context; });
+    if (known == forgotten.end()) {
+      forgotten.emplace_back(context, sequence);
+    } else {
+      known->second = sequence;
+    }
+  }
 };
 
 /// What only some peers need is made for those: a job may have many processes.

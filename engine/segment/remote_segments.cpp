@@ -8,11 +8,11 @@ namespace mpix::engine {
 
 bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log) {
   FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
-  FileDescriptor const stripes_file = open_shared(pid, stripes_fd, Access::write, sizeof(StripeTable));
-  if (!tables_file || !stripes_file) return false;
+  FileDescriptor const locks_file = open_shared(pid, stripes_fd, Access::write, sizeof(ProcessLocks));
+  if (!tables_file || !locks_file) return false;
   Mapping tables = Mapping::read_only(tables_file, sizeof(PublishedTables));
-  Mapping stripes = Mapping::of(stripes_file, sizeof(StripeTable));
-  if (!tables || !stripes) return false;
+  Mapping locks = Mapping::of(locks_file, sizeof(ProcessLocks));
+  if (!tables || !locks) return false;
   auto const* const shown = std::launder(reinterpret_cast<PublishedTables const*>(tables.base()));
   if (shown->magic != PublishedTables::expected_magic ||
       shown->version != PublishedTables::expected_version || shown->process != process) {
@@ -22,15 +22,15 @@ bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int s
   pid_ = pid;
   tables_mapping_ = std::move(tables);
   tables_ = shown;
-  stripes_mapping_ = std::move(stripes);
-  stripes_ = std::launder(reinterpret_cast<StripeTable*>(stripes_mapping_.base()));
+  locks_mapping_ = std::move(locks);
+  locks_ = std::launder(reinterpret_cast<ProcessLocks*>(locks_mapping_.base()));
   return true;
 }
 
-void RemoteSegments::open_own(PublishedTables const& tables, StripeTable& stripes) {
+void RemoteSegments::open_own(PublishedTables const& tables, ProcessLocks& locks) {
   own_ = true;
   tables_ = &tables;
-  stripes_ = &stripes;
+  locks_ = &locks;
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {

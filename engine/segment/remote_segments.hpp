@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/atomic/process_locks.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/published_tables.hpp"
@@ -24,7 +25,7 @@ class RemoteSegments {
   bool open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log = common_log);
 
   /// For the own process: nothing to map, addresses are what they are.
-  void open_own(PublishedTables const& tables, StripeTable& stripes);
+  void open_own(PublishedTables const& tables, ProcessLocks& locks);
 
   /// Fills `out` with the live segment that holds `address`, mapped if its region can be; false when
   /// there is none. `delta_known` tells whether it can be reached by load and store.
@@ -48,7 +49,8 @@ class RemoteSegments {
   void release_memory();
 
   std::size_t mapped_regions() const;
-  StripeTable& stripes() const noexcept { return *stripes_; }
+  StripeTable& stripes() const noexcept { return locks_->stripes; }
+  SharedLocks& locks() const noexcept { return locks_->shared; }
 
  private:
   struct MappedRegion {
@@ -67,8 +69,8 @@ class RemoteSegments {
   bool released_ = false;
   Mapping tables_mapping_;
   PublishedTables const* tables_ = nullptr;
-  Mapping stripes_mapping_;
-  StripeTable* stripes_ = nullptr;
+  Mapping locks_mapping_;
+  ProcessLocks* locks_ = nullptr;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };

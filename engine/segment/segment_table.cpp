@@ -33,13 +33,13 @@ constexpr std::size_t footprint(std::size_t bytes) noexcept {
 Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   region_bytes_ = round_up(region_bytes, page_bytes);
   Status status = create_published("mpix-tables", sizeof(PublishedTables), &tables_fd_, &tables_mapping_);
-  if (!failed(status)) status = create_shared("mpix-locks", sizeof(StripeTable), &stripes_fd_);
+  if (!failed(status)) status = create_shared("mpix-locks", sizeof(ProcessLocks), &stripes_fd_);
   if (failed(status)) return status;
-  stripes_mapping_ = Mapping::of(stripes_fd_, sizeof(StripeTable));
-  if (!stripes_mapping_) return Status::out_of_memory;
+  locks_mapping_ = Mapping::of(stripes_fd_, sizeof(ProcessLocks));
+  if (!locks_mapping_) return Status::out_of_memory;
   // The files read as zero, which is the initial state of every field but these.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
-  stripes_ = std::launder(reinterpret_cast<StripeTable*>(stripes_mapping_.base()));
+  locks_ = std::launder(reinterpret_cast<ProcessLocks*>(locks_mapping_.base()));
   tables_->magic = PublishedTables::expected_magic;
   tables_->version = PublishedTables::expected_version;
   tables_->process = process;

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/atomic/stripes.hpp"
+#include "engine/atomic/process_locks.hpp"
 #include "engine/log.hpp"
 #include "engine/operation.hpp"
 #include "engine/segment/allocation_hints.hpp"
@@ -101,7 +101,8 @@ class SegmentTable {
   std::uint32_t version() const noexcept { return version_; }
 
   PublishedTables const& tables() const noexcept { return *tables_; }
-  StripeTable& stripes() const noexcept { return *stripes_; }
+  ProcessLocks& locks() const noexcept { return *locks_; }
+  StripeTable& stripes() const noexcept { return locks_->stripes; }
   /// The files in which these two stand.
   int tables_fd() const noexcept { return tables_fd_.get(); }
   int stripes_fd() const noexcept { return stripes_fd_.get(); }
@@ -132,8 +133,8 @@ class SegmentTable {
   Mapping tables_mapping_;
   PublishedTables* tables_ = nullptr;  ///< written only: what is read back stands below
   FileDescriptor stripes_fd_;
-  Mapping stripes_mapping_;
-  StripeTable* stripes_ = nullptr;
+  Mapping locks_mapping_;
+  ProcessLocks* locks_ = nullptr;
   std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
   std::vector<std::uint64_t> region_generations_;  ///< likewise
   SegmentIndexWriter index_;

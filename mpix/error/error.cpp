@@ -71,6 +71,7 @@ int class_of(engine::Status status) noexcept {
     case Status::unreachable:
     case Status::transport:
     case Status::malformed: return keys().transport_class;
+    case Status::busy: return MPI_ERR_RMA_SYNC;
     case Status::out_of_bounds: return MPI_ERR_RMA_RANGE;
     case Status::access_denied: return MPI_ERR_ACCESS;
     case Status::stale_exposure: return keys().address_class;

@@ -43,6 +43,7 @@ constexpr auto pattern = std::byte{0xc3};
 /// Ranks of the job and what they show each other.
 enum : int { victim, friendly, rogue, ranks };
 enum : int { target_slot, friend_slot, end_slot };
+constexpr LockId locks = 20;  ///< of the victim
 
 std::size_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
@@ -179,6 +180,7 @@ class Author {
 
   /// A request as a peer would send it, with any address and any place in the stream.
   Text sound() {
+    if (below(8) == 0) return lock_request();
     wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(6)));
     auto const kind = static_cast<wire::RequestKind>(header.kind);
     header.flags = static_cast<std::uint8_t>(random_()) & static_cast<std::uint8_t>(~wire::flag_scale);
@@ -212,6 +214,19 @@ class Author {
     if (!dims.empty()) std::memcpy(text.payload.data(), dims.data(), dims.size() * sizeof(Dimension));
     fill(text.payload.data() + dims.size() * sizeof(Dimension), data);
     return text;
+  }
+
+  /// For locks that exist and others, by many owners, in any order.
+  Text lock_request() {
+    bool const acquires = below(3) != 0;
+    auto const kind = acquires ? wire::RequestKind::acquire : wire::RequestKind::release;
+    wire::RequestHeader header = blank(static_cast<std::uint8_t>(kind));
+    header.operation = static_cast<std::uint8_t>(below(acquires ? 4 : 2));
+    header.address = below(4) == 0 ? random_() >> 32 : below(6);
+    header.owner = static_cast<std::uint32_t>(below(4) == 0 ? below(max_lock_owners) : below(10));
+    header.token = 1 + below(100);
+    if (header.sequence == sequence_) ++sequence_;
+    return {bytes_of(header), {}};
   }
 
   /// Changes, cuts or lengthens it; huge values among the changes.
@@ -283,6 +298,15 @@ void be_friendly(Rank& rank, int rounds) {
     rmw.target = there + out.size() * 8;
     ASSERT_EQ(run(rank.engine(), peer, rmw), Status::ok);
     ASSERT_GE(before, 0);
+    // Which the other may have, if a mutation names it.
+    Waiter waiter;
+    Issued const asked = rank.engine().lock(peer, {locks - 1, LockMode::exclusive, 0, true, &waiter});
+    ASSERT_EQ(asked.status, Status::ok);
+    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    ASSERT_TRUE(waiter.status == Status::ok || waiter.status == Status::busy);
+    if (waiter.status == Status::ok) {
+      ASSERT_EQ(rank.engine().unlock(peer, locks - 1, 0).status, Status::ok);
+    }
   }
 }
 
@@ -333,6 +357,8 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     if (rank.rank() == victim) {
       ASSERT_EQ(rank.engine().attach(memory.segment(), target_bytes), Status::ok);
       ASSERT_EQ(rank.engine().attach(for_friends.data(), for_friends.size() * 8), Status::ok);
+      LockId first = 0;
+      ASSERT_EQ(rank.engine().create_locks(locks, &first), Status::ok);
       rank.show(target_slot, memory.segment());
       rank.show(friend_slot, for_friends.data());
     }

@@ -25,6 +25,7 @@
 #undef memory_order_seq_cst
 
 #include "datatype/handle_cache.hpp"
+#include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/update_modes.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
@@ -231,6 +232,42 @@ struct MessageMarkModel : rl::test_suite<MessageMarkModel<Atomic>, 2> {
   }
 };
 
+/// Two holders, one that shares, and the agent want a lock at once. Relacy tells of accesses to `memory` that
+/// are not ordered; the agent, where it is kept out, is told when it may look again.
+template <template <typename> class Atomic>
+struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
+  using Lock = BasicSharedLock<Atomic, 2>;
+  Lock lock;
+  rl::var<int> memory;
+  bool kept_out = false;
+  int told = 0;
+
+  void before() {
+    memory($) = 0;
+    lock.create();
+  }
+  void take(unsigned index, LockMode mode) {
+    Holder const holder = holder_of(100 + static_cast<pid_t>(index), 0, index);
+    auto result = lock.try_lock(holder, mode);
+    if (result.outcome == Lock::Outcome::done) {
+      int const seen = memory($);
+      if (mode == LockMode::exclusive) memory($) = seen + 1;
+      result = lock.unlock(holder);
+      RL_ASSERT(result.outcome == Lock::Outcome::done);
+    }
+    if (result.tell) ++told;
+  }
+  void thread(unsigned index) {
+    if (index < 3) return take(index, index == 2 ? LockMode::shared : LockMode::exclusive);
+    RL_ASSERT(lock.set_queued());
+    kept_out = !lock.admits(LockMode::exclusive);
+    if (kept_out) return;
+    memory($) = 7;
+    lock.clear_queued();
+  }
+  void after() { RL_ASSERT(!kept_out || told != 0); }
+};
+
 /// States of handles are used again: whoever finds one by its handle sees what was set for that.
 template <template <typename> class Atomic>
 struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
@@ -344,6 +381,10 @@ TEST(LockFreeModel, a_range_that_stays_is_found_while_others_come_and_go) {
 
 TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
   expect_that_order_matters<MessageMarkModel>();
+}
+
+TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {
+  expect_that_order_matters<SharedLockModel>();
 }
 
 TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {

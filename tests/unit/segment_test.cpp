@@ -359,7 +359,7 @@ TEST_F(Segments, another_process_cannot_take_memory_away) {
 }
 
 TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
-  std::memset(static_cast<void*>(&table.stripes()), 0xff, sizeof(StripeTable));
+  std::memset(static_cast<void*>(&table.locks()), 0xff, sizeof(ProcessLocks));
   std::vector<void*> kept;
   for (int i = 0; i < 100; ++i) kept.push_back(allocate(static_cast<std::size_t>(i) * 4000 + 1));
   for (void* const base : kept) {
@@ -414,7 +414,7 @@ class HostileTables : public ::testing::Test {
  protected:
   HostileTables() {
     EXPECT_EQ(create_published("hostile", sizeof(PublishedTables), &tables_file, &mapping), Status::ok);
-    EXPECT_EQ(create_shared("hostile", sizeof(StripeTable), &stripes_file), Status::ok);
+    EXPECT_EQ(create_shared("hostile", sizeof(ProcessLocks), &stripes_file), Status::ok);
     EXPECT_EQ(create_shared("hostile", region_length, &region_file), Status::ok);
     tables = reinterpret_cast<PublishedTables*>(mapping.base());
     tables->magic = PublishedTables::expected_magic;

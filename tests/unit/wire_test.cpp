@@ -117,6 +117,49 @@ TEST(WireRequest, what_moves_nothing_has_no_counter) {
   }
 }
 
+TEST(WireRequest, a_lock_and_its_owner_are_named_and_nothing_else) {
+  struct Change {
+    char const* name;
+    void (*apply)(RequestHeader&);
+  };
+  Change const changes[] = {
+      {"an operation beyond", [](RequestHeader& h) { h.operation = 4; }},
+      {"a number beyond", [](RequestHeader& h) { h.address = std::uint64_t{1} << 32; }},
+      {"an owner beyond", [](RequestHeader& h) { h.owner = max_lock_owners; }},
+      {"a flag", [](RequestHeader& h) { h.flags = flag_no_wait; }},
+      {"a block", [](RequestHeader& h) { h.block = 8; }},
+      {"a range", [](RequestHeader& h) { h.total = 8; }},
+      {"a place", [](RequestHeader& h) { h.position = 8; }},
+      {"bytes", [](RequestHeader& h) { h.bytes = h.total = h.block = 8; }},
+      {"a dimension", [](RequestHeader& h) { h.dimensions = 1; }},
+      {"a counter", [](RequestHeader& h) { h.notify = 0x2000; }},
+      {"no place in the stream", [](RequestHeader& h) { h.sequence = 0; }},
+  };
+  for (RequestKind const kind : {RequestKind::acquire, RequestKind::release}) {
+    auto const sample = [&] {
+      Sample made;
+      made.payload.clear();
+      made.header.kind = static_cast<std::uint8_t>(kind);
+      made.header.dimensions = 0;
+      made.header.block = made.header.bytes = made.header.total = 0;
+      made.header.address = UINT32_MAX;
+      made.header.owner = max_lock_owners - 1;
+      made.header.operation = 1;
+      made.header.token = 5;
+      return made;
+    };
+    EXPECT_EQ(sample().run(), nullptr);
+    for (Change const& change : changes) {
+      Sample wrong = sample();
+      change.apply(wrong.header);
+      EXPECT_NE(wrong.run(), nullptr) << change.name;
+    }
+    Sample nameless = sample();
+    nameless.header.token = 0;
+    EXPECT_EQ(nameless.run() == nullptr, kind == RequestKind::release);
+  }
+}
+
 TEST(WireRequest, short_and_long_messages_are_refused) {
   EXPECT_NE(Sample().run(sizeof(RequestHeader) - 1), nullptr);
   EXPECT_NE(Sample().run(0), nullptr);

@@ -1,0 +1,141 @@
+/// The locks of this process: who holds them by the agent's grant, who waits for them, in the order of
+/// arrival.
+///
+/// Processes of the host take a free lock without the agent (engine/atomic/shared_lock.hpp). As long as
+/// somebody waits here, or holds the lock by the agent's grant, they come here, too, and who has taken it
+/// before tells the agent when it leaves. Thread-safe by a lock of its own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/agent/process_watch.hpp"
+#include "engine/atomic/shared_lock.hpp"
+#include "engine/lock.hpp"
+#include "engine/log.hpp"
+#include "engine/status.hpp"
+
+namespace mpix::engine {
+
+class LockTable {
+ public:
+  /// What an origin is told about its request with this token: Status::ok, it holds the lock.
+  struct Answer {
+    std::uint64_t process;
+    std::uint64_t token;
+    Status status;
+  };
+  /// Where the answers to those requests go that came in on one channel.
+  class Mailbox {
+   public:
+    /// There are answers to be taken, or look_at_holders() has something to do.
+    bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
+
+    /// Called when answers come from another channel, or from the process itself.
+    std::function<void()> wake = [] {};
+
+   private:
+    friend class LockTable;
+    std::vector<Answer> answers_;  ///< under the table's lock
+    std::atomic<bool> news_{false};
+  };
+  /// Somebody in another process.
+  struct Owner {
+    std::uint64_t process;
+    std::uint32_t number;
+    bool operator==(Owner const&) const = default;
+  };
+  struct Request {
+    Owner owner;
+    LockMode mode;
+    std::uint64_t token;
+    Mailbox* answers;
+  };
+
+  explicit LockTable(Log const& log) : log_(log) {}
+
+  static constexpr std::uint32_t max_locks = std::uint32_t{1} << 20;
+
+  /// Where the first locks stand; before anything else.
+  void open(SharedLocks& shared) { shared_ = &shared; }
+
+  /// `count` locks that are free, with consecutive numbers. bad_argument: none; out_of_memory: too many.
+  Status create(std::uint32_t count, LockId* first);
+  /// Whoever waits for one is told bad_argument. bad_argument: one of them does not exist, nothing is done.
+  Status destroy(LockId first, std::uint32_t count);
+
+  /// Takes a place in the queue; the answer is there at once or later.
+  void acquire(LockId lock, Request const& request);
+  /// Never waits: Status::busy.
+  void try_acquire(LockId lock, Request const& request);
+  /// bad_argument: `owner` does not hold it by a grant of the agent.
+  Status release(LockId lock, Owner const& owner, Mailbox& own);
+  /// One that has taken the lock without the agent has left. bad_argument: there is no such lock.
+  Status look(LockId lock, Mailbox& own);
+  /// The process has gone: it neither holds nor waits.
+  void forget(std::uint64_t process, Mailbox& own);
+  /// Whether it does either.
+  bool concerns(std::uint64_t process) const;
+
+  std::vector<Answer> take_answers(Mailbox& own);
+  /// Finds out which of those have ended that are waited for, and have taken their locks without the agent.
+  void look_at_holders(Mailbox& own);
+
+  /// As of ProcessWatch, for processes that are waited for.
+  int fd() const noexcept { return watch_.fd(); }
+  bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
+
+ private:
+  struct Grant {
+    Owner owner;
+    LockMode mode;
+  };
+  struct Queue {
+    std::vector<Grant> grants;
+    std::deque<Request> waiting;
+  };
+  using Queues = std::unordered_map<LockId, Queue>;
+
+  /// The table is locked, on behalf of whoever will look into the mailbox by itself.
+  class Visit {
+   public:
+    Visit(LockTable& table, Mailbox* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
+    ~Visit() { table_.own_ = nullptr; }
+    Visit(Visit const&) = delete;
+    Visit& operator=(Visit const&) = delete;
+
+   private:
+    std::lock_guard<std::mutex> held_;
+    LockTable& table_;
+  };
+
+  SharedLock* shared(LockId lock) noexcept {
+    return lock < shared_lock_count && shared_ != nullptr ? &(*shared_)[lock] : nullptr;
+  }
+  bool exists(LockId lock) const noexcept { return lock < exists_.size() && exists_[lock]; }
+  Queues::iterator queue_for(LockId lock, Request const& request);
+  void answer(Request const& request, Status status);
+  bool admits(LockId lock, Queue const& queue, LockMode mode) noexcept;
+  void grant(Queue& queue, Request const& request);
+  void serve(Queues::iterator entry);
+  void watch_holders(LockId lock);
+  void drop_ended(LockId lock) noexcept;
+
+  Log const& log_;
+  mutable std::mutex mutex_;
+  SharedLocks* shared_ = nullptr;
+  std::vector<bool> exists_;
+  Queues queues_;            ///< of those that are granted or waited for
+  std::size_t members_ = 0;  ///< of all queues
+  Mailbox* own_ = nullptr;   ///< of whoever has the table locked
+  ProcessWatch watch_;       ///< by pid
+  std::atomic<bool> watches_{false};
+};
+
+}  // namespace mpix::engine

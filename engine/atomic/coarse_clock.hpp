@@ -1,0 +1,16 @@
+/// A clock that is a load, and exact to some milliseconds.
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+
+namespace mpix::engine {
+
+inline std::chrono::nanoseconds coarse_now() noexcept {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,30 @@
+/// Locks that processes hold: what callers of the engine say about them.
+///
+/// A lock lives with the process that has created it, its target. It is held by owners: an origin process,
+/// and a number by which that tells its own apart (threads, windows). Whoever asks for a lock that is not
+/// free waits in a queue at the target, in the order of arrival; those who share it have it together.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/operation.hpp"
+
+namespace mpix::engine {
+
+/// Number of a lock at its target, from 0 on.
+using LockId = std::uint32_t;
+
+enum class LockMode : std::uint8_t { exclusive, shared };
+
+/// Numbers of owners within a process end here.
+inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
+
+struct LockRequest {
+  LockId lock = 0;
+  LockMode mode = LockMode::exclusive;
+  std::uint32_t owner = 0;           ///< below max_lock_owners
+  bool attempt = false;              ///< Status::busy instead of a place in the queue
+  Completion* completion = nullptr;  ///< not null
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,81 @@
+/// Engine: locks, those of this process and of others.
+#include <atomic>
+
+#include "engine/atomic/shared_lock.hpp"
+#include "engine/engine.hpp"
+#include "engine/peer/liveness.hpp"
+#include "engine/state.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// The lock in memory that both processes have; nullptr where only the agent reaches it. `direct`: whether
+/// loads and stores may be used.
+SharedLock* lock_at_hand(Peer& peer, LockId lock, bool direct) noexcept {
+  PeerState& state = peer.state();
+  return state.same_host && direct && lock < shared_lock_count ? &state.segments->locks()[lock] : nullptr;
+}
+
+}  // namespace
+
+Status Engine::create_locks(std::uint32_t count, LockId* first) { return state_->locks.create(count, first); }
+
+Status Engine::destroy_locks(LockId first, std::uint32_t count) {
+  return state_->locks.destroy(first, count);
+}
+
+Issued Engine::lock(Peer& peer, LockRequest const& request) {
+  if (request.owner >= max_lock_owners || request.completion == nullptr)
+    return {Status::bad_argument, true, 0};
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (SharedLock* const word = lock_at_hand(peer, request.lock, state_->may_use(MPIX_ENGINE_PATH_DIRECT))) {
+    Holder const holder = holder_of(own_process, process(), request.owner);
+    auto const [outcome, tell] = word->try_lock(holder, request.mode);
+    if (outcome == SharedLock::Outcome::done) return {};
+    bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
+    // The agent may have granted shares.
+    bool const open = request.mode == LockMode::shared && word->is_queued();
+    bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
+    if (given_up && tell) (void)send_release(peer, request.lock, request.owner, wire::ReleaseKind::taken, 0);
+    if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
+  }
+  wait_for_room(peer);
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  Issued const issued = channel.agent_path.acquire(peer, request);
+  channel.drive();
+  channel.leave();
+  return issued;
+}
+
+Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+  if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (SharedLock* const word = lock_at_hand(peer, lock, state_->may_use(MPIX_ENGINE_PATH_DIRECT))) {
+    Holder const holder = holder_of(own_process, process(), owner);
+    // What was issued under the lock and travels as messages comes before the next holder.
+    if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
+    auto const [outcome, tell] = word->unlock(holder);
+    if (outcome == SharedLock::Outcome::done)
+      return tell ? send_release(peer, lock, owner, wire::ReleaseKind::taken, context) : Issued{};
+  }
+  // Stores that were made under the lock leave this processor before the message does.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
+}
+
+Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                            std::uint32_t context) {
+  wait_for_room(peer);
+  Channel& channel = channel_of(peer);
+  std::unique_lock held(channel.lock);
+  // What UCX puts and gets has no place in the stream of messages.
+  wait_for_rdma(peer, peer.state().rdma().issued, held);
+  Issued const issued = channel.agent_path.release(peer, lock, owner, kind, context);
+  channel.drive();
+  channel.leave();
+  return issued;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,187 @@
+/// Locks of which a holder, somebody in the queue, or the target is killed: the others go on.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::JobKind;
+
+/// Where the processes are for each other.
+struct Place {
+  char const* name;
+  unsigned paths;
+  bool other_hosts;
+};
+
+enum : int { target, victim, heir, ranks };
+/// What the processes tell each other.
+enum : int { ready, asked, granted, ended };
+
+class LockFault : public ::testing::TestWithParam<Place> {
+ protected:
+  static void configure(mpix_engine_config& config) {
+    config.paths = GetParam().paths;
+    // Processes in different IPC namespaces are on different hosts for the engine.
+    if (GetParam().other_hosts && ::unshare(CLONE_NEWIPC) != 0) ::_exit(0);
+  }
+
+  /// `body` in three processes that know each other, with a lock at the target; the victim dies in it.
+  static void run_mortal(std::function<void(Rank&)> const& body) {
+    run_job(
+        ranks, configure,
+        [&](Rank& rank) {
+          LockId id = 1;
+          ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+          ASSERT_EQ(id, 0u);
+          rank.tell(ready, 1);
+          for (int i = 0; i < ranks; ++i) ASSERT_TRUE(rank.was_told(i, ready, 1));
+          body(rank);
+          if (rank.rank() != victim) {
+            rank.tell(ended, 1);
+            for (int const i : {int{target}, int{heir}}) ASSERT_TRUE(rank.was_told(i, ended, 1));
+          }
+        },
+        JobKind::mortal);
+  }
+
+  static Issued ask(Rank& rank, Waiter& waiter, LockMode mode, bool attempt = false, int at = target) {
+    Issued const issued = rank.engine().lock(rank.peer(at), {0, mode, 0, attempt, &waiter});
+    EXPECT_TRUE(!failed(issued.status) || issued.status == Status::busy);
+    if (issued.complete) {
+      waiter.status = issued.status;
+      waiter.complete = true;
+    }
+    return issued;
+  }
+  static Status wait(Rank& rank, Waiter const& waiter) {
+    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    return waiter.status;
+  }
+  static Status lock(Rank& rank, LockMode mode = LockMode::exclusive, bool attempt = false) {
+    Waiter waiter;
+    (void)ask(rank, waiter, mode, attempt);
+    return wait(rank, waiter);
+  }
+  static void unlock(Rank& rank) {
+    EXPECT_EQ(rank.engine().unlock(rank.peer(target), 0, 0).status, Status::ok);
+    rank.engine().complete(rank.peer(target), UINT64_MAX);
+    EXPECT_EQ(rank.engine().take_error(rank.peer(target), 0), Status::ok);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, LockFault,
+                         ::testing::Values(Place{"same_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, false},
+                                           Place{"agent", MPIX_ENGINE_PATH_AGENT, false},
+                                           Place{"other_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, true}),
+                         [](auto const& instance) { return instance.param.name; });
+
+TEST_P(LockFault, what_a_killed_holder_had_goes_to_the_next_in_the_queue) {
+  for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {
+    run_mortal([mode](Rank& rank) {
+      if (rank.rank() == victim) {
+        EXPECT_EQ(lock(rank, mode), Status::ok);
+        rank.tell(granted, 1);
+        ASSERT_TRUE(rank.was_told(heir, asked, 1));
+        rank.die();
+      }
+      if (rank.rank() == heir) {
+        ASSERT_TRUE(rank.was_told(victim, granted, 1));
+        Waiter waiter;
+        EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
+        rank.engine().complete(rank.peer(target), UINT64_MAX);
+        EXPECT_FALSE(waiter.complete);
+        rank.tell(asked, 1);
+        EXPECT_EQ(wait(rank, waiter), Status::ok);
+        unlock(rank);
+      }
+    });
+  }
+}
+
+TEST_P(LockFault, who_comes_after_the_death_of_the_holder_has_the_lock) {
+  for (bool const attempt : {false, true}) {
+    run_mortal([attempt](Rank& rank) {
+      if (rank.rank() == victim) {
+        EXPECT_EQ(lock(rank), Status::ok);
+        rank.tell(granted, 1);
+        rank.die();
+      }
+      if (rank.rank() == heir) {
+        ASSERT_TRUE(rank.was_told(victim, granted, 1));
+        ::usleep(100000);
+        Status status = Status::busy;
+        for (int i = 0; i < 2000 && status == Status::busy; ++i) {
+          status = lock(rank, LockMode::exclusive, attempt);
+          if (status == Status::busy) ::usleep(5000);
+        }
+        EXPECT_EQ(status, Status::ok);
+        if (status == Status::ok) unlock(rank);
+      }
+    });
+  }
+}
+
+TEST_P(LockFault, who_is_killed_in_the_queue_is_passed_over) {
+  run_mortal([](Rank& rank) {
+    if (rank.rank() == target) {
+      EXPECT_EQ(lock(rank), Status::ok);
+      rank.tell(granted, 1);
+      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      unlock(rank);
+    }
+    if (rank.rank() == victim) {
+      ASSERT_TRUE(rank.was_told(target, granted, 1));
+      Waiter waiter;
+      EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
+      rank.engine().complete(rank.peer(target), UINT64_MAX);
+      rank.tell(asked, 1);
+      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      rank.die();
+    }
+    if (rank.rank() == heir) {
+      ASSERT_TRUE(rank.was_told(victim, asked, 1));
+      Waiter waiter;
+      EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
+      rank.engine().complete(rank.peer(target), UINT64_MAX);
+      rank.tell(asked, 1);
+      EXPECT_EQ(wait(rank, waiter), Status::ok);
+      unlock(rank);
+    }
+  });
+}
+
+TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
+  run_mortal([](Rank& rank) {
+    Waiter waiter;
+    if (rank.rank() == target) {
+      Waiter held;
+      EXPECT_TRUE(ask(rank, held, LockMode::exclusive, false, victim).status == Status::ok);
+      EXPECT_EQ(wait(rank, held), Status::ok);
+      rank.tell(granted, 1);
+      ASSERT_TRUE(rank.was_told(heir, ended, 1));
+      EXPECT_NE(rank.engine().unlock(rank.peer(victim), 0, 0).status, Status::ok);
+    }
+    if (rank.rank() == victim) {
+      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      rank.die();
+    }
+    if (rank.rank() == heir) {
+      ASSERT_TRUE(rank.was_told(target, granted, 1));
+      EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive, false, victim).complete);
+      rank.engine().complete(rank.peer(victim), UINT64_MAX);
+      rank.tell(asked, 1);
+      EXPECT_EQ(wait(rank, waiter), Status::transport);
+      EXPECT_EQ(rank.engine().lock(rank.peer(victim), {0, LockMode::shared, 0, false, &waiter}).status,
+                Status::unreachable);
+      rank.tell(ended, 1);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine

@@ -1,0 +1,323 @@
+/// Locks of a process: excluded and shared, in the order of arrival, by whoever is there, on every path.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "engine/agent/lock_table.hpp"
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/slowness.hpp"
+
+namespace mpix::engine {
+namespace {
+
+/// The lock as somebody in this process holds it.
+struct Owned {
+  Rank& rank;
+  int target;
+  LockId id;
+  std::uint32_t owner = 0;
+
+  /// Asks, and leaves it to the caller to wait.
+  Issued ask(Waiter& waiter, LockMode mode, bool attempt = false) const {
+    Issued const issued = rank.engine().lock(rank.peer(target), {id, mode, owner, attempt, &waiter});
+    if (!failed(issued.status) && issued.complete) waiter.complete = true;
+    return issued;
+  }
+  Status lock(LockMode mode = LockMode::exclusive, bool attempt = false) const {
+    Waiter waiter;
+    Issued const issued = ask(waiter, mode, attempt);
+    if (failed(issued.status)) return issued.status;
+    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    return waiter.status;
+  }
+  Status attempt(LockMode mode = LockMode::exclusive) const { return lock(mode, true); }
+  Status unlock() const {
+    Issued const issued = rank.engine().unlock(rank.peer(target), id, owner);
+    if (failed(issued.status)) return issued.status;
+    rank.engine().complete(rank.peer(target), issued.sequence);
+    return rank.engine().take_error(rank.peer(target), 0);
+  }
+};
+
+class Lock : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, Lock, every_path(), path_name);
+
+LockId make_locks(Rank& rank, std::uint32_t count = 1) {
+  LockId first = 0;
+  EXPECT_EQ(rank.engine().create_locks(count, &first), Status::ok);
+  return first;
+}
+
+TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
+  run_job(4, configure, [](Rank& rank) {
+    constexpr int rounds = 300 / test::slowness;
+    constexpr std::size_t words = 600;  // several messages
+    Buffers buffers(rank);
+    LockId const id = rank.rank() == 0 ? make_locks(rank) : 0;
+    rank.show(3, id);
+    rank.barrier();
+    std::vector<std::int64_t> values(words);
+    for (int round = 0; round < rounds; ++round) {
+      int const target = 0;
+      int const kind = round % 3;
+      Owned const lock{rank, target, static_cast<LockId>(rank.shown(target, 3))};
+      ASSERT_EQ(lock.lock(), Status::ok);
+      RemoteAddress const there = rank.shown(target, kind);
+      Transfer get = contiguous(Direction::get, values.data(), there, words * 8);
+      ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
+      for (std::size_t i = 1; i < words; ++i) ASSERT_EQ(values[i], values[0]) << "round " << round;
+      for (std::int64_t& value : values) ++value;
+      // Neither completed nor ordered but by the lock.
+      Transfer const put = contiguous(Direction::put, values.data(), there, words * 8);
+      Issued const issued = rank.engine().issue(rank.peer(target), put);
+      ASSERT_EQ(issued.status, Status::ok);
+      Issued const given = rank.engine().unlock(rank.peer(target), lock.id, 0);
+      ASSERT_EQ(given.status, Status::ok);
+      rank.engine().complete_local(rank.peer(target), UINT64_MAX);
+    }
+    rank.engine().complete(rank.peer(0), UINT64_MAX);
+    EXPECT_EQ(rank.engine().take_error(rank.peer(0), 0), Status::ok);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::int64_t sum = 0;
+      for (int kind = 0; kind < 3; ++kind) sum += *reinterpret_cast<std::int64_t*>(buffers.kind(kind));
+      EXPECT_EQ(sum, 4 * rounds);
+      EXPECT_EQ(rank.engine().destroy_locks(id, 1), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
+  run_job(3, configure, [](Rank& rank) {
+    // Not the first ones: of the others, the agent alone knows.
+    LockId const first = make_locks(rank, shared_lock_count + 2);
+    EXPECT_EQ(first, 0u);
+    rank.barrier();
+    for (LockId const id : {LockId{1}, LockId{shared_lock_count + 1}}) {
+      Owned const lock{rank, 1, id};
+      EXPECT_EQ(lock.lock(LockMode::shared), Status::ok);
+      rank.barrier();  // all have it at once
+      EXPECT_EQ((Owned{rank, 1, id, 7}.attempt()), Status::busy);
+      EXPECT_EQ((Owned{rank, 1, id, 7}.attempt(LockMode::shared)), Status::ok);
+      EXPECT_EQ((Owned{rank, 1, id, 7}.unlock()), Status::ok);
+      rank.barrier();
+      EXPECT_EQ(lock.unlock(), Status::ok);
+      rank.barrier();
+      if (rank.rank() == 2) {
+        EXPECT_EQ(lock.attempt(), Status::ok);
+      }
+      rank.barrier();
+      if (rank.rank() != 2) {
+        EXPECT_EQ(lock.attempt(), Status::busy);
+        EXPECT_EQ(lock.attempt(LockMode::shared), Status::busy);
+      }
+      rank.barrier();
+      if (rank.rank() == 2) {
+        EXPECT_EQ(lock.unlock(), Status::ok);
+      }
+      rank.barrier();
+    }
+    EXPECT_EQ(rank.engine().destroy_locks(first, shared_lock_count + 2), Status::ok);
+  });
+}
+
+TEST_P(Lock, is_had_in_the_order_of_arrival) {
+  run_job(4, configure, [](Rank& rank) {
+    if (rank.rank() == 0) make_locks(rank);
+    std::int64_t turns[2] = {0, 0};
+    rank.show(0, &turns[0]);
+    rank.barrier();
+    Owned const lock{rank, 0, 0};
+    if (rank.rank() == 0) {
+      ASSERT_EQ(lock.lock(), Status::ok);
+    }
+    rank.barrier();
+    // One after the other gets into the queue; the lock comes to them in that order. Two of them share it.
+    Waiter waiter;
+    bool const shares = rank.rank() >= 2;
+    for (int next = 1; next < rank.size(); ++next) {
+      if (rank.rank() == next) {
+        Issued const issued = lock.ask(waiter, shares ? LockMode::shared : LockMode::exclusive);
+        ASSERT_EQ(issued.status, Status::ok);
+        EXPECT_FALSE(issued.complete);
+        rank.engine().complete(rank.peer(0), UINT64_MAX);  // it has arrived; nobody waits for the lock
+      }
+      rank.barrier();
+    }
+    if (rank.rank() == 0) {
+      EXPECT_EQ((Owned{rank, 0, 0, 5}.attempt(LockMode::shared)), Status::busy);
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    } else {
+      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+      EXPECT_EQ(waiter.status, Status::ok);
+      std::int64_t const one = 1;
+      std::int64_t before = -1;
+      ReadModifyWrite turn;
+      turn.operand = reinterpret_cast<std::byte const*>(&one);
+      turn.result = reinterpret_cast<std::byte*>(&before);
+      turn.target = rank.shown(0, 0);
+      ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
+      if (shares) {
+        EXPECT_GE(before, 1);
+        // Both have it at the same time: each waits for the other to have come.
+        for (;;) {
+          std::int64_t seen = 0;
+          Transfer const get = contiguous(Direction::get, &seen, rank.shown(0, 0), 8);
+          ASSERT_EQ(run(rank.engine(), rank.peer(0), get), Status::ok);
+          if (seen == 3) break;
+        }
+      } else {
+        EXPECT_EQ(before, 0);
+      }
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    }
+    rank.barrier();
+    EXPECT_EQ(lock.lock(), Status::ok);
+    EXPECT_EQ(lock.unlock(), Status::ok);
+    rank.barrier();
+  });
+}
+
+TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
+  run_job(2, configure, [](Rank& rank) {
+    make_locks(rank, 2);
+    rank.barrier();
+    Owned const lock{rank, 1 - rank.rank(), 1};
+    Owned const missing{rank, 1 - rank.rank(), 2};
+    Owned const far{rank, 1 - rank.rank(), UINT32_MAX};
+    EXPECT_EQ(missing.lock(), Status::bad_argument);
+    EXPECT_EQ(far.lock(LockMode::shared), Status::bad_argument);
+    EXPECT_EQ(missing.unlock(), Status::bad_argument);
+    EXPECT_EQ(lock.unlock(), Status::bad_argument);
+    EXPECT_EQ((Owned{rank, 1 - rank.rank(), 1, max_lock_owners}.lock()), Status::bad_argument);
+    for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {
+      ASSERT_EQ(lock.lock(mode), Status::ok);
+      EXPECT_EQ(lock.lock(LockMode::exclusive), Status::bad_argument);
+      EXPECT_EQ(lock.lock(LockMode::shared), Status::bad_argument);
+      EXPECT_EQ((Owned{rank, 1 - rank.rank(), 1, 9}.unlock()), Status::bad_argument);
+      EXPECT_EQ(lock.unlock(), Status::ok);
+      EXPECT_EQ(lock.unlock(), Status::bad_argument);
+    }
+    LockId first = 0;
+    EXPECT_EQ(rank.engine().create_locks(0, &first), Status::bad_argument);
+    EXPECT_EQ(rank.engine().create_locks(LockTable::max_locks, &first), Status::out_of_memory);
+    EXPECT_EQ(rank.engine().destroy_locks(1, 2), Status::bad_argument);
+    rank.barrier();
+    // Those who wait for a lock that ends are told.
+    ASSERT_EQ(lock.lock(), Status::ok);
+    Waiter waiter;
+    Owned const second{rank, 1 - rank.rank(), 1, 3};
+    Issued const issued = second.ask(waiter, LockMode::exclusive);
+    ASSERT_EQ(issued.status, Status::ok);
+    rank.engine().complete(rank.peer(1 - rank.rank()), issued.sequence);
+    rank.barrier();
+    EXPECT_EQ(rank.engine().destroy_locks(0, 2), Status::ok);
+    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    EXPECT_EQ(waiter.status, Status::bad_argument);
+    rank.barrier();
+    EXPECT_EQ(lock.unlock(), Status::bad_argument);
+    rank.barrier();
+    // The numbers are given out again, and the locks are free.
+    EXPECT_EQ(make_locks(rank, 2), 0u);
+    rank.barrier();
+    EXPECT_EQ(lock.attempt(), Status::ok);
+    EXPECT_EQ(lock.unlock(), Status::ok);
+    rank.barrier();
+  });
+}
+
+/// Threads and processes on two locks, exclusive and shared, also by attempts.
+TEST_P(Lock, excludes_threads_and_processes) {
+  run_job(3, configure, [](Rank& rank) {
+    make_locks(rank, 2);
+    rank.barrier();
+    constexpr int rounds = 200 / test::slowness;
+    // Changed by loads and stores of two instructions, at the target; plain memory of every kind of access.
+    std::int64_t counters[2] = {0, 0};
+    rank.show(0, &counters[0]);
+    rank.show(1, &counters[1]);
+    rank.barrier();
+    std::atomic<int> done{0};
+    auto const body = [&](std::uint32_t thread) {
+      for (int round = 0; round < rounds; ++round) {
+        int const target = round % rank.size();
+        LockId const id = static_cast<LockId>(round / 3 % 2);
+        Owned const lock{rank, target, id, thread};
+        bool const reads = round % 5 == 4;
+        LockMode const mode = reads ? LockMode::shared : LockMode::exclusive;
+        if (round % 7 == 6) {
+          Status status = Status::busy;
+          while (status == Status::busy) status = lock.attempt(mode);
+          ASSERT_EQ(status, Status::ok);
+        } else {
+          ASSERT_EQ(lock.lock(mode), Status::ok);
+        }
+        std::int64_t value = 0;
+        RemoteAddress const there = rank.shown(target, static_cast<int>(id));
+        ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &value, there, 8)),
+                  Status::ok);
+        if (!reads) {
+          ++value;
+          Transfer put = contiguous(Direction::put, &value, there, 8);
+          ASSERT_EQ(run(rank.engine(), rank.peer(target), put), Status::ok);
+        }
+        ASSERT_EQ(lock.unlock(), Status::ok);
+      }
+      ++done;
+    };
+    std::thread other(body, 1);
+    body(0);
+    other.join();
+    rank.show(2, static_cast<std::uint64_t>(done.load()));
+    rank.barrier();
+    int exclusive = 0;
+    for (int round = 0; round < rounds; ++round) {
+      if (round % 5 != 4 && round % 3 == rank.rank()) ++exclusive;
+    }
+    EXPECT_EQ(counters[0] + counters[1], 2 * 3 * exclusive);
+    EXPECT_EQ(rank.engine().destroy_locks(0, 2), Status::ok);
+    rank.barrier();
+  });
+}
+
+/// Four origins, each as fast as it can, for a fixed time: nobody gets more than the others.
+TEST_P(Lock, is_fair) {
+  run_job(5, configure, [](Rank& rank) {
+    if (rank.rank() == 0) make_locks(rank);
+    rank.barrier();
+    constexpr std::uint64_t total = 4000 / test::slowness;
+    std::int64_t count = 0;
+    rank.show(0, &count);
+    rank.barrier();
+    std::uint64_t own = 0;
+    while (rank.rank() != 0) {
+      Owned const lock{rank, 0, 0};
+      ASSERT_EQ(lock.lock(), Status::ok);
+      std::int64_t value = 0;
+      RemoteAddress const there = rank.shown(0, 0);
+      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(Direction::get, &value, there, 8)), Status::ok);
+      bool const last = value >= static_cast<std::int64_t>(total);
+      ++value;
+      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(Direction::put, &value, there, 8)), Status::ok);
+      ASSERT_EQ(lock.unlock(), Status::ok);
+      if (last) break;
+      ++own;
+    }
+    rank.show(1, own);
+    rank.barrier();
+    if (rank.rank() != 0) return;
+    std::uint64_t sum = 0;
+    for (int i = 1; i < 5; ++i) sum += rank.shown(i, 1);
+    EXPECT_EQ(sum, total);
+    for (int i = 1; i < 5; ++i)
+      std::printf("origin %d: %.1f %% of the turns\n", i,
+                  100.0 * static_cast<double>(rank.shown(i, 1)) / total);
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
