@@ -10,9 +10,10 @@ namespace {
 using mpix::engine::RmwOperation;
 
 /// The value that was there goes to `local`, from where a swap takes its operand. That is not read before it
-/// is known that it can be.
+/// is known that it can be. Inline in each call: a few nanoseconds count.
 template <RmwOperation operation, typename T>
-void update(char const* call, T summand, T* local, void* remote, int process) {
+__attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
+                                                  int process) {
   using namespace mpix::engine;
   using Word = std::make_unsigned_t<T>;
   mpix::Target& target = target_of(call, process);

@@ -46,6 +46,15 @@ engine::Status wait_any(Target& target, Operation& operation) {
 
 }  // namespace
 
+void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction, void const* origin,
+                         std::byte* remote, RemoteAddress address, std::size_t bytes) noexcept {
+  engine::ElementUpdate const update{reduction.type, address, address + bytes};
+  bool const locked = engine::needs_stripes(table.modes, update);
+  engine::StripeGuard const guard(table, locked ? engine::stripes_of(update.begin, update.end) : 0);
+  reduction.element_atomic = engine::uses_cpu_atomics(table.modes, update);
+  engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
+}
+
 bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept {
   engine::Peer& peer = *target.peer;
   engine::Extent const extent = transfer.target_layout.extent();

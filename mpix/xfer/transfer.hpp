@@ -33,18 +33,25 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   return true;
 }
 
+/// The end of try_direct_accumulate where elements are to be updated one as a whole each, and the CPU may do
+/// it.
+MPIX_WAIST_API void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction,
+                                        void const* origin, std::byte* remote, RemoteAddress address,
+                                        std::size_t bytes) noexcept;
+
 /// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element. With its
 /// element_atomic, at most one operation with Guarantee::element_atomic or atomic updates an element at once.
-inline bool try_direct_accumulate(Target& target, engine::Reduction reduction, void const* origin,
+inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
   if (remote == nullptr) return false;
-  engine::StripeTable& table = *target.peer->stripes();
-  engine::ElementUpdate const update{reduction.type, address, address + bytes};
-  bool const has_modes = reduction.element_atomic && engine::has_cpu_atomics(reduction.type);
-  bool const locked = reduction.element_atomic && (!has_modes || engine::needs_stripes(table.modes, update));
-  engine::StripeGuard const guard(table, locked ? engine::stripes_of(update.begin, update.end) : 0);
-  if (has_modes) reduction.element_atomic = engine::uses_cpu_atomics(table.modes, update);
+  bool const locked = reduction.element_atomic;
+  if (locked && engine::has_cpu_atomics(reduction.type)) {
+    accumulate_elements(*target.peer->stripes(), reduction, origin, remote, address, bytes);
+    return true;
+  }
+  engine::StripeGuard const guard(*target.peer->stripes(),
+                                  locked ? engine::stripes_of(address, address + bytes) : 0);
   engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
   return true;
 }
