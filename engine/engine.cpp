@@ -45,6 +45,7 @@ Status Engine::start() {
   }
   SegmentTable const& segments = state.segments;
   ProcessAddress address{process(),
+                         state.credentials.incarnation,
                          state.identity,
                          state.pid,
                          segments.tables_fd(),
@@ -52,9 +53,11 @@ Status Engine::start() {
                          state.channels.front().transport.worker_address()};
   if (address.worker.empty()) return Status::transport;
   state.address = encode(address);
-  state.channels.for_each([&](Channel& channel) { channel.agent_path.set_introduction(state.address); });
+  state.publication = publish(address, state.credentials.secret);
+  state.channels.for_each([&](Channel& channel) { channel.agent_path.set_address(state.address); });
   if (Status const status = state.channels.start(); failed(status)) return status;
-  if (state.bootstrap.publish(state.bootstrap.context, state.address.data(), state.address.size()) == 0)
+  if (state.bootstrap.publish(state.bootstrap.context, state.publication.data(), state.publication.size()) ==
+      0)
     return Status::ok;
   state.log.write(LogLevel::error, "the address cannot be published");
   return Status::transport;
@@ -63,26 +66,29 @@ Status Engine::start() {
 std::uint64_t Engine::process() const noexcept { return state_->bootstrap.process; }
 bool Engine::is_of_this_process() const noexcept { return state_->pid == own_process_id(); }
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
-std::span<std::byte const> Engine::address() const noexcept { return state_->address; }
+std::span<std::byte const> Engine::address() const noexcept { return state_->publication; }
 
 Peer* Engine::peer(std::uint64_t process) {
   State& state = *state_;
   std::lock_guard const held(state.peers_lock);
   if (auto const known = state.peers.find(process); known != state.peers.end()) return known->second.get();
 
-  void const* blob = state.address.data();
-  std::size_t length = state.address.size();
+  void const* blob = state.publication.data();
+  std::size_t length = state.publication.size();
   bool const own = process == this->process();
   mpix_bootstrap const& bootstrap = state.bootstrap;
   if (!own && bootstrap.peer_address(bootstrap.context, process, &blob, &length) != 0) return nullptr;
   ProcessAddress its;
-  if (!decode({static_cast<std::byte const*>(blob), length}, &its) || its.process != process) {
+  Secret secret;
+  if (!read_published({static_cast<std::byte const*>(blob), length}, &its, &secret) ||
+      its.process != process) {
     state.log.write(LogLevel::error, "process %llx published no usable address",
                     static_cast<unsigned long long>(process));
     return nullptr;
   }
   auto made = Peer::make(process, state.look_at(std::move(its)));
   PeerState& peer = made->state();
+  peer.secret = secret;
   state.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
                   peer.same_host ? "same host" : "other host",
                   peer.cross_memory ? ", cross-memory permitted" : "");
@@ -236,7 +242,8 @@ Statistics Engine::statistics() const {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.executed();
-    result.messages_dropped += channel.executor.dropped();
+    result.messages_dropped +=
+        channel.executor.dropped() + channel.agent_path.dropped() + channel.parting.dropped();
   });
   return result;
 }

@@ -32,7 +32,7 @@ struct Statistics {
   std::size_t endpoints;           ///< UCX endpoints to other processes, to send requests or answers
   std::size_t mapped_regions;      ///< regions of peers that are mapped into this process
   Traffic traffic;                 ///< with all of them
-  std::uint64_t messages_dropped;  ///< malformed ones among those received
+  std::uint64_t messages_dropped;  ///< of those received: by strangers, or malformed
 };
 
 struct Footprint;
@@ -64,7 +64,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Whether what callers vouch for is to be verified.
   bool is_checking() const noexcept;
 
-  /// The blob by which other processes find this one.
+  /// The blob by which other processes find this one and are admitted to it: with its secret.
   std::span<std::byte const> address() const noexcept;
 
   /// The peer with identity `process`, made at first use; stays valid as long as the engine. Local.

@@ -10,6 +10,7 @@
 
 #include "engine/agent/channels.hpp"
 #include "engine/agent/lock_table.hpp"
+#include "engine/agent/session.hpp"
 #include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
@@ -27,9 +28,10 @@ struct Engine::State {
       : config(configuration),
         bootstrap(job),
         log(config.verbose, job.process),
+        credentials(Credentials::make(job.process)),
         segments(log),
         locks(log),
-        channels(job.process, config, identity, segments, locks, log),
+        channels(credentials, config, identity, segments, locks, log),
         registrations(channels.context()),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
@@ -45,6 +47,7 @@ struct Engine::State {
   Log log;
   pid_t pid = own_process_id();
   HostIdentity identity = HostIdentity::of_this_process();
+  Credentials credentials;
   bool rdma_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
@@ -53,7 +56,8 @@ struct Engine::State {
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
   CounterWatches watches;
-  std::vector<std::byte> address;  ///< the blob that is published
+  std::vector<std::byte> address;      ///< the blob that others are told
+  std::vector<std::byte> publication;  ///< the blob that the host publishes: with the secret
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;

@@ -9,7 +9,7 @@ namespace mpix::engine {
 
 Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
                                      wire::RequestHeader const& request) {
-  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind, settings_.process), &transport_.message()};
+  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind), &transport_.message()};
   reply.header.context = request.context;
   reply.header.token = request.token;
   replies_.push_back(reply);
@@ -46,8 +46,7 @@ void Executor::answer() {
 }
 
 void Executor::acknowledge(Origin& origin) {
-  send(origin, wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed, settings_.process),
-       transport_.message());
+  send(origin, wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed), transport_.message());
 }
 
 /// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
@@ -58,12 +57,13 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
     origin.owes_answer = false;
     origin.tidy();
   }
+  header.session = origin.session.reply;
   header.executed = origin.acknowledged;
   header.segments_version = segments_.version();
   header.done = origin.done;
   header.window = window();
   message.set_header(header);
-  // A stranger is not answered: there is no way to it.
+  // Its connection is still to be opened, or has gone.
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {

@@ -24,18 +24,18 @@ namespace mpix::engine {
 
 class Channel final : public MessageHandler {
  public:
-  Channel(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+  Channel(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
           SegmentTable const& segments, LockTable& lock_table, Log const& log)
       : locks(lock_table),
         transport(log),
         connections(transport, watch, host, log),
-        agent_path(transport, connections,
-                   {process, config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+        agent_path(transport, connections, credentials,
+                   {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
                     config.process_memory_bytes},
                    log),
-        executor(transport, connections, segments, locks,
-                 {process, config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
-        parting(transport, connections, agent_path, executor, process, config.max_endpoints, log),
+        executor(transport, connections, segments, locks, credentials,
+                 {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
+        parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us), log) {
     executor.set_wake([this] { wake_(); });
   }

@@ -2,10 +2,10 @@
 
 namespace mpix::engine {
 
-Channels::Channels(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+Channels::Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
                    SegmentTable const& segments, LockTable& locks, Log const& log)
     : log_(log), context_(log) {
-  channels_.push_back(std::make_unique<Channel>(process, config, host, segments, locks, log));
+  channels_.push_back(std::make_unique<Channel>(credentials, config, host, segments, locks, log));
 }
 
 Status Channels::open(bool remote_memory) {

@@ -15,7 +15,7 @@ namespace mpix::engine {
 
 class Channels {
  public:
-  Channels(std::uint64_t process, mpix_engine_config const& config, HostIdentity const& host,
+  Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
            SegmentTable const& segments, LockTable& locks, Log const& log);
 
   Status open(bool remote_memory);

@@ -14,8 +14,6 @@ namespace {
 
 // Positions beyond what is executed that an origin may use; an origin of ours stays far below.
 constexpr std::uint64_t furthest_ahead = 65536;
-// Processes that have sent something and not introduced themselves; one of ours begins with it.
-constexpr std::size_t max_strangers = 64;
 
 bool must_not_wait(wire::CheckedRequest const& request) noexcept {
   return (request.header.flags & wire::flag_no_wait) != 0;
@@ -27,15 +25,25 @@ void Executor::on_request(std::span<std::byte const> header, std::span<std::byte
   try {
     take(header, payload);
   } catch (std::bad_alloc const&) {
-    wire::RequestHeader fields{};
-    drop("no memory to take it");
-    if (wire::is_answerable(header, &fields)) connections_.lose(fields.process, "no memory for its requests");
+    drops_.note("no memory to take it");
+    if (Origin const* const origin = origin_of(wire::session_of(header)); origin != nullptr)
+      connections_.lose(origin->process, "no memory for its requests");
   }
 }
 
-void Executor::drop(char const* reason) noexcept {
-  ++dropped_;
-  log_.write(LogLevel::error, "dropped a request: %s", reason);
+Origin* Executor::origin_of(std::uint64_t session) const noexcept {
+  auto const found = sessions_.find(session);
+  return found != sessions_.end() ? found->second : nullptr;
+}
+
+std::optional<std::uint64_t> Executor::process_of(std::uint64_t session) const noexcept {
+  Origin const* const origin = origin_of(session);
+  return origin != nullptr ? std::optional(origin->process) : std::nullopt;
+}
+
+std::uint64_t Executor::session_with(std::uint64_t process) const noexcept {
+  auto const found = origins_.find(process);
+  return found != origins_.end() ? found->second->session.reply : 0;
 }
 
 void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
@@ -44,73 +52,109 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
     std::memcpy(aligned_.data(), payload.data(), payload.size());
     payload = {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
   }
+  std::uint64_t const session = wire::session_of(header);
+  if (Origin* const origin = origin_of(session); origin != nullptr) {
+    take_in_session(*origin, header, payload);
+  } else {
+    take_from_stranger(session, header, payload);
+  }
+}
+
+void Executor::take_in_session(Origin& origin, std::span<std::byte const> header,
+                               std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
   char const* const fault = wire::check(header, payload, &request);
-  if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drop(fault);
-  if (fault == nullptr && request.header.sequence == 0) return take_introduction(request);
-
-  Origin* const origin = origin_of(request.header.process);
-  if (origin == nullptr && gone_.contains(request.header.process)) return;  // what it has left behind
-  if (origin == nullptr) return drop("its origin has not introduced itself");
+  if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drops_.note(fault);
   std::uint64_t const sequence = request.header.sequence;
-  if (sequence > origin->executed + furthest_ahead || origin->has_seen(sequence))
-    return drop("its position of the stream is taken, or far off");
+  if (sequence > origin.executed + furthest_ahead || origin.has_seen(sequence))
+    return drops_.note("its position of the stream is taken, or far off");
   if (fault != nullptr) {
-    drop(fault);
-    return refuse(*origin, request.header, payload.size(), Status::malformed);
+    drops_.note(fault);
+    return refuse(origin, request.header, payload.size(), Status::malformed);
   }
-  if (origin->endpoint == nullptr || request.header.after > origin->executed) {
-    if (origin->endpoint != nullptr && must_not_wait(request))
-      return answer_busy(*origin, request, payload.size());
-    if (!has_room(*origin, payload.size()))
-      return refuse(*origin, request.header, payload.size(), Status::out_of_memory);
-    note_kept(*origin,
-              origin->make_out_of_order().held.emplace(sequence, Kept(header, payload)).first->second);
+  if (origin.endpoint == nullptr || request.header.after > origin.executed) {
+    if (origin.endpoint != nullptr && must_not_wait(request))
+      return answer_busy(origin, request, payload.size());
+    if (!has_room(origin, payload.size()))
+      return refuse(origin, request.header, payload.size(), Status::out_of_memory);
+    note_kept(origin, origin.make_out_of_order().held.emplace(sequence, Kept(header, payload)).first->second);
     return;
   }
-  receive(*origin, request, header, payload);
-  release_held(*origin);
+  receive(origin, request, header, payload);
+  release_held(origin);
 }
 
-/// The origin with this identity; nullptr when it has gone, or there are too many that nobody knows.
-Origin* Executor::origin_of(std::uint64_t process) {
-  auto const found = origins_.find(process);
-  if (found != origins_.end()) return found->second.get();
-  if (gone_.contains(process)) return nullptr;
-  if (strangers_ >= max_strangers) return nullptr;
-  auto& origin = origins_[process] = std::make_unique<Origin>();
-  ++strangers_;
-  origin->process = process;
-  return origin.get();
+/// Only an introduction is taken from somebody without a session.
+void Executor::take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
+                                  std::span<std::byte const> payload) {
+  if (ended_.contain(token)) return;  // what a process that has gone has left behind
+  wire::CheckedRequest request{};
+  char const* fault = token != 0 ? "its session does not exist" : wire::check(header, payload, &request);
+  if (fault == nullptr && request.header.kind != static_cast<std::uint8_t>(wire::RequestKind::introduction))
+    fault = "it belongs to no session";
+  if (fault == nullptr) fault = take_introduction(request.data);
+  if (fault != nullptr) drops_.note(fault);
 }
 
-/// The connection back is opened outside of the callback that this is called from.
-void Executor::take_introduction(wire::CheckedRequest const& request) {
+/// Returns what is wrong with it, or nullptr. The connection back is opened outside of the callback that this
+/// is called from.
+char const* Executor::take_introduction(std::span<std::byte const> data) {
+  Introduction said;
+  if (!read_introduction(credentials_.secret, data, &said)) return "an introduction without proof";
+  SessionOpening const& opening = said.opening;
+  if (opening.target != credentials_.process) return "an introduction to another process";
   ProcessAddress address;
-  if (!decode(request.data, &address) || address.process != request.header.process)
-    return drop("an introduction that does not fit its sender");
-  auto const known = origins_.find(address.process);
-  if (known != origins_.end() && known->second->endpoint != nullptr) {
-    Connections::Connection const* const connection = connections_.find(address.process);
-    if (connection == nullptr || connection->asked == 0) return drop("its origin is known already");
-    // It has agreed to close the last one; its answer may come later.
-    connections_.note_farewell(address.process, wire::Farewell::agree, connection->asked);
+  if (!decode(said.address, &address) || address.process != opening.origin ||
+      address.incarnation != opening.origin_incarnation)
+    return "an introduction that does not fit its sender";
+  introductions_.reserve(introductions_.size() + 1);  // whoever is admitted is met
+  if (char const* const fault = admit(opening); fault != nullptr) return fault;
+  introductions_.push_back(std::move(address));
+  return nullptr;
+}
+
+/// Makes the origin of a proven introduction known. Each introduction is good for once.
+char const* Executor::admit(SessionOpening const& opening) {
+  if (auto const gone = gone_.find(opening.origin);
+      gone != gone_.end() && opening.origin_incarnation <= gone->second)
+    return "an introduction of a process that has gone";
+  SessionTokens const session = tokens_of(credentials_.secret, opening);
+  auto const known = origins_.find(opening.origin);
+  if (known == origins_.end()) {
+    auto made = std::make_unique<Origin>();
+    made->process = opening.origin;
+    made->incarnation = opening.origin_incarnation;
+    made->connection = opening.connection;
+    made->session = session;
+    if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
+    origins_.emplace(opening.origin, std::move(made));
+    return nullptr;
   }
-  if (introductions_.size() < furthest_ahead) introductions_.push_back(std::move(address));
+  Origin& origin = *known->second;
+  if (origin.session != session) return "an introduction of another process with the same identity";
+  if (opening.connection <= origin.connection) return "an introduction that was used before";
+  if (origin.endpoint != nullptr) {
+    Connections::Connection const* const connection = connections_.find(opening.origin);
+    if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
+    // It has agreed to close the last one; its answer may come later.
+    connections_.note_farewell(opening.origin, wire::Farewell::agree, connection->asked);
+  }
+  origin.connection = opening.connection;
+  return nullptr;
 }
 
 void Executor::meet_introduced() {
   std::vector<ProcessAddress> arrived = std::exchange(introductions_, {});
   for (ProcessAddress& address : arrived) {
     std::uint64_t const process = address.process;
-    Origin* const origin = origin_of(process);
-    if (origin == nullptr || origin->endpoint != nullptr) continue;
-    origin->endpoint = connections_.open(process, connections_.locate(std::move(address)));
-    if (origin->endpoint == nullptr) {
+    auto const known = origins_.find(process);
+    if (known == origins_.end() || known->second->endpoint != nullptr) continue;
+    Origin& origin = *known->second;
+    origin.endpoint = connections_.open(process, connections_.locate(std::move(address)));
+    if (origin.endpoint == nullptr) {
       forget(process);
     } else {
-      strangers_ -= std::exchange(origin->met, true) ? 0 : 1;
-      release_held(*origin);
+      release_held(origin);
     }
   }
 }
@@ -251,10 +295,15 @@ void Executor::release_held(Origin& origin) {
 }
 
 void Executor::forget(std::uint64_t process) {
-  gone_.insert(process);
   auto const found = origins_.find(process);
-  if (found == origins_.end()) return;
+  if (found == origins_.end()) {
+    gone_.try_emplace(process, UINT64_MAX);  // it has never told which incarnation it was
+    return;
+  }
   Origin* const gone = found->second.get();
+  gone_[process] = gone->incarnation;
+  sessions_.erase(gone->session.request);
+  ended_.add(gone->session.request);
   std::erase_if(replies_, [&](Reply const& reply) {
     if (reply.origin == gone) transport_.discard(*reply.message);
     return reply.origin == gone;
@@ -264,7 +313,6 @@ void Executor::forget(std::uint64_t process) {
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
-  strangers_ -= gone->met ? 0 : 1;
   if (gone->messages != 0) executed_for_gone_[process] += gone->messages;
   origins_.erase(found);
 }

@@ -7,15 +7,17 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "engine/agent/connections.hpp"
+#include "engine/agent/drops.hpp"
 #include "engine/agent/lock_table.hpp"
 #include "engine/agent/origin.hpp"
+#include "engine/agent/session.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
 #include "engine/log.hpp"
@@ -26,7 +28,6 @@ namespace mpix::engine {
 class Executor {
  public:
   struct Settings {
-    std::uint64_t process = 0;
     std::size_t fragment_bytes = 0;
     std::size_t window_bytes = 0;  ///< most that one origin may have under way
     std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
@@ -36,11 +37,12 @@ class Executor {
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
   Executor(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
-           Settings const& settings, Log const& log)
+           Credentials const& credentials, Settings const& settings, Log const& log)
       : transport_(transport),
         connections_(connections),
         segments_(segments),
         locks_(locks),
+        credentials_(credentials),
         settings_(settings),
         log_(log) {}
 
@@ -79,10 +81,15 @@ class Executor {
   /// True when all have done so.
   bool revoked(OwnSegment const& segment) const { return !holders_.contains(segment.generation); }
 
+  /// Whose session has this token for requests; nothing for a stranger.
+  std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
+  /// The token for replies of the process's session; 0: there is none.
+  std::uint64_t session_with(std::uint64_t process) const noexcept;
+
   std::uint64_t executed() const noexcept { return executed_; }
   /// Of these, the requests of one process.
   std::uint64_t executed_for(std::uint64_t process) const;
-  std::uint64_t dropped() const noexcept { return dropped_; }
+  std::uint64_t dropped() const noexcept { return drops_.count(); }
   std::size_t origins() const noexcept { return origins_.size(); }
   std::size_t kept_bytes() const noexcept { return kept_bytes_; }
 
@@ -101,9 +108,12 @@ class Executor {
 
   // executor.cpp: which request may be executed when.
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
-  void drop(char const* reason) noexcept;
-  Origin* origin_of(std::uint64_t process);
-  void take_introduction(wire::CheckedRequest const& request);
+  void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
+                          std::span<std::byte const> payload);
+  char const* take_introduction(std::span<std::byte const> data);
+  char const* admit(SessionOpening const& opening);
+  Origin* origin_of(std::uint64_t session) const noexcept;
   void meet_introduced();
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
   void note_kept(Origin& origin, Kept const& kept) noexcept;
@@ -147,13 +157,15 @@ class Executor {
   SegmentTable const& segments_;  ///< does not change while this channel is locked
   LockTable& locks_;
   LockTable::Mailbox lock_answers_;
+  Credentials const& credentials_;
   Settings settings_;
   Log const& log_;
   KeyProvider provide_key_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;
-  std::unordered_set<std::uint64_t> gone_;     ///< processes that are forgotten
-  std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
-  std::size_t strangers_ = 0;                  ///< origins that have never introduced themselves
+  std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process
+  std::unordered_map<std::uint64_t, Origin*> sessions_;                 ///< by SessionTokens::request
+  std::unordered_map<std::uint64_t, std::uint64_t> gone_;  ///< processes that are forgotten, with incarnation
+  RecentTokens ended_;                                     ///< of their sessions
+  std::vector<ProcessAddress> introductions_;              ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;                              ///< in the order of arrival
@@ -162,7 +174,7 @@ class Executor {
   std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> executed_for_gone_;  ///< by process
-  std::uint64_t dropped_ = 0;
+  Drops drops_{"request", log_};
 };
 
 /// Stripes that have to be held while the request is executed on memory with these modes; none where they are

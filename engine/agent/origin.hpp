@@ -3,6 +3,8 @@
 
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -12,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/agent/session.hpp"
 #include "engine/atomic/stripes.hpp"
 
 namespace mpix::engine {
@@ -53,12 +56,24 @@ struct Counted {
   bool failed = false;
 };
 
+/// The tokens of some sessions that have ended: what is left of their messages is no surprise.
+class RecentTokens {
+ public:
+  void add(std::uint64_t token) noexcept { tokens_[next_++ % tokens_.size()] = token; }
+  bool contain(std::uint64_t token) const noexcept {
+    return token != 0 && std::find(tokens_.begin(), tokens_.end(), token) != tokens_.end();
+  }
+
+ private:
+  std::array<std::uint64_t, 64> tokens_{};
+  std::size_t next_ = 0;
+};
+
 /// Of an origin whose requests are not just executed in the order in which they arrive.
 struct OutOfOrder {
-  std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
-  std::map<std::uint64_t, Kept>
-      held;  ///< by sequence: waiting for the introduction, or for what they come after
-  std::set<std::uint64_t> deferred;                    ///< sequences of those that wait for stripes
+  std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed
+  std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for the endpoint, or for what they come after
+  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
@@ -67,9 +82,13 @@ struct OutOfOrder {
   }
 };
 
+/// Made when its introduction is proven.
 struct Origin {
   std::uint64_t process = 0;
-  ucp_ep_h endpoint = nullptr;      ///< null until it has introduced itself
+  std::uint64_t incarnation = 0;
+  std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest introduction
+  SessionTokens session;
+  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
   std::uint64_t executed = 0;       ///< every request up to here
   std::size_t kept_bytes = 0;       ///< of requests that are held or deferred
   std::uint64_t messages = 0;       ///< executed, whatever became of them
@@ -78,7 +97,6 @@ struct Origin {
   std::size_t replies_waiting = 0;  ///< replies to it that are not sent
   std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool owes_answer = false;
-  bool met = false;  ///< it has introduced itself once; without an endpoint it will do so again
 
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;

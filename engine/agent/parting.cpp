@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,14 +18,14 @@ constexpr unsigned longest_pause = 16384;
 
 void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   wire::FarewellHeader fields{};
-  if (char const* const fault = wire::check(header, &fields)) {
-    log_.write(LogLevel::error, "dropped a farewell: %s", fault);
-    return;
-  }
+  if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
+  std::optional<std::uint64_t> process = executor_.process_of(fields.session);
+  if (!process) process = agent_path_.process_of(fields.session);
+  if (!process) return drops_.note("it belongs to no session");
   try {
-    connections_.note_farewell(fields.process, static_cast<wire::Farewell>(fields.kind), fields.token);
+    connections_.note_farewell(*process, static_cast<wire::Farewell>(fields.kind), fields.token);
   } catch (std::bad_alloc const&) {
-    connections_.lose(fields.process, "no memory for its farewell");
+    connections_.lose(*process, "no memory for its farewell");
   }
 }
 
@@ -43,9 +44,9 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       if (connection.asked != 0 && process_ < farewell.process) break;
       connections_.note_asked(connection, 0);
       if (!is_idle(farewell.process, connection)) {
-        (void)send(connection, wire::Farewell::stay, farewell.token);
+        (void)send(farewell.process, connection, wire::Farewell::stay, farewell.token);
         agent_path_.resume(farewell.process);
-      } else if (send(connection, wire::Farewell::agree, farewell.token)) {
+      } else if (send(farewell.process, connection, wire::Farewell::agree, farewell.token)) {
         part(farewell.process);
       }
       break;
@@ -85,7 +86,7 @@ void Parting::ask(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
   std::uint64_t const token = ++newest_token_;
   // What cannot be sent is lost in the usual way.
-  if (!send(connection, wire::Farewell::ask, token)) return;
+  if (!send(process, connection, wire::Farewell::ask, token)) return;
   connections_.note_asked(connection, token);
   agent_path_.suspend(process);
 }
@@ -102,8 +103,11 @@ void Parting::part(std::uint64_t process) {
   agent_path_.resume(process);
 }
 
-bool Parting::send(Connections::Connection const& connection, wire::Farewell kind, std::uint64_t token) {
-  auto header = wire::begin_header<wire::FarewellHeader>(kind, process_);
+bool Parting::send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
+                   std::uint64_t token) {
+  auto header = wire::begin_header<wire::FarewellHeader>(kind);
+  std::uint64_t const own = agent_path_.session_with(process);
+  header.session = own != 0 ? own : executor_.session_with(process);
   header.token = token;
   Message& message = transport_.message();
   message.set_header(header);

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "engine/agent/connections.hpp"
+#include "engine/agent/drops.hpp"
 #include "engine/agent/executor.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/log.hpp"
@@ -40,6 +41,8 @@ class Parting {
     if (is_crowded()) ask_now_and_then();
   }
 
+  std::uint64_t dropped() const noexcept { return drops_.count(); }
+
   bool is_crowded() const noexcept { return connections_.size() > limit_; }
 
   /// Asks the other sides of connections that are idle and too many; returns how many there were.
@@ -52,7 +55,8 @@ class Parting {
   void ask(std::uint64_t process);
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
   void part(std::uint64_t process);
-  bool send(Connections::Connection const& connection, wire::Farewell kind, std::uint64_t token);
+  bool send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
+            std::uint64_t token);
 
   Transport& transport_;
   Connections& connections_;
@@ -64,6 +68,7 @@ class Parting {
   std::uint64_t newest_token_ = 0;
   unsigned turns_ = 0;  ///< until idle connections are looked for again
   unsigned pause_ = 1;
+  Drops drops_{"farewell", log_};
 };
 
 }  // namespace mpix::engine

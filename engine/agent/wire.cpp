@@ -126,7 +126,8 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   }
   bool const introduction = fields.kind == static_cast<unsigned>(RequestKind::introduction);
   bool const in_stream = fields.sequence != 0 && fields.after < fields.sequence;
-  if (introduction ? fields.sequence != 0 || fields.after != 0 : !in_stream) return "request out of sequence";
+  bool const alone = fields.sequence == 0 && fields.after == 0 && fields.session == 0;
+  if (introduction ? !alone : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
   if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::rmw))
@@ -159,6 +160,13 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (!is_reasonable(fields)) return "asks for too much";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
+}
+
+std::uint64_t session_of(std::span<std::byte const> header) noexcept {
+  RequestHeader fields;
+  if (header.size() != sizeof fields) return 0;
+  std::memcpy(&fields, header.data(), offsetof(RequestHeader, sequence));
+  return fields.magic == magic && fields.version == version ? fields.session : 0;
 }
 
 bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept {

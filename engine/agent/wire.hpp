@@ -1,9 +1,11 @@
 /// The messages of the agent path.
 ///
-/// The first message on a connection introduces the origin; nothing else of it is executed before. Then its
-/// requests follow as a stream of numbered messages, each of which is answered: executed, or failed, also
-/// when it is malformed. Credit bounds what an origin has under way: the cost of what it has sent and the
-/// target has not done with stays below the window that the target's replies show.
+/// The first message on a connection introduces the origin and proves that it was given the target's secret
+/// (session.hpp); nothing else of it is executed before. Then its requests follow as a stream of numbered
+/// messages, each of which is answered: executed, or failed, also when it is malformed. Requests and replies
+/// carry a token of the session; whoever does not know it is a stranger, and strangers are dropped. Credit
+/// bounds what an origin has under way: the cost of what it has sent and the target has not done with stays
+/// below the window that the target's replies show.
 ///
 /// Every message is a fixed header (the UCX active message's header) and a payload. All fields are in
 /// the byte order of the hosts, which a job shares; the version changes with the layout. A request's
@@ -23,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 4;
+inline constexpr std::uint16_t version = 6;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned { request = 17, reply = 18, farewell = 19 };
@@ -36,7 +38,7 @@ enum class RequestKind : std::uint8_t {
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
   forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
-  introduction,  ///< data: the origin's address (engine/peer/address.hpp); has no position in the stream
+  introduction,  ///< data: as make_introduction() makes it (session.hpp); has neither position nor session
   acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it
   release        ///< gives it back
 };
@@ -74,7 +76,7 @@ struct RequestHeader {
   std::uint32_t segments;
   std::uint32_t context;   ///< of the origin; returned with errors
   std::uint32_t owner;     ///< acquire, release: tells the origin's owners of locks apart
-  std::uint64_t process;   ///< the origin
+  std::uint64_t session;   ///< SessionTokens::request of the origin's session; introduction: 0
   std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
   std::uint64_t after;     ///< not before this position and all before it are executed; 0: any time
   std::uint64_t token;     ///< names the operation at the origin
@@ -89,7 +91,7 @@ struct RequestHeader {
   std::uint8_t scale[32];
 };
 static_assert(sizeof(RequestHeader) == 152 && alignof(RequestHeader) == 8);
-static_assert(offsetof(RequestHeader, process) == 24 && offsetof(RequestHeader, scale) == 120);
+static_assert(offsetof(RequestHeader, session) == 24 && offsetof(RequestHeader, scale) == 120);
 
 struct WireDimension {
   std::uint64_t count;
@@ -121,7 +123,7 @@ struct ReplyHeader {
   std::uint8_t status;
   std::uint32_t context;
   std::uint32_t segments_version;  ///< changes whenever the sender's segments do
-  std::uint64_t process;           ///< the sender of the reply
+  std::uint64_t session;           ///< SessionTokens::reply of the session that is answered
   std::uint64_t executed;          ///< every request up to this position of the stream is executed
   std::uint64_t token;
   std::uint64_t offset;
@@ -144,19 +146,18 @@ struct FarewellHeader {
   std::uint16_t version;
   std::uint8_t kind;
   std::uint8_t reserved;
-  std::uint64_t process;  ///< the sender
+  std::uint64_t session;  ///< of either's session with the other: the token that the sender uses there
   std::uint64_t token;    ///< of whoever asks; returned with the answer
 };
 static_assert(sizeof(FarewellHeader) == 24);
 
-/// What every header begins with. `process` is the sender.
+/// What every header begins with. Its session is filled in when it is sent.
 template <typename Header, typename Kind>
-Header begin_header(Kind kind, std::uint64_t process) noexcept {
+Header begin_header(Kind kind) noexcept {
   Header header{};
   header.magic = magic;
   header.version = version;
   header.kind = static_cast<std::uint8_t>(kind);
-  header.process = process;
   return header;
 }
 
@@ -193,6 +194,10 @@ struct CheckedRequest {
   Layout layout;  ///< views into the message, or into `dimensions`
   std::span<std::byte const> data;
 };
+
+/// Whose request it says it is: RequestHeader::session, 0 also where it is not a request of this version.
+/// All that is read of a stranger's message.
+std::uint64_t session_of(std::span<std::byte const> header) noexcept;
 
 /// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills
 /// `out` when it is sound, else a text that says what is wrong with it.

@@ -23,14 +23,21 @@ bool AgentPath::connect(Peer& peer) {
   return state.messages.endpoint != nullptr && introduce(peer);
 }
 
-/// Tells the peer who this process is, and how to answer it.
+/// Proves to the peer that it may be talked to, and tells how to answer. On a connection that is opened again
+/// the session is the old one.
 bool AgentPath::introduce(Peer& peer) {
-  wire::RequestHeader header =
-      wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction, settings_.process);
-  header.block = header.bytes = header.total = introduction_.size();
+  PeerState& state = peer.state();
+  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
+                               ++introductions_, credentials_.nonce};
+  SessionTokens const session = tokens_of(state.secret, opening);
+  state.messages.session = session.request;
+  sessions_[session.reply] = &peer;
+  std::vector<std::byte> const payload = make_introduction(state.secret, opening, address_);
+  auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction);
+  header.block = header.bytes = header.total = payload.size();
   Message& message = transport_.message();
-  std::memcpy(message.payload(introduction_.size()), introduction_.data(), introduction_.size());
-  return !failed(send(peer, header, message, introduction_.size()));
+  std::memcpy(message.payload(payload.size()), payload.data(), payload.size());
+  return !failed(send(peer, header, message, payload.size()));
 }
 
 Peer* AgentPath::lose(Connections::Loss const& loss) {
@@ -67,6 +74,16 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
 Peer* AgentPath::peer_of(std::uint64_t process) const noexcept {
   auto const found = peers_.find(process);
   return found != peers_.end() ? found->second : nullptr;
+}
+
+std::optional<std::uint64_t> AgentPath::process_of(std::uint64_t session) const noexcept {
+  auto const found = sessions_.find(session);
+  return found != sessions_.end() ? std::optional(found->second->process()) : std::nullopt;
+}
+
+std::uint64_t AgentPath::session_with(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  return peer != nullptr ? peer->state().messages.session : 0;
 }
 
 bool AgentPath::is_idle(std::uint64_t process) const noexcept {

@@ -6,10 +6,9 @@ namespace mpix::engine {
 
 namespace {
 
-MessageOperation lock_message(wire::RequestKind kind, std::uint64_t process, LockId lock,
-                              std::uint32_t owner) noexcept {
+MessageOperation lock_message(wire::RequestKind kind, LockId lock, std::uint32_t owner) noexcept {
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(kind, process);
+  operation.header = wire::begin_header<wire::RequestHeader>(kind);
   operation.header.address = lock;
   operation.header.owner = owner;
   // Behind everything; cut down to what stands before it when it is sent.
@@ -21,8 +20,7 @@ MessageOperation lock_message(wire::RequestKind kind, std::uint64_t process, Loc
 
 Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation =
-      lock_message(wire::RequestKind::acquire, settings_.process, request.lock, request.owner);
+  MessageOperation operation = lock_message(wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request.mode, request.attempt));
   operation.completion = request.completion;
   std::uint64_t const sequence = queue(peer, operation).last_sequence;
@@ -33,7 +31,7 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
 Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                           std::uint32_t context) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation = lock_message(wire::RequestKind::release, settings_.process, lock, owner);
+  MessageOperation operation = lock_message(wire::RequestKind::release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;

@@ -30,7 +30,7 @@ wire::RequestKind kind_of(Direction direction) noexcept {
 
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(kind_of(transfer.direction), settings_.process);
+  operation.header = wire::begin_header<wire::RequestHeader>(kind_of(transfer.direction));
   wire::RequestHeader& header = operation.header;
   header.context = transfer.context;
   header.address = transfer.target;
@@ -60,7 +60,7 @@ Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
 
 Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold) {
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::rmw, settings_.process);
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::rmw);
   wire::RequestHeader& header = operation.header;
   header.context = rmw.context;
   header.address = rmw.target;
@@ -94,13 +94,13 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   MessageStream& stream = peer.state().messages;
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
-  bool const self = peer.process() == settings_.process;
+  bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
   if (atomic) {
     operation.until_executed = true;
     if (!operation.expects_data()) header.flags |= wire::flag_tell;
     // Who holds stripes of a process waits only for those of processes with a higher identity.
-    if (!self && peer.process() < settings_.process) header.flags |= wire::flag_no_wait;
+    if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
   header.total = operation.total;
@@ -246,7 +246,7 @@ void AgentPath::advance(Peer& peer) {
 /// message before it may wait for them: what it has to come after ends first, and, as that keeps the window
 /// closed, so does everything before an operation of several messages.
 bool AgentPath::may_start(Outstanding const& entry) const noexcept {
-  bool const on_itself = entry.peer->process() == settings_.process;
+  bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
   bool const several = entry.first_sequence != entry.last_sequence;
   std::uint64_t const before = several ? entry.first_sequence - 1 : entry.operation.header.after;
@@ -260,11 +260,11 @@ void AgentPath::note_sent(Outstanding& entry) noexcept {
   entry.queued_bytes = 0;
 }
 
-Status AgentPath::send(Peer& peer, wire::RequestHeader const& header, Message& message,
-                       std::size_t payload_bytes) {
+Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
   if (header.sequence != 0) {
+    header.session = stream.session;
     stream.sent += wire::cost_of(header, payload_bytes);
     peer.state().traffic.add_message();
   }
@@ -335,8 +335,7 @@ void AgentPath::send_lock(Outstanding& entry) {
 Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
   if (!connect(peer)) return nullptr;
   MessageOperation operation;
-  operation.header =
-      wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment, settings_.process);
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = address;
   Outstanding& entry = queue(peer, operation);
   advance(peer);

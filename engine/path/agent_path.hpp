@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/agent/connections.hpp"
+#include "engine/agent/drops.hpp"
+#include "engine/agent/session.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/log.hpp"
 #include "engine/operation.hpp"
@@ -21,7 +24,6 @@ namespace mpix::engine {
 class AgentPath {
  public:
   struct Settings {
-    std::uint64_t process = 0;
     std::size_t fragment_bytes = 0;
     std::size_t window_bytes = 0;   ///< most that is under way to a peer
     std::size_t target_bytes = 0;   ///< memory that operations waiting to be sent to one peer may take
@@ -34,18 +36,23 @@ class AgentPath {
   /// Called when the owner of a segment wants it forgotten, until it returns true.
   using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
-  AgentPath(Transport& transport, Connections& connections, Settings const& settings, Log const& log)
-      : transport_(transport), connections_(connections), settings_(settings), log_(log) {}
+  AgentPath(Transport& transport, Connections& connections, Credentials const& credentials,
+            Settings const& settings, Log const& log)
+      : transport_(transport),
+        connections_(connections),
+        credentials_(credentials),
+        settings_(settings),
+        log_(log) {}
 
-  /// What every connection begins with.
-  void set_introduction(std::span<std::byte const> address) { introduction_ = address; }
+  /// Where this process tells every peer that it can be reached.
+  void set_address(std::span<std::byte const> address) { address_ = address; }
 
   void set_segment_handlers(SegmentHandler learn, RevokeHandler revoke) {
     learn_ = std::move(learn);
     revoke_ = std::move(revoke);
   }
 
-  /// Makes replies of `peer` known. Called when the peer is made.
+  /// Makes the loss of `peer` known. Called when the peer is made.
   void add_peer(Peer& peer);
 
   /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
@@ -70,6 +77,8 @@ class AgentPath {
   static bool finished_locally(Peer& peer, std::uint64_t sequence) noexcept;
 
   void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
+  /// Replies that nobody is known to have sent, or that fit nothing.
+  std::uint64_t dropped() const noexcept { return drops_.count(); }
 
   /// Finishes operations whose origin buffers UCX has let go of, and sends again what was refused. After each
   /// progress of the transport.
@@ -82,6 +91,11 @@ class AgentPath {
 
   /// The process is out of reach: everything outstanding to it fails. The peer, if there is one.
   Peer* lose(Connections::Loss const& loss);
+
+  /// With whom this process has the session with this token for replies; nothing for a stranger.
+  std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
+  /// The token for requests of the session with the process; 0: there is none.
+  std::uint64_t session_with(std::uint64_t process) const noexcept;
 
   // For engine/agent/parting.hpp; of a process that is no peer there is nothing under way.
   bool is_idle(std::uint64_t process) const noexcept;
@@ -117,7 +131,7 @@ class AgentPath {
                        std::uint64_t sequence, Outstanding* entry);
   static bool window_open(Peer& peer) noexcept;
   bool may_start(Outstanding const& entry) const noexcept;
-  Status send(Peer& peer, wire::RequestHeader const& header, Message& message, std::size_t payload_bytes);
+  Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
   bool introduce(Peer& peer);
   void note_sent(Outstanding& entry) noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
@@ -137,14 +151,18 @@ class AgentPath {
 
   Transport& transport_;
   Connections& connections_;
-  std::span<std::byte const> introduction_;
+  Credentials const& credentials_;
+  std::span<std::byte const> address_;
+  std::uint64_t introductions_ = 0;
   std::size_t queued_bytes_ = 0;
   Settings settings_;
   SegmentHandler learn_;
   Log const& log_;
   RevokeHandler revoke_;
   OutstandingPool pool_;
-  std::unordered_map<std::uint64_t, Peer*> peers_;
+  std::unordered_map<std::uint64_t, Peer*> peers_;     ///< by process
+  std::unordered_map<std::uint64_t, Peer*> sessions_;  ///< by SessionTokens::reply
+  Drops drops_{"reply", log_};
   std::vector<Peer*> due_;
   /// An operation whose target was busy.
   struct Refused {

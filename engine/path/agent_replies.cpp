@@ -13,30 +13,23 @@ void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte c
     take_reply(bytes, payload);
   } catch (std::bad_alloc const&) {
     wire::ReplyHeader header{};
-    log_.write(LogLevel::error, "dropped a reply: no memory to take it");
-    if (wire::check(bytes, payload, &header) == nullptr)
-      connections_.lose(header.process, "no memory for its replies");
+    drops_.note("no memory to take it");
+    if (wire::check(bytes, payload, &header) != nullptr) return;
+    if (auto const found = sessions_.find(header.session); found != sessions_.end())
+      connections_.lose(found->second->process(), "no memory for its replies");
   }
 }
 
 void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
-  if (char const* const fault = wire::check(bytes, payload, &header)) {
-    log_.write(LogLevel::error, "dropped a reply: %s", fault);
-    return;
-  }
-  auto const found = peers_.find(header.process);
-  if (found == peers_.end()) {
-    log_.write(LogLevel::error, "dropped a reply from an unknown process");
-    return;
-  }
+  if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
+  auto const found = sessions_.find(header.session);
+  if (found == sessions_.end()) return drops_.note("it belongs to no session");
   Peer& peer = *found->second;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return;
-  if (header.executed > stream.newest_sent || header.done > stream.sent) {
-    log_.write(LogLevel::error, "dropped a reply: acknowledges messages that were not sent");
-    return;
-  }
+  if (header.executed > stream.newest_sent || header.done > stream.sent)
+    return drops_.note("acknowledges messages that were not sent");
   stream.done = std::max(stream.done, header.done);
   stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
@@ -49,7 +42,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
       if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer) {
         take_data(*entry, header, payload);
       } else {
-        log_.write(LogLevel::error, "dropped data for an operation that does not exist");
+        drops_.note("data for an operation that does not exist");
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
@@ -69,10 +62,8 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   if (entry.is_a(wire::RequestKind::find_segment)) return take_answer(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
-      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered) {
-    log_.write(LogLevel::error, "dropped data that no operation asked for");
-    return;
-  }
+      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
+    return drops_.note("data that no operation asked for");
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
   entry.answered += payload.size();
 }
@@ -95,7 +86,7 @@ void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
   bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
   if (!awaited || (granted && entry->lock != LockState::asked)) {
-    log_.write(LogLevel::error, "dropped an answer about stripes that nobody asked for");
+    drops_.note("an answer about stripes that nobody asked for");
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {
@@ -163,7 +154,7 @@ void AgentPath::answer_revocations() {
 void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
   if (!connect(peer) || peer.state().messages.broken) return;
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten, settings_.process);
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten);
   operation.header.token = number;
   (void)send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
 }

@@ -12,12 +12,13 @@ namespace mpix::engine {
 namespace {
 
 constexpr std::uint32_t blob_magic = 0x4d504144;  // "MPAD"
-constexpr std::uint32_t blob_version = 2;
+constexpr std::uint32_t blob_version = 3;
 
 struct Blob {
   std::uint32_t magic;
   std::uint32_t version;
   std::uint64_t process;
+  std::uint64_t incarnation;
   char boot_id[40];
   std::uint64_t ipc_namespace;
   std::uint64_t pid_namespace;
@@ -27,7 +28,7 @@ struct Blob {
   std::uint32_t reserved;
   std::uint64_t worker_bytes;
 };
-static_assert(sizeof(Blob) == 96);
+static_assert(sizeof(Blob) == 104);
 
 std::uint64_t namespace_of(char const* path) {
   struct stat status {};
@@ -53,6 +54,7 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
   Blob blob{blob_magic,
             blob_version,
             address.process,
+            address.incarnation,
             {},
             address.host.ipc_namespace,
             address.host.pid_namespace,
@@ -77,6 +79,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
     return false;
   }
   address->process = blob.process;
+  address->incarnation = blob.incarnation;
   std::memcpy(address->host.boot_id.data(), blob.boot_id, sizeof blob.boot_id);
   address->host.ipc_namespace = blob.ipc_namespace;
   address->host.pid_namespace = blob.pid_namespace;
@@ -86,6 +89,19 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   auto const worker = bytes.subspan(sizeof blob);
   address->worker.assign(worker.begin(), worker.end());
   return true;
+}
+
+std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secret) {
+  std::vector<std::byte> bytes = encode(address);
+  bytes.insert(bytes.end(), secret.begin(), secret.end());
+  return bytes;
+}
+
+bool read_published(std::span<std::byte const> bytes, ProcessAddress* address, Secret* secret) {
+  if (bytes.size() < secret->size()) return false;
+  std::span<std::byte const> const last = bytes.last(secret->size());
+  std::copy(last.begin(), last.end(), secret->begin());
+  return decode(bytes.first(bytes.size() - secret->size()), address);
 }
 
 }  // namespace mpix::engine

@@ -1,5 +1,5 @@
-/// The blob by which a process is found: published by the host, read by every process that wants to
-/// reach it.
+/// The blob by which a process is found and that admits to it: published by the host, read by every process
+/// that wants to reach it.
 #pragma once
 
 #include <sys/types.h>
@@ -25,6 +25,7 @@ struct HostIdentity {
 
 struct ProcessAddress {
   std::uint64_t process = 0;
+  std::uint64_t incarnation = 0;  ///< of that identity: the greatest is the one that lives
   HostIdentity host;
   pid_t pid = 0;
   int tables_fd = -1;             ///< of its PublishedTables
@@ -39,9 +40,19 @@ struct Location {
   pid_t pid = 0;              ///< there
 };
 
+/// Random bytes of a process: whoever has them is admitted to its memory (engine/agent/session.hpp).
+using Secret = std::array<std::byte, 32>;
+
+/// The address for everybody.
 std::vector<std::byte> encode(ProcessAddress const& address);
 
 /// False when the blob is not one of ours or is damaged.
 bool decode(std::span<std::byte const> blob, ProcessAddress* address);
+
+/// The address with the secret: what the host hands out to the processes of the job and to nobody else.
+std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secret);
+
+/// False when the blob is not one of publish().
+bool read_published(std::span<std::byte const> blob, ProcessAddress* address, Secret* secret);
 
 }  // namespace mpix::engine

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/agent/session.hpp"
 #include "engine/path/outstanding.hpp"
 #include "engine/path/rdma_state.hpp"
 #include "engine/peer/address.hpp"
@@ -54,6 +55,7 @@ class LateErrors {
 /// The state of the messages to a peer. Under the channel's lock, but for `executed`.
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
+  std::uint64_t session = 0;    ///< SessionTokens::request, set with it
   bool broken = false;          ///< the connection was lost; nothing is sent any more
   bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
   std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
@@ -97,6 +99,7 @@ struct PeerState {
   Location location;
   Channel* channel = nullptr;  ///< through which it is reached
   bool same_host = false;      ///< its tables and locks are mapped: stripes and segments are at hand
+  Secret secret{};             ///< admits to it
   std::atomic<bool> cross_memory{false};
   std::unique_ptr<RemoteSegments> segments;  ///< of a peer with same_host
   MessageStream messages;

@@ -14,6 +14,7 @@ constexpr unsigned raw_bit = 1;
 std::vector<std::byte> damaged(Reader& reader) {
   engine::ProcessAddress address;
   address.process = reader.byte();
+  address.incarnation = address.process * 3;
   address.pid = static_cast<pid_t>(reader.byte());
   address.host = engine::HostIdentity::of_this_process();
   Input const worker = reader.take(reader.byte());
@@ -40,7 +41,8 @@ bool address(Input input) {
   require(address.worker.size() <= bytes.size(), "a worker address that is longer than the whole");
   engine::ProcessAddress again;
   require(engine::decode(engine::encode(address), &again), "an address that cannot be decoded again");
-  require(again.process == address.process && again.host == address.host && again.worker == address.worker,
+  require(again.process == address.process && again.incarnation == address.incarnation &&
+              again.host == address.host && again.worker == address.worker,
           "an address that is another one after it was encoded");
   return true;
 }

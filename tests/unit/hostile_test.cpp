@@ -1,4 +1,5 @@
-/// A live engine, and a process that sends it a million messages that no peer of ours would send.
+/// A live engine, and a process that was admitted to it and sends it a million messages that no peer of ours
+/// would send. What others get, who were not admitted: stranger_test.cpp.
 ///
 /// What is promised, and checked: the engine neither crashes nor hangs; it serves a well-behaved peer
 /// meanwhile and afterwards; its memory stays bounded; memory that no sound request names keeps its content.
@@ -23,8 +24,9 @@
 
 #include "engine/agent/executor.hpp"
 #include "engine/agent/wire.hpp"
-#include "engine/peer/address.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/friendly.hpp"
+#include "tests/support/imposture.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/rogue.hpp"
 #include "tests/support/slowness.hpp"
@@ -78,41 +80,17 @@ class Guarded {
   std::byte* memory_;
 };
 
-/// The kind of message with which a process introduces itself, 0 where there is none.
-template <typename Kind>
-constexpr std::uint8_t introduction_kind() {
-  if constexpr (requires { Kind::introduction; }) {
-    return static_cast<std::uint8_t>(Kind::introduction);
-  } else {
-    return 0;
-  }
-}
-constexpr auto introduction = introduction_kind<wire::RequestKind>();
+constexpr auto introduction = static_cast<std::uint8_t>(wire::RequestKind::introduction);
 
-ProcessAddress address_of(Rank& rank, int of) {
-  ProcessAddress address;
-  EXPECT_TRUE(decode(rank.address_of(of), &address));
-  return address;
-}
-
-struct Text {
-  std::vector<std::byte> header;
-  std::vector<std::byte> payload;
-};
+using test::bytes_of;
+using test::Text;
 
 /// Makes up messages.
 class Author {
  public:
-  Author(std::uint64_t seed, RemoteAddress target, ProcessAddress self)
-      : random_(seed), target_(target), self_(std::move(self)) {}
+  Author(std::uint64_t seed, RemoteAddress target, std::uint64_t session)
+      : random_(seed), target_(target), session_(session) {}
 
-  Text introduce() {
-    std::vector<std::byte> const address = encode(self_);
-    wire::RequestHeader header = blank(introduction);
-    header.sequence = 0;
-    header.block = header.bytes = header.total = address.size();
-    return {bytes_of(header), address};
-  }
   Text request() {
     Text text = below(8) == 0 ? noise(below(300)) : sound();
     if (below(2) == 0) mutate(text);
@@ -127,7 +105,7 @@ class Author {
     header.version = wire::version;
     header.kind = static_cast<std::uint8_t>(below(10));
     header.status = static_cast<std::uint8_t>(below(12));
-    if (below(2) == 0) header.process = Rank::process_of(static_cast<int>(below(ranks)));
+    if (below(2) == 0) header.session = below(2) == 0 ? session_ : 0;
     if (below(2) == 0) header.executed = below(1000);
     if (below(2) == 0) header.token = below(1000);
     Text text{bytes_of(header), std::vector<std::byte>(below(200))};
@@ -139,12 +117,6 @@ class Author {
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
 
  private:
-  template <typename Header>
-  static std::vector<std::byte> bytes_of(Header const& header) {
-    std::vector<std::byte> bytes(sizeof header);
-    std::memcpy(bytes.data(), &header, sizeof header);
-    return bytes;
-  }
   void fill(void* at, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i)
       static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(random_());
@@ -154,7 +126,7 @@ class Author {
     header.magic = wire::magic;
     header.version = wire::version;
     header.kind = kind;
-    header.process = self_.process;
+    header.session = session_;
     header.sequence = sequence_;
     return header;
   }
@@ -259,7 +231,6 @@ class Author {
     constexpr std::size_t most_bytes = 8192;
     auto const kind = static_cast<wire::RequestKind>(request.header.kind);
     if (kind == wire::RequestKind::lock || request.header.kind == introduction) return false;
-    if (request.header.process != self_.process && request.header.process < 0x1000) return false;
     if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::forgotten) return true;
     if (request.header.bytes > most_bytes) return false;
     if (kind == wire::RequestKind::get) return true;
@@ -274,54 +245,33 @@ class Author {
 
   std::mt19937_64 random_;
   RemoteAddress target_;
-  ProcessAddress self_;
+  std::uint64_t session_;
   std::uint64_t sequence_ = 1;
 };
 
-/// Serves as usual: values come back as they were put, and a counter counts.
-void be_friendly(Rank& rank, int rounds) {
-  RemoteAddress const there = rank.shown(victim, friend_slot);
-  for (int round = 0; round < rounds; ++round) {
-    std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);
-    std::vector<std::uint64_t> in(out.size());
-    Peer& peer = rank.peer(victim);
-    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), there, out.size() * 8)),
-              Status::ok);
-    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), there, in.size() * 8)),
-              Status::ok);
-    ASSERT_EQ(in, out);
-    std::int64_t const one = 1;
-    std::int64_t before = -1;
-    ReadModifyWrite rmw;
-    rmw.operand = reinterpret_cast<std::byte const*>(&one);
-    rmw.result = reinterpret_cast<std::byte*>(&before);
-    rmw.target = there + out.size() * 8;
-    ASSERT_EQ(run(rank.engine(), peer, rmw), Status::ok);
-    ASSERT_GE(before, 0);
-    // Which the other may have, if a mutation names it.
-    Waiter waiter;
-    Issued const asked = rank.engine().lock(peer, {locks - 1, LockMode::exclusive, 0, true, &waiter});
-    ASSERT_EQ(asked.status, Status::ok);
-    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
-    ASSERT_TRUE(waiter.status == Status::ok || waiter.status == Status::busy);
-    if (waiter.status == Status::ok) {
-      ASSERT_EQ(rank.engine().unlock(peer, locks - 1, 0).status, Status::ok);
-    }
+/// Takes a lock which the other may have, if a mutation names it.
+void try_lock(Rank& rank) {
+  Peer& peer = rank.peer(victim);
+  Waiter waiter;
+  Issued const asked = rank.engine().lock(peer, {locks - 1, LockMode::exclusive, 0, true, &waiter});
+  ASSERT_EQ(asked.status, Status::ok);
+  rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  ASSERT_TRUE(waiter.status == Status::ok || waiter.status == Status::busy);
+  if (waiter.status == Status::ok) {
+    ASSERT_EQ(rank.engine().unlock(peer, locks - 1, 0).status, Status::ok);
   }
 }
 
 void be_hostile(Rank& rank, std::uint64_t seed) {
-  test::Rogue sender(address_of(rank, victim).worker);
+  test::Target const target = test::target_of(rank, victim);
+  test::Rogue sender(target.address.worker);
   ASSERT_TRUE(sender.is_connected());
-  ProcessAddress self = address_of(rank, rogue);
-  self.process = 0xbad;
-  self.worker = sender.worker_address();
-  Author author(seed, rank.shown(victim, target_slot), self);
+  test::Identity const self = test::identity_beside(rank, sender, 0xbad);
+  SessionOpening const opening = self.opening_to(target, 1);
+  Author author(seed, rank.shown(victim, target_slot), tokens_of(target.secret, opening).request);
   unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
-  if (introduction != 0) {
-    Text const text = author.introduce();
-    sender.send(wire::MessageClass::request, text.header, text.payload, eager);
-  }
+  Text const opened = test::introduction(make_introduction(target.secret, opening, encode(self.address)));
+  sender.send(wire::MessageClass::request, opened.header, opened.payload, eager);
   auto const end = std::chrono::steady_clock::now() + longest;
   std::uint64_t sent = 0;
   while (sent < messages && (sent % 1024 != 0 || std::chrono::steady_clock::now() < end)) {
@@ -371,13 +321,15 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     }
     if (rank.rank() == friendly) {
       int rounds = 0;
-      for (; rank.shown(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds)
-        be_friendly(rank, 1);
+      for (; rank.shown(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds) {
+        be_friendly(rank, victim, rank.shown(victim, friend_slot), 1);
+        try_lock(rank);
+      }
       std::printf("%d rounds of a well-behaved peer meanwhile\n", rounds);
       EXPECT_GT(rounds, 20);
     }
     rank.barrier();
-    if (rank.rank() == friendly) be_friendly(rank, 100);
+    if (rank.rank() == friendly) be_friendly(rank, victim, rank.shown(victim, friend_slot), 100);
     rank.barrier();
     if (rank.rank() != victim) return;
     EXPECT_TRUE(memory.guards_are_whole());

@@ -1,0 +1,34 @@
+/// A well-behaved peer, beside others.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+
+/// Values come back as they were put, and a counter counts. 201 words from `there` on are used.
+inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);
+    std::vector<std::uint64_t> in(out.size());
+    Peer& peer = rank.peer(target);
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), there, out.size() * 8)),
+              Status::ok);
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), there, in.size() * 8)),
+              Status::ok);
+    ASSERT_EQ(in, out);
+    std::int64_t const one = 1;
+    std::int64_t before = -1;
+    ReadModifyWrite rmw;
+    rmw.operand = reinterpret_cast<std::byte const*>(&one);
+    rmw.result = reinterpret_cast<std::byte*>(&before);
+    rmw.target = there + out.size() * 8;
+    ASSERT_EQ(run(rank.engine(), peer, rmw), Status::ok);
+    ASSERT_GE(before, 0);
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,79 @@
+/// What a program needs that talks to an engine without being one: its peers' publications, and messages.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "engine/agent/session.hpp"
+#include "engine/agent/wire.hpp"
+#include "engine/peer/address.hpp"
+#include "tests/support/job.hpp"
+#include "tests/support/rogue.hpp"
+
+namespace mpix::test {
+
+struct Text {
+  std::vector<std::byte> header;
+  std::vector<std::byte> payload;
+};
+
+template <typename Header>
+std::vector<std::byte> bytes_of(Header const& header) {
+  std::vector<std::byte> bytes(sizeof header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+/// What a process of the job has published.
+struct Target {
+  engine::ProcessAddress address;
+  engine::Secret secret{};
+};
+
+inline Target target_of(Rank& rank, int of) {
+  Target target;
+  EXPECT_TRUE(engine::read_published(rank.address_of(of), &target.address, &target.secret));
+  return target;
+}
+
+/// Who a program says that it is.
+struct Identity {
+  engine::ProcessAddress address;
+  std::array<std::byte, 16> nonce{};
+
+  engine::SessionOpening opening_to(Target const& target, std::uint64_t connection) const {
+    return {address.process, address.incarnation, target.address.process, connection, nonce};
+  }
+};
+
+/// `process`, on the host of `rank`, to be reached at the rogue's worker.
+inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t process) {
+  Identity self{target_of(rank, rank.rank()).address, {}};
+  self.address.process = process;
+  self.address.worker = rogue.worker_address();
+  self.nonce.fill(std::byte{7});
+  return self;
+}
+
+inline Text introduction(std::vector<std::byte> payload) {
+  auto header =
+      engine::wire::begin_header<engine::wire::RequestHeader>(engine::wire::RequestKind::introduction);
+  header.block = header.bytes = header.total = payload.size();
+  return {bytes_of(header), std::move(payload)};
+}
+
+/// A put of one word.
+inline Text put_of(std::uint64_t session, std::uint64_t sequence, engine::RemoteAddress address,
+                   std::uint64_t value) {
+  auto header = engine::wire::begin_header<engine::wire::RequestHeader>(engine::wire::RequestKind::put);
+  header.session = session;
+  header.sequence = sequence;
+  header.address = address;
+  header.block = header.bytes = header.total = sizeof value;
+  return {bytes_of(header), bytes_of(value)};
+}
+
+}  // namespace mpix::test

@@ -1,0 +1,101 @@
+/// The proof of an introduction covers all of it, and tokens are those of one origin at one target.
+#include "engine/agent/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace mpix::engine {
+namespace {
+
+struct Case {
+  Credentials target = Credentials::make(2);
+  SessionOpening opening{1, 77, 2, 5, Credentials::make(1).nonce};
+  std::vector<std::byte> address = std::vector<std::byte>(100, std::byte{3});
+
+  std::vector<std::byte> payload() const { return make_introduction(target.secret, opening, address); }
+};
+
+TEST(Session, whoever_has_the_secret_is_believed) {
+  Case const made;
+  std::vector<std::byte> const payload = made.payload();
+  Introduction said;
+  ASSERT_TRUE(read_introduction(made.target.secret, payload, &said));
+  EXPECT_EQ(said.opening.origin, 1u);
+  EXPECT_EQ(said.opening.origin_incarnation, 77u);
+  EXPECT_EQ(said.opening.target, 2u);
+  EXPECT_EQ(said.opening.connection, 5u);
+  EXPECT_EQ(said.opening.nonce, made.opening.nonce);
+  EXPECT_TRUE(std::ranges::equal(said.address, made.address));
+}
+
+TEST(Session, every_bit_of_an_introduction_counts) {
+  Case const made;
+  std::vector<std::byte> payload = made.payload();
+  Introduction said;
+  for (std::size_t bit = 0; bit < payload.size() * 8; ++bit) {
+    payload[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_FALSE(read_introduction(made.target.secret, payload, &said)) << "bit " << bit;
+    payload[bit / 8] ^= std::byte{1} << bit % 8;
+  }
+  for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
+    EXPECT_FALSE(read_introduction(made.target.secret, std::span(payload).first(bytes), &said)) << bytes;
+  payload.push_back(std::byte{0});
+  EXPECT_FALSE(read_introduction(made.target.secret, payload, &said));
+}
+
+TEST(Session, another_secret_proves_nothing) {
+  Case const made;
+  Introduction said;
+  EXPECT_FALSE(read_introduction(Credentials::make(2).secret, made.payload(), &said));
+  EXPECT_FALSE(read_introduction(Secret{}, made.payload(), &said));
+}
+
+TEST(Session, tokens_outlive_connections_and_belong_to_one_pair_of_processes) {
+  Case const made;
+  SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
+  EXPECT_NE(tokens.request, tokens.reply);
+  SessionOpening other = made.opening;
+  other.connection = 6;
+  EXPECT_EQ(tokens_of(made.target.secret, other), tokens);
+  std::set<std::uint64_t> seen = {tokens.request, tokens.reply};
+  auto const differs = [&](Secret const& secret, SessionOpening const& opening) {
+    SessionTokens const found = tokens_of(secret, opening);
+    return seen.insert(found.request).second && seen.insert(found.reply).second;
+  };
+  EXPECT_TRUE(differs(Credentials::make(2).secret, made.opening));
+  for (auto const change : {+[](SessionOpening& o) { ++o.origin; }, +[](SessionOpening& o) { ++o.target; },
+                            +[](SessionOpening& o) { ++o.origin_incarnation; },
+                            +[](SessionOpening& o) { o.nonce[15] ^= std::byte{1}; }}) {
+    other = made.opening;
+    change(other);
+    EXPECT_TRUE(differs(made.target.secret, other));
+  }
+}
+
+TEST(Session, an_introduction_shows_neither_secret_nor_tokens) {
+  Case const made;
+  std::vector<std::byte> const payload = made.payload();
+  SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
+  auto const shows = [&](auto const& value) {
+    auto const bytes = std::as_bytes(std::span(&value, 1));
+    return !std::ranges::search(payload, bytes).empty();
+  };
+  EXPECT_FALSE(shows(made.target.secret));
+  EXPECT_FALSE(shows(tokens.request));
+  EXPECT_FALSE(shows(tokens.reply));
+}
+
+TEST(Session, credentials_are_never_the_same) {
+  Credentials const first = Credentials::make(1);
+  Credentials const second = Credentials::make(1);
+  EXPECT_NE(first.secret, second.secret);
+  EXPECT_NE(first.nonce, second.nonce);
+  EXPECT_LT(first.incarnation, second.incarnation);
+  EXPECT_NE(first.secret, Secret{});
+}
+
+}  // namespace
+}  // namespace mpix::engine

@@ -1,0 +1,228 @@
+/// Programs that know addresses and protocol of a job but were not given its secrets: nothing of what they
+/// send is executed or believed, all of it is counted, and the processes of the job go on.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/friendly.hpp"
+#include "tests/support/imposture.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::Identity;
+using test::Rogue;
+using test::Target;
+using test::Text;
+
+/// Ranks of the job and what they show each other.
+enum : int { victim, friendly, stranger, ranks };
+enum : int { memory_slot, sent_slot, end_slot };
+
+constexpr std::size_t words = 512;
+constexpr std::size_t untouched = 256;  ///< words from here on that nobody may write
+constexpr std::uint64_t pattern = 0x5eed;
+
+void only_messages(mpix_engine_config& config, int rank) {
+  config.paths = MPIX_ENGINE_PATH_AGENT;
+  // Lines about what is dropped are right, and many.
+  int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (rank != stranger) ::dup2(nowhere, STDERR_FILENO);
+  ::close(nowhere);
+}
+
+/// What a stranger can know: everything published but the secret, of which it has a guess.
+Target known_of(Rank& rank, int of) {
+  Target known = test::target_of(rank, of);
+  known.secret = Credentials::make(0).secret;
+  return known;
+}
+
+class Sender {
+ public:
+  explicit Sender(Target const& target) : rogue_(target.address.worker) {}
+
+  void request(Text text) { send(wire::MessageClass::request, std::move(text)); }
+  void reply(Text text) { send(wire::MessageClass::reply, std::move(text)); }
+  std::uint64_t sent() const { return sent_; }
+  Rogue& rogue() { return rogue_; }
+
+ private:
+  void send(wire::MessageClass channel, Text text) {
+    rogue_.send(channel, std::move(text.header), std::move(text.payload), UCP_AM_SEND_FLAG_EAGER);
+    ++sent_;
+  }
+
+  Rogue rogue_;
+  std::uint64_t sent_ = 0;
+};
+
+/// The stranger's part is run against `target`; meanwhile and afterwards the friendly rank is served. The
+/// target has dropped exactly what was sent, and executed nothing of it.
+void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& attack) {
+  run_job(ranks, only_messages, [=](Rank& rank) {
+    std::vector<std::uint64_t> memory(words, pattern);
+    if (rank.rank() == victim) {
+      ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    }
+    rank.show(memory_slot, memory.data());
+    rank.show(end_slot, std::uint64_t{0});
+    rank.barrier();
+    RemoteAddress const there = rank.shown(victim, memory_slot);
+    if (rank.rank() == friendly) be_friendly(rank, victim, there, 1);
+    rank.barrier();
+    if (rank.rank() == stranger) {
+      {
+        Sender sender(known_of(rank, target));
+        attack(rank, sender);
+        rank.show(sent_slot, sender.sent());
+      }
+      rank.show(end_slot, 1);
+    }
+    if (rank.rank() == friendly) {
+      while (rank.shown(stranger, end_slot) == 0 && !::testing::Test::HasFailure())
+        be_friendly(rank, victim, there, 1);
+    }
+    rank.barrier();
+    std::uint64_t const sent = rank.shown(stranger, sent_slot);
+    if (rank.rank() == target) {
+      rank.engine().wait_until([&] { return rank.engine().statistics().messages_dropped >= sent; });
+      EXPECT_EQ(rank.engine().statistics().messages_dropped, sent);
+      EXPECT_GT(sent, 0u);
+    }
+    if (rank.rank() == victim) {
+      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);  // to the friendly one
+    }
+    if (rank.rank() == friendly) {
+      be_friendly(rank, victim, there, 100);
+      rank.show(sent_slot, rank.engine().statistics().traffic.messages_sent);
+    }
+    rank.barrier();
+    if (rank.rank() != victim) return;
+    EXPECT_EQ(std::vector<std::uint64_t>(memory.begin() + untouched, memory.end()),
+              std::vector<std::uint64_t>(words - untouched, pattern));
+    EXPECT_EQ(rank.engine().statistics().traffic.messages_executed, rank.shown(friendly, sent_slot));
+    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+  });
+}
+
+RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched * 8; }
+
+TEST(Stranger, requests_without_an_introduction_are_not_executed) {
+  std::uint64_t const seed = test::seed();
+  run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
+    std::mt19937_64 random(seed);
+    sender.request(test::put_of(0, 1, forbidden(rank), 1));
+    sender.request(test::put_of(Rank::process_of(friendly), 1, forbidden(rank), 1));
+    for (std::uint64_t i = 0; i < 100000; ++i)
+      sender.request(test::put_of(random(), 1 + i % 1000, forbidden(rank), i));
+  });
+}
+
+TEST(Stranger, introductions_without_the_secret_open_nothing) {
+  run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
+    Target const guess = known_of(rank, victim);
+    std::uint64_t const own = 0xbad;
+    // Its own name, that of a process which the victim knows, that of one which it does not, and the
+    // victim's.
+    for (std::uint64_t const name :
+         {own, Rank::process_of(friendly), Rank::process_of(stranger), Rank::process_of(victim)}) {
+      Identity const self = test::identity_beside(rank, sender.rogue(), name);
+      std::vector<std::byte> const address = encode(self.address);
+      for (Secret const& secret : {guess.secret, Secret{}, test::target_of(rank, friendly).secret}) {
+        SessionOpening const opening = self.opening_to(guess, 1);
+        sender.request(test::introduction(make_introduction(secret, opening, address)));
+        sender.request(test::put_of(tokens_of(secret, opening).request, 1, forbidden(rank), 2));
+        sender.request(test::put_of(tokens_of(secret, opening).reply, 1, forbidden(rank), 2));
+      }
+      sender.request(test::introduction({}));
+      sender.request(test::introduction(address));
+    }
+  });
+}
+
+TEST(Stranger, introductions_to_others_open_nothing) {
+  run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
+    // As somebody would send it on who was given it in another's place.
+    Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
+    Target target = test::target_of(rank, victim);
+    target.address.process = Rank::process_of(friendly);
+    SessionOpening const opening = self.opening_to(target, 1);
+    sender.request(test::introduction(make_introduction(target.secret, opening, encode(self.address))));
+    sender.request(test::put_of(tokens_of(target.secret, opening).request, 1, forbidden(rank), 3));
+    // With the address of somebody else.
+    target = test::target_of(rank, victim);
+    ProcessAddress other = self.address;
+    other.process = 0xdad;
+    sender.request(
+        test::introduction(make_introduction(target.secret, self.opening_to(target, 2), encode(other))));
+  });
+}
+
+TEST(Stranger, replies_without_the_session_are_not_believed) {
+  std::uint64_t const seed = test::seed();
+  run_beside_a_friend(friendly, [seed](Rank&, Sender& sender) {
+    std::mt19937_64 random(seed);
+    for (std::uint64_t i = 0; i < 100000; ++i) {
+      auto const kind = static_cast<wire::ReplyKind>(1 + i % 7);
+      auto header = wire::begin_header<wire::ReplyHeader>(kind);
+      header.session = i % 3 == 0 ? 0 : i % 3 == 1 ? Rank::process_of(victim) : random();
+      header.status = static_cast<std::uint8_t>(Status::transport);
+      header.executed = header.done = i / 7;
+      header.token = (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool makes them
+      std::vector<std::byte> const data(kind == wire::ReplyKind::data ? 1600 : 0, std::byte{0xee});
+      header.bytes = data.size();
+      sender.reply({test::bytes_of(header), data});
+    }
+  });
+}
+
+/// One that has the secret shows that the messages above would have done something, and that its introduction
+/// is good for once.
+TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
+  run_job(ranks, only_messages, [](Rank& rank) {
+    std::vector<std::uint64_t> memory(words, pattern);
+    rank.show(memory_slot, memory.data());
+    rank.barrier();
+    RemoteAddress const there = rank.shown(victim, memory_slot);
+    if (rank.rank() == stranger) {
+      Target const target = test::target_of(rank, victim);
+      Sender admitted(target);
+      Identity const self = test::identity_beside(rank, admitted.rogue(), 0xbad);
+      SessionOpening const opening = self.opening_to(target, 1);
+      Text const recorded =
+          test::introduction(make_introduction(target.secret, opening, encode(self.address)));
+      admitted.request(recorded);
+      admitted.request(test::put_of(tokens_of(target.secret, opening).request, 1, there, 4));
+      while (admitted.rogue().received() == 0) admitted.rogue().progress();
+      Sender again(target);
+      for (int i = 0; i < 10; ++i) again.request(recorded);
+      // With the same name and another nonce: it would take the session over.
+      Identity another = self;
+      another.nonce.fill(std::byte{9});
+      SessionOpening const late = another.opening_to(target, 2);
+      again.request(test::introduction(make_introduction(target.secret, late, encode(self.address))));
+      again.request(test::put_of(tokens_of(target.secret, late).request, 1, there + 8, 4));
+    }
+    rank.barrier();
+    if (rank.rank() == victim) {
+      rank.engine().wait_until([&] { return rank.engine().statistics().messages_dropped >= 12; });
+      EXPECT_EQ(rank.engine().statistics().messages_dropped, 12u);
+      EXPECT_EQ(memory[0], 4u);
+      EXPECT_EQ(memory[1], pattern);
+      EXPECT_EQ(rank.engine().traffic(0xbad).messages_executed, 1u);
+      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
