@@ -145,6 +145,7 @@ void issue_nonblocking(char const* call, mpix::Target& target, Operation& operat
   check(call, target.rank, remote, issued.status);
 }
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
+template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Update&, armci_hdl_t*);
 
 bool test(char const* call, armci_hdl_t* handle) {
   (void)running_world(call);

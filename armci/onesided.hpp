@@ -3,14 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "armci/handles.hpp"
 #include "armci/state.hpp"
 
 namespace armci {
 
-using mpix::Direction;
 using mpix::engine::Layout;
+
+enum class Direction { put, get, accumulate };
 
 /// Whether the call returns when complete, or leaves that to a handle.
 struct Blocking {};
@@ -28,12 +30,14 @@ struct Scaled {
 /// else accesses that memory meanwhile; a scale of one is left out. Throws a Failure for an unknown type.
 mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
 
-inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, Blocking) {
-  check(call, target.rank, reinterpret_cast<void const*>(transfer.target),
-        mpix::issue_and_wait(target, transfer));
+template <typename Operation>
+void run(char const* call, mpix::Target& target, Operation& operation, Blocking) {
+  check(call, target.rank, reinterpret_cast<void const*>(operation.target),
+        mpix::issue_and_wait(target, operation));
 }
-inline void run(char const* call, mpix::Target& target, mpix::engine::Transfer& transfer, NonBlocking mode) {
-  issue_nonblocking(call, target, transfer, mode.handle);
+template <typename Operation>
+void run(char const* call, mpix::Target& target, Operation& operation, NonBlocking mode) {
+  issue_nonblocking(call, target, operation, mode.handle);
 }
 
 /// Before a put with a flag: throws a Failure for a flag that cannot be written.
@@ -41,27 +45,39 @@ void check_flag(char const* call, int const* flag, int process);
 /// The second half of a put with a flag: the flag is not written where what was put before was refused.
 int put_flag(char const* call, int* flag, int value, int process);
 
+/// Fills in what the direction asks for.
+template <Direction direction>
+void describe(char const*, int, void const*, Scaled const&, mpix::engine::Transfer& operation) {
+  operation.direction =
+      direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+}
+template <Direction direction>
+void describe(char const* call, int process, void const* remote, Scaled const& scaled,
+              mpix::engine::Update& operation) {
+  mpix::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+  operation.operation = reduction.operation;
+  operation.type = reduction.type;
+  operation.scale = reduction.scale;
+  if (reduction.element_atomic) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
+  std::size_t const element = mpix::engine::element_size(reduction.type);
+  if (!operation.origin_layout.has_whole(element) || !operation.target_layout.has_whole(element)) [[unlikely]]
+    fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
+}
+
 /// Moves between `local` here and `remote` at `process`; both layouts have the same size.
 template <Direction direction, typename Mode>
 void transfer(char const* call, void* local, Layout const& local_layout, void* remote,
               Layout const& remote_layout, int process, Scaled const& scaled, Mode mode) {
+  using namespace mpix::engine;
   mpix::Target& target = target_of(call, process);
-  mpix::engine::Transfer operation;
-  operation.direction = direction;
+  std::conditional_t<direction == armci::Direction::accumulate, Update, Transfer> operation;
   // Operations to one process take effect in the order of issue.
-  operation.guarantees = mpix::Guarantee::ordered;
+  operation.guarantees = Guarantee::ordered;
   operation.origin = static_cast<std::byte*>(local);
   operation.origin_layout = local_layout;
-  operation.target = reinterpret_cast<mpix::RemoteAddress>(remote);
+  operation.target = reinterpret_cast<RemoteAddress>(remote);
   operation.target_layout = remote_layout;
-  if constexpr (direction == Direction::accumulate) {
-    operation.reduction = reduction_of(call, process, remote, scaled);
-    if (operation.reduction.element_atomic)
-      operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
-    std::size_t const element = mpix::engine::element_size(operation.reduction.type);
-    if (!local_layout.has_whole(element) || !remote_layout.has_whole(element)) [[unlikely]]
-      fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
-  }
+  describe<direction>(call, process, remote, scaled, operation);
   if (mpix::try_direct(target, operation)) return;
   run(call, target, operation, mode);
 }
@@ -90,8 +106,10 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
   }
   if constexpr (direction != Direction::accumulate) {
     mpix::Target& target = target_of(call, process);
-    if (mpix::try_direct<direction>(target, local, reinterpret_cast<mpix::RemoteAddress>(remote),
-                                    static_cast<std::size_t>(bytes))) {
+    constexpr auto moved =
+        direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+    if (mpix::try_direct<moved>(target, local, reinterpret_cast<mpix::RemoteAddress>(remote),
+                                static_cast<std::size_t>(bytes))) {
       return 0;
     }
   } else if (accumulate_directly(call, local, remote, static_cast<std::size_t>(bytes), process, scaled)) {

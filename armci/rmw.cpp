@@ -7,18 +7,18 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::RmwOperation;
+using mpix::engine::Operation;
 
 /// The value that was there goes to `local`, from where a swap takes its operand. That is not read before it
 /// is known that it can be. Inline in each call: a few nanoseconds count.
-template <RmwOperation operation, typename T>
+template <Operation operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {
   using namespace mpix::engine;
   using Word = std::make_unsigned_t<T>;
   mpix::Target& target = target_of(call, process);
   auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
-  constexpr bool is_swap = operation == RmwOperation::swap;
+  constexpr bool is_swap = operation == Operation::replace;
   T const& operand = is_swap ? *local : summand;
   Word word{};
   if (mpix::try_direct_rmw(target, operation, address, reinterpret_cast<Word const&>(operand), Word{},
@@ -29,14 +29,15 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   if (address % sizeof(T) != 0)
     fail_at(call, process, remote, "the remote address is not a multiple of %zu", sizeof(T));
   T previous{};
-  ReadModifyWrite rmw;
-  rmw.operation = operation;
-  rmw.type = sizeof(T) == 4 ? ElementType::int32 : ElementType::int64;
-  rmw.guarantees = mpix::Guarantee::ordered;
-  rmw.operand = reinterpret_cast<std::byte const*>(&operand);
-  rmw.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // not the operand too
-  rmw.target = address;
-  check(call, process, remote, mpix::issue_and_wait(target, rmw));
+  Update described;
+  described.operation = operation;
+  described.type = sizeof(T) == 4 ? ElementType::int32 : ElementType::int64;
+  described.guarantees = Guarantee::ordered | Guarantee::element_atomic;
+  described.origin = reinterpret_cast<std::byte const*>(&operand);
+  described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // not the operand too
+  described.target = address;
+  described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
+  check(call, process, remote, mpix::issue_and_wait(target, described));
   if (is_swap) *local = previous;
 }
 
@@ -44,7 +45,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
 
 long fetch_and_add(char const* call, long summand, void* remote, int process) {
   long previous = 0;
-  update<RmwOperation::sum>(call, summand, &previous, remote, process);
+  update<Operation::sum>(call, summand, &previous, remote, process);
   return previous;
 }
 
@@ -59,12 +60,12 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
     auto* const as_int = static_cast<int*>(ploc);
     auto* const as_long = static_cast<long*>(ploc);
     switch (op) {
-      case ARMCI_FETCH_AND_ADD: update<RmwOperation::sum>("ARMCI_Rmw", value, as_int, prem, proc); break;
+      case ARMCI_FETCH_AND_ADD: update<Operation::sum>("ARMCI_Rmw", value, as_int, prem, proc); break;
       case ARMCI_FETCH_AND_ADD_LONG:
-        update<RmwOperation::sum>("ARMCI_Rmw", long{value}, as_long, prem, proc);
+        update<Operation::sum>("ARMCI_Rmw", long{value}, as_long, prem, proc);
         break;
-      case ARMCI_SWAP: update<RmwOperation::swap>("ARMCI_Rmw", 0, as_int, prem, proc); break;
-      case ARMCI_SWAP_LONG: update<RmwOperation::swap>("ARMCI_Rmw", 0L, as_long, prem, proc); break;
+      case ARMCI_SWAP: update<Operation::replace>("ARMCI_Rmw", 0, as_int, prem, proc); break;
+      case ARMCI_SWAP_LONG: update<Operation::replace>("ARMCI_Rmw", 0L, as_long, prem, proc); break;
       default: fail_at("ARMCI_Rmw", proc, prem, "unknown operation %d", op);
     }
     return 0;

@@ -74,7 +74,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
   /// origin and result buffers when it is complete.
   Issued issue(Peer& peer, Transfer const& transfer);
-  Issued issue(Peer& peer, ReadModifyWrite const& rmw);
+  Issued issue(Peer& peer, Update const& update);
 
   /// Waits until every message up to `sequence` is executed at the target and its data has arrived,
   /// and makes earlier direct stores visible. Errors: see take_error.
@@ -212,18 +212,28 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad);
-  bool direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad);
+  static void direct_part(Transfer const& transfer, std::byte* target, std::size_t position,
+                          std::size_t bytes, UpdateModes& modes);
+  static void direct_part(Update const& update, std::byte* target, std::size_t position, std::size_t bytes,
+                          UpdateModes& modes);
+  template <typename Operation>
+  bool direct_piecewise(Peer& peer, Operation const& operation, bool* bad);
   template <typename Operation>
   void count(Peer& peer, Path path, Operation const& operation) noexcept;
-  std::optional<Status> issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+  template <typename Operation>
+  std::optional<Status> issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
                                      std::size_t bytes);
-  std::optional<Status> issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+  template <typename Operation>
+  std::optional<Status> issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes);
-  std::optional<Issued> issue_local(Peer& peer, Transfer const& transfer);
+  template <typename Operation>
+  std::optional<Issued> issue_local(Peer& peer, Operation const& operation);
+  template <typename Operation>
+  Issued issue_any(Peer& peer, Operation const& operation);
   template <typename Operation>
   Issued issue_message(Peer& peer, Operation const& operation);
-  template <typename Operation>
-  Issued notify(Peer& peer, Operation const& done);
+  template <typename Done>
+  Issued notify(Peer& peer, Done const& done);
   std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
   static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>

@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/direct.hpp"
+#include "engine/path/packed_update.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
@@ -18,6 +19,15 @@ namespace {
 RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
   return address + static_cast<std::uint64_t>(offset);
 }
+
+/// The CPU's atomics do not reach into another address space.
+bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
+bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
+  return reduction_for(update, modes).element_atomic;
+}
+
+bool is_notification(Transfer const&) noexcept { return false; }
+bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
 }  // namespace
 
@@ -47,66 +57,72 @@ std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
 /// An operation that was not refused.
 template <typename Operation>
 void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
-  if constexpr (std::is_same_v<Operation, Transfer>) {
-    peer.state().traffic.add_operation(path, operation.target_layout.size());
-  } else if (!operation.is_notification) {
-    peer.state().traffic.add_operation(path, size_of(operation));
+  if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
+}
+
+/// Bytes [position, position + bytes) of the operation's data, of which the target's are at `target`.
+void Engine::direct_part(Transfer const& transfer, std::byte* target, std::size_t position,
+                         std::size_t bytes, UpdateModes&) {
+  if (transfer.direction == Direction::get) {
+    unpack(transfer.origin, transfer.origin_layout, position, target, bytes);
+  } else {
+    pack(target, transfer.origin, transfer.origin_layout, position, bytes);
   }
 }
 
-/// Runs a transfer whose target lies in several mapped segments, run by run. False, with nothing done,
+void Engine::direct_part(Update const& update, std::byte* target, std::size_t position, std::size_t bytes,
+                         UpdateModes& modes) {
+  PackedUpdate packed(update, bytes);
+  packed.take(position, bytes);
+  update_part(reduction_for(update, modes), target, Layout::contiguous(bytes), 0, packed.sides());
+  packed.give_result();
+}
+
+/// Runs an operation whose target lies in several mapped segments, run by run. False, with nothing done,
 /// when some run is not mapped; `*bad` as above.
-bool Engine::direct_piecewise(Peer& peer, Transfer const& transfer, bool* bad) {
-  std::size_t const total = transfer.target_layout.size();
-  Reduction const reduction = reduction_for(transfer, peer.stripes()->modes);
-  LayoutCursor check(transfer.target_layout);
+template <typename Operation>
+bool Engine::direct_piecewise(Peer& peer, Operation const& operation, bool* bad) {
+  std::size_t const total = operation.target_layout.size();
+  LayoutCursor check(operation.target_layout);
   while (check.remaining() != 0) {
     Segment const run = check.next();
-    if (map_range(peer, plus(transfer.target, run.offset), run.length, bad) == nullptr) return false;
+    if (map_range(peer, plus(operation.target, run.offset), run.length, bad) == nullptr) return false;
   }
-  LayoutCursor cursor(transfer.target_layout);
+  LayoutCursor cursor(operation.target_layout);
   for (std::size_t position = 0; position < total;) {
     Segment const run = cursor.next();
-    std::byte* const target = map_range(peer, plus(transfer.target, run.offset), run.length, bad);
+    std::byte* const target = map_range(peer, plus(operation.target, run.offset), run.length, bad);
     if (target == nullptr) return true;  // freed while in use
-    if (transfer.direction == Direction::get) {
-      unpack(transfer.origin, transfer.origin_layout, position, target, run.length);
-    } else if (transfer.direction == Direction::put) {
-      pack(target, transfer.origin, transfer.origin_layout, position, run.length);
-    } else {
-      auto const packed = std::make_unique_for_overwrite<std::byte[]>(run.length);
-      pack(packed.get(), transfer.origin, transfer.origin_layout, position, run.length);
-      accumulate(reduction, target, Layout::contiguous(run.length), packed.get(),
-                 Layout::contiguous(run.length));
-    }
+    direct_part(operation, target, position, run.length, peer.stripes()->modes);
     position += run.length;
   }
   return true;
 }
 
 /// By load and store, or nullopt.
-std::optional<Status> Engine::issue_direct(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+template <typename Operation>
+std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes) {
   if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
   bool bad = false;
   if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
-    direct_transfer(transfer, mapped - (begin - transfer.target), peer.stripes()->modes);
+    execute_directly(operation, mapped - (begin - operation.target), peer.stripes()->modes);
     return Status::ok;
   }
-  if (bad && !transfer.target_layout.is_contiguous()) {
+  if (bad && !operation.target_layout.is_contiguous()) {
     bad = false;
-    if (direct_piecewise(peer, transfer, &bad)) return Status::ok;
+    if (direct_piecewise(peer, operation, &bad)) return Status::ok;
   }
   return bad ? std::optional(Status::bad_address) : std::nullopt;
 }
 
 /// Through the kernel, or nullopt.
-std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& transfer, RemoteAddress begin,
+template <typename Operation>
+std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
                                                  std::size_t bytes) {
-  if (!peer.state().cross_memory.load(std::memory_order_relaxed)) return std::nullopt;
-  // The CPU's atomics do not reach into another address space.
-  bool const accumulates = transfer.direction == Direction::accumulate;
-  if (accumulates && reduction_for(transfer, peer.stripes()->modes).element_atomic) return std::nullopt;
+  if (!peer.state().cross_memory.load(std::memory_order_relaxed) ||
+      needs_cpu_atomics(operation, peer.stripes()->modes))
+    return std::nullopt;
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
@@ -114,42 +130,45 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Transfer const& tra
     if (!peer.state().segments->find(begin, &found) || bytes > found.length - (begin - found.base))
       return std::nullopt;
   }
-  Status const status = cross_memory_transfer(transfer, peer.state().location.pid);
+  Status const status = execute_across(operation, peer.state().location.pid);
   if (status == Status::unsupported) {
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
     return std::nullopt;
   }
-  if (!failed(status)) count(peer, Path::cross_memory, transfer);
+  if (!failed(status)) count(peer, Path::cross_memory, operation);
   return status;
 }
 
-std::optional<Issued> Engine::issue_local(Peer& peer, Transfer const& transfer) {
+template <typename Operation>
+std::optional<Issued> Engine::issue_local(Peer& peer, Operation const& operation) {
   wait_for_held_stores(peer);
-  Extent const extent = transfer.target_layout.extent();
-  RemoteAddress const begin = plus(transfer.target, extent.begin);
+  Extent const extent = operation.target_layout.extent();
+  RemoteAddress const begin = plus(operation.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
   std::optional<Status> status;
   {
-    Holds const holds = hold(peer, footprint_of(transfer));
-    status = issue_direct(peer, transfer, begin, bytes);
-    if (status == Status::ok && counts_direct()) count(peer, Path::direct, transfer);
-    if (!status) status = issue_cross_memory(peer, transfer, begin, bytes);
+    Holds const holds = hold(peer, footprint_of(operation, peer.stripes()->modes));
+    status = issue_direct(peer, operation, begin, bytes);
+    if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
+    if (!status) status = issue_cross_memory(peer, operation, begin, bytes);
   }
   if (!status) return std::nullopt;
-  return failed(*status) ? Issued{*status, true, 0} : notify(peer, transfer);
+  return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);
 }
 
 /// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
-template <typename Operation>
-Issued Engine::notify(Peer& peer, Operation const& done) {
+template <typename Done>
+Issued Engine::notify(Peer& peer, Done const& done) {
   if (done.notify == 0) return {};
-  ReadModifyWrite increment;
-  increment.operation = RmwOperation::increment;
+  Update increment;
+  increment.operation = Operation::increment;
   increment.type = ElementType::uint64;
-  increment.guarantees = done.guarantees & (Guarantee::remote_completion | Guarantee::ordered);
+  increment.guarantees =
+      Guarantee::element_atomic | (done.guarantees & (Guarantee::remote_completion | Guarantee::ordered));
   increment.context = done.context;
   increment.target = done.notify;
+  increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));
   increment.completion = done.completion;
   increment.is_notification = true;
   return issue(peer, increment);
@@ -196,48 +215,39 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
 
 namespace {
 
-/// No path takes an element apart.
-bool has_whole_elements(Transfer const& transfer) noexcept {
-  if (transfer.direction != Direction::accumulate) return true;
-  std::size_t const element = element_size(transfer.reduction.type);
-  return transfer.origin_layout.has_whole(element) && transfer.target_layout.has_whole(element);
+bool is_sound(Transfer const&) noexcept { return true; }
+/// No path takes an element apart, or looks for what the operation does.
+bool is_sound(Update const& update) noexcept {
+  if (!is_valid({update.type, update.operation, false, update.scale})) return false;
+  std::size_t const element = element_size(update.type);
+  auto const whole = [&](Layout const& layout) {
+    return layout.has_whole(element) && layout.size() == update.target_layout.size();
+  };
+  return whole(update.target_layout) &&
+         (operand_count(update.operation) == 0 || whole(update.origin_layout)) &&
+         (update.result == nullptr || whole(update.result_layout));
 }
+
+bool is_get(Transfer const& transfer) noexcept { return transfer.direction == Direction::get; }
+bool is_get(Update const&) noexcept { return false; }
 
 }  // namespace
 
-Issued Engine::issue(Peer& peer, Transfer const& transfer) {
-  if (!has_whole_elements(transfer)) return {Status::bad_argument, true, 0};
+template <typename Operation>
+Issued Engine::issue_any(Peer& peer, Operation const& operation) {
+  if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (transfer.target_layout.size() == 0) return notify(peer, transfer);
-  if (state_->device_memory.holds_origin_of(transfer)) return {Status::device_memory, true, 0};
-  if (transfer.direction == Direction::get && has(transfer.guarantees, Guarantee::ordered))
-    wait_for_puts_to_self();
-  if (peer.state().same_host) {
-    if (auto const issued = issue_local(peer, transfer)) return *issued;
-  }
-  return issue_message(peer, transfer);
-}
-
-Issued Engine::issue(Peer& peer, ReadModifyWrite const& operation) {
-  if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (operation.count == 0) return notify(peer, operation);
+  if (operation.target_layout.size() == 0) return notify(peer, operation);
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
-  if (peer.state().same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT)) {
-    wait_for_held_stores(peer);
-    bool bad = false;
-    if (std::byte* const mapped = map_range(peer, operation.target, size_of(operation), &bad)) {
-      {
-        UpdateModes& modes = peer.stripes()->modes;
-        Holds const holds = hold(peer, footprint_of(operation, modes));
-        direct_rmw(operation, mapped, modes);
-        if (counts_direct()) count(peer, Path::direct, operation);
-      }
-      return notify(peer, operation);
-    }
-    if (bad) return {Status::bad_address, true, 0};
+  if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) wait_for_puts_to_self();
+  if (peer.state().same_host) {
+    if (auto const issued = issue_local(peer, operation)) return *issued;
   }
   return issue_message(peer, operation);
 }
+
+Issued Engine::issue(Peer& peer, Transfer const& transfer) { return issue_any(peer, transfer); }
+Issued Engine::issue(Peer& peer, Update const& update) { return issue_any(peer, update); }
 
 /// Until another operation may be queued for the peer.
 void Engine::wait_for_room(Peer& peer) {

@@ -29,7 +29,7 @@ struct ExposedMemory {
   }
 };
 
-enum class Direction : std::uint8_t { put, get, accumulate };
+enum class Direction : std::uint8_t { put, get };
 
 /// What the caller asks for beyond a plain transfer, and what it vouches for. A set of bits; none costs
 /// anything unless set.
@@ -42,7 +42,11 @@ enum class Guarantee : std::uint32_t {
   remote_completion = 1u << 2,  ///< `completion` waits for the target's memory, not only the origin buffer
   /// No element of the target is updated by two operations with this or the atomic guarantee at once.
   element_atomic = 1u << 3,
-  target_registered = 1u << 4  ///< the caller vouches that the target memory lies in a segment
+  target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
+  /// An update, after every earlier update with this guarantee of this process to overlapping memory of the
+  /// target, whatever paths the two take and however many messages they are. Nothing else is ordered by it,
+  /// nor has to wait for it: it costs nothing while updates of the same memory take one path.
+  update_ordered = 1u << 5
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
@@ -69,11 +73,10 @@ struct Transfer {
   /// Caller's mark for operations without `completion`: a failure that arrives after issue() returned
   /// is kept at the peer under this mark until Engine::take_error.
   std::uint32_t context = 0;
-  std::byte* origin = nullptr;  ///< not written by put and accumulate
+  std::byte* origin = nullptr;  ///< not written by put
   Layout origin_layout;
   RemoteAddress target = 0;
   Layout target_layout;  ///< size() equal to origin_layout.size()
-  Reduction reduction;   ///< accumulate only
   /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
   /// 64-bit word in memory that the target has allocated for communication.
   RemoteAddress notify = 0;
@@ -81,17 +84,25 @@ struct Transfer {
   Completion* completion = nullptr;
 };
 
-/// target[i] = f(target[i], operand[i], operand2[i]); result[i] = previous target[i].
-struct ReadModifyWrite {
-  RmwOperation operation = RmwOperation::sum;
-  ElementType type = ElementType::int64;
+/// Accumulate, fetching accumulate and read-modify-write, element by element:
+/// target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
+///
+/// All layouts have the same size(), and runs of whole elements; the memory of the sides does not overlap.
+/// Without a guarantee of atomicity, concurrent updates of an element can be lost.
+struct Update {
+  Operation operation = Operation::sum;
+  ElementType type = ElementType::int64;  ///< is_defined(operation, type)
   Guarantee guarantees = Guarantee::none;
-  std::uint32_t context = 0;
-  std::size_t count = 1;  ///< elements
-  std::byte const* operand = nullptr;
-  std::byte const* operand2 = nullptr;
+  std::uint32_t context = 0;            ///< as for a Transfer
+  std::byte const* origin = nullptr;    ///< not used where the operation has no operand
+  std::byte const* operand2 = nullptr;  ///< laid out as `origin`; not used where there is no second operand
+  Layout origin_layout;
   std::byte* result = nullptr;  ///< null: nothing is fetched
+  Layout result_layout;
   RemoteAddress target = 0;
+  Layout target_layout;
+  /// Factor of the operand, one element, or nullptr; only with Operation::sum. Read during issue() only.
+  void const* scale = nullptr;
   RemoteAddress notify = 0;      ///< as for a Transfer
   ExposedMemory exposed;         ///< likewise
   bool is_notification = false;  ///< of another operation, which is counted in its stead

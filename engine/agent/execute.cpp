@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/agent/executor.hpp"
+#include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/segment/probe.hpp"
 
@@ -46,19 +47,27 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
 
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
-/// The update of an accumulate or a read-modify-write; touched_range() has not failed.
-ElementUpdate update_of(wire::CheckedRequest const& request) noexcept {
+bool is_write(wire::RequestHeader const& header) noexcept {
+  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  bool const keeps =
+      kind == wire::RequestKind::update && static_cast<Operation>(header.operation) == Operation::no_op;
+  return kind != wire::RequestKind::get && !keeps;
+}
+
+/// What an update guarantees.
+Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
+  if ((header.flags & (wire::flag_atomic | wire::flag_held)) != 0) return Guarantee::atomic;
+  return (header.flags & wire::flag_elements) != 0 ? Guarantee::element_atomic : Guarantee::none;
+}
+
+/// The elements of an update; touched_range() has not failed.
+ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   wire::RequestHeader const& header = request.header;
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
   (void)touched_range(request, &update.begin, &update.end);
-  bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
-  update.single = static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::rmw && !whole &&
-                  header.total == std::max<std::size_t>(element_size(update.type), 1);
+  update.single = is_single(guarantees_of(header), static_cast<Operation>(header.operation), update.type,
+                            header.total);
   return update;
-}
-
-bool is_write(wire::CheckedRequest const& request) noexcept {
-  return static_cast<wire::RequestKind>(request.header.kind) != wire::RequestKind::get;
 }
 
 }  // namespace
@@ -76,17 +85,19 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   wire::RequestHeader const& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
   if ((header.flags & wire::flag_held) != 0) return {};
-  bool shared = kind == wire::RequestKind::get;
+  bool shared = !is_write(header);
   StripeSet stripes = 0;
   if (kind == wire::RequestKind::lock) {
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {
+    bool const wanted =
+        kind == wire::RequestKind::update
+            ? locks_target(guarantees_of(header), request.layout, elements_of(request), modes)
+            : (header.flags & wire::flag_atomic) != 0;
     RemoteAddress begin = 0;
     RemoteAddress end = 0;
-    bool const elements = kind == wire::RequestKind::rmw && needs_stripes(modes, update_of(request));
-    if (((header.flags & wire::flag_atomic) != 0 || elements) && touched_range(request, &begin, &end))
-      stripes = stripes_of(begin, end);
+    if (wanted && touched_range(request, &begin, &end)) stripes = stripes_of(begin, end);
   }
   return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
 }
@@ -129,7 +140,7 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
     default: break;
   }
   if (request.header.notify != 0 && !counter_exists(request.header.notify)) return Status::bad_address;
-  if (Status const status = reachable(request, is_write(request)); failed(status)) return status;
+  if (Status const status = reachable(request, is_write(request.header)); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   return carry_out(origin, request);
 }
@@ -183,52 +194,51 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) 
     case wire::RequestKind::put:
       unpack(base, request.layout, header.position, request.data.data(), request.data.size());
       return Status::ok;
-    case wire::RequestKind::accumulate: {
-      bool const atomic = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0 &&
-                          uses_cpu_atomics(segments_.stripes().modes, update_of(request));
-      alignas(32) std::byte scale[sizeof header.scale];
-      std::memcpy(scale, header.scale, sizeof scale);
-      Reduction const reduction{static_cast<ElementType>(header.element_type),
-                                static_cast<Operation>(header.operation), atomic,
-                                (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
-      accumulate_packed(reduction, base, request.layout, header.position, request.data.data(),
-                        request.data.size());
-      return Status::ok;
-    }
     case wire::RequestKind::get: send_data(origin, request, base); return Status::ok;
-    case wire::RequestKind::rmw: return read_modify_write(origin, request, base + header.position);
+    case wire::RequestKind::update: update_memory(origin, request, base); return Status::ok;
     default: return Status::malformed;
   }
 }
 
-Status Executor::read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target) {
+/// What is fetched goes back in replies of a fragment each.
+void Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base) {
   wire::RequestHeader const& header = request.header;
-  auto const operation = static_cast<RmwOperation>(header.operation);
-  auto const type = static_cast<ElementType>(header.element_type);
-  std::size_t const element = std::max<std::size_t>(element_size(type), 1);
-  std::byte const* const operand = request.data.empty() ? nullptr : request.data.data();
-  std::byte const* const operand2 = request.data.size() > header.bytes ? operand + header.bytes : nullptr;
-  std::byte* result = nullptr;
-  if ((header.flags & wire::flag_fetch) != 0) {
-    Reply& reply = new_reply(origin, wire::ReplyKind::data, request.header);
-    reply.header.offset = header.offset;
-    reply.header.bytes = header.bytes;
-    result = reply.message->payload(header.bytes);
+  alignas(32) std::byte scale[sizeof header.scale];
+  std::memcpy(scale, header.scale, sizeof scale);
+  bool const atomic = guarantees_of(header) != Guarantee::none &&
+                      uses_cpu_atomics(segments_.stripes().modes, elements_of(request));
+  Reduction const reduction{static_cast<ElementType>(header.element_type),
+                            static_cast<Operation>(header.operation), atomic,
+                            (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
+  bool const fetch = wire::is_fetching(header);
+  auto const operand = [&](unsigned which, std::uint64_t done) {
+    bool const there = operand_count(reduction.operation) > which;
+    return there ? request.data.data() + which * header.bytes + done : nullptr;
+  };
+  for (std::uint64_t done = 0; done < header.bytes;) {
+    std::size_t const rest = header.bytes - done;
+    std::size_t const bytes = fetch ? std::min(settings_.fragment_bytes, rest) : rest;
+    PackedSides const sides{operand(0, done), operand(1, done),
+                            fetch ? new_data(origin, header, done, bytes) : nullptr, bytes};
+    update_part(reduction, base, request.layout, header.position + done, sides);
+    done += bytes;
   }
-  bool const cpu_atomic = is_cpu_atomic(type, header.address + header.position) &&
-                          uses_cpu_atomics(segments_.stripes().modes, update_of(request));
-  rmw(operation, type, target, operand, operand2, result, header.bytes / element, cpu_atomic);
-  return Status::ok;
+}
+
+/// A reply for the `bytes` bytes from `done` on of those that the request is about; where they go.
+std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
+                              std::size_t bytes) {
+  Reply& reply = new_reply(origin, wire::ReplyKind::data, header);
+  reply.header.offset = header.offset + done;
+  reply.header.bytes = bytes;
+  return reply.message->payload(bytes);
 }
 
 void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base) {
   wire::RequestHeader const& header = request.header;
   for (std::uint64_t done = 0; done < header.bytes;) {
     std::size_t const bytes = std::min<std::uint64_t>(settings_.fragment_bytes, header.bytes - done);
-    Reply& reply = new_reply(origin, wire::ReplyKind::data, request.header);
-    reply.header.offset = header.offset + done;
-    reply.header.bytes = bytes;
-    pack(reply.message->payload(bytes), base, request.layout, header.position + done, bytes);
+    pack(new_data(origin, header, done, bytes), base, request.layout, header.position + done, bytes);
     done += bytes;
   }
 }

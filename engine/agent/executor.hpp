@@ -135,7 +135,9 @@ class Executor {
   Status carry_out(Origin& origin, wire::CheckedRequest const& request);
   void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
   Status release_lock(Origin const& origin, wire::RequestHeader const& header);
-  Status read_modify_write(Origin& origin, wire::CheckedRequest const& request, std::byte* target);
+  void update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base);
+  std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
+                      std::size_t bytes);
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
   Status reachable(wire::CheckedRequest const& request, bool write) const;
 

@@ -47,36 +47,25 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
 }
 
 bool known_operation(RequestHeader const& header) noexcept {
-  auto const type = static_cast<ElementType>(header.element_type);
   switch (static_cast<RequestKind>(header.kind)) {
-    case RequestKind::accumulate: {
-      if (header.element_type >= static_cast<unsigned>(ElementType::count_)) return false;
-      if (header.operation >= static_cast<unsigned>(Operation::count_)) return false;
-      Reduction const reduction{type, static_cast<Operation>(header.operation), false,
-                                (header.flags & flag_scale) != 0 ? header.scale : nullptr};
-      return is_valid(reduction);
-    }
-    case RequestKind::rmw:
+    case RequestKind::update:
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
-             header.operation < static_cast<unsigned>(RmwOperation::count_) &&
-             is_defined(static_cast<RmwOperation>(header.operation), type);
+             header.operation < static_cast<unsigned>(Operation::count_) &&
+             is_valid({static_cast<ElementType>(header.element_type),
+                       static_cast<Operation>(header.operation), false,
+                       (header.flags & flag_scale) != 0 ? header.scale : nullptr});
     case RequestKind::acquire: return header.operation < static_cast<unsigned>(AcquireKind::count_);
     case RequestKind::release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
     default: return true;
   }
 }
 
-/// Data bytes that a request of this kind carries for `bytes` bytes of the target.
-std::uint64_t data_bytes(RequestHeader const& header) noexcept {
+/// How many times the bytes of the target a request of this kind carries as data.
+unsigned copies_of_data(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
-    case RequestKind::accumulate:
-    case RequestKind::introduction: return header.bytes;
-    case RequestKind::rmw: {
-      auto const operation = static_cast<RmwOperation>(header.operation);
-      if (operation == RmwOperation::increment) return 0;
-      return operation >= RmwOperation::mask_swap ? 2 * header.bytes : header.bytes;
-    }
+    case RequestKind::introduction: return 1;
+    case RequestKind::update: return operand_count(static_cast<Operation>(header.operation));
     default: return 0;
   }
 }
@@ -86,10 +75,12 @@ std::uint64_t data_bytes(RequestHeader const& header) noexcept {
 bool is_reasonable(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
-    case RequestKind::accumulate:
     case RequestKind::introduction: return true;
-    case RequestKind::get:
-    case RequestKind::rmw: return header.bytes <= max_unpaid_bytes;
+    case RequestKind::get: return header.bytes <= max_unpaid_bytes;
+    case RequestKind::update: {
+      bool const paid = copies_of_data(header) != 0 && !is_fetching(header);
+      return paid || header.bytes <= max_unpaid_bytes;
+    }
     default: return header.bytes == 0;
   }
 }
@@ -106,8 +97,7 @@ bool is_plain(RequestHeader const& header) noexcept {
 /// For typed operations every boundary must fall between elements.
 bool whole_elements(CheckedRequest const& request) noexcept {
   std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
-  auto const kind = static_cast<RequestKind>(request.header.kind);
-  if ((kind != RequestKind::accumulate && kind != RequestKind::rmw) || element <= 1) return true;
+  if (static_cast<RequestKind>(request.header.kind) != RequestKind::update || element <= 1) return true;
   if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
   return request.layout.has_whole(element);
 }
@@ -130,7 +120,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (introduction ? !alone : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
-  if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::rmw))
+  if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::update))
     return "counter of a request that moves nothing";
   bool const named = fields.token != 0;
   bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) ||
@@ -151,11 +141,9 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
   if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset)
     return "range outside of the operation";
-  if (fields.kind == static_cast<unsigned>(RequestKind::rmw) && !out->layout.is_contiguous())
-    return "layout of a read-modify-write";
 
   out->data = payload.subspan(dimension_bytes + segment_bytes);
-  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != data_bytes(fields))
+  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != copies_of_data(fields) * fields.bytes)
     return "data does not fit the request";
   if (!is_reasonable(fields)) return "asks for too much";
   if (!whole_elements(*out)) return "partial element";

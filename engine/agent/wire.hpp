@@ -25,16 +25,15 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 6;
+inline constexpr std::uint16_t version = 7;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned { request = 17, reply = 18, farewell = 19 };
 
 enum class RequestKind : std::uint8_t {
-  put = 1,       ///< data: bytes for the layout
-  get,           ///< no data; answered with data
-  accumulate,    ///< data: bytes for the layout
-  rmw,           ///< data: operand, then operand2 where the operation has one
+  put = 1,  ///< data: bytes for the layout
+  get,      ///< no data; answered with data
+  update,   ///< data: operand, then operand2, as many as the operation has; answered with data if it fetches
   find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
   forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
@@ -54,25 +53,26 @@ constexpr AcquireKind acquire_kind(LockMode mode, bool attempt) noexcept {
 /// it without the agent and has left, which those who wait are not to miss.
 enum class ReleaseKind : std::uint8_t { granted, taken, count_ };
 
-enum RequestFlag : std::uint8_t {
+enum RequestFlag : std::uint16_t {
   flag_atomic = 1,       ///< execute under the stripes of what this message touches
   flag_scale = 2,        ///< `scale` is valid
-  flag_fetch = 4,        ///< rmw: answered with the previous values
+  flag_fetch = 4,        ///< update: answered with the previous elements
   flag_held = 8,         ///< the stripes are held already: by the lock of `token`, or by this process
   flag_no_wait = 16,     ///< the origin holds stripes: answer `busy` instead of waiting for the target's
   flag_shared = 32,      ///< lock: the memory is only read
   flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
-  flag_tell = 128        ///< answer when this operation is executed, whatever becomes of those before it
+  flag_tell = 128,       ///< answer when this operation is executed, whatever becomes of those before it
+  flag_elements = 256    ///< update: each element by itself is atomic
 };
 
 struct RequestHeader {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint8_t kind;
-  std::uint8_t flags;
+  std::uint8_t dimensions;
   std::uint8_t element_type;
-  std::uint8_t operation;  ///< Operation or RmwOperation
-  std::uint16_t dimensions;
+  std::uint8_t operation;
+  std::uint16_t flags;
   std::uint32_t segments;
   std::uint32_t context;   ///< of the origin; returned with errors
   std::uint32_t owner;     ///< acquire, release: tells the origin's owners of locks apart
@@ -83,7 +83,7 @@ struct RequestHeader {
   std::uint64_t address;   ///< base of the layout
   std::uint64_t block;     ///< Layout::block
   std::uint64_t position;  ///< first byte of the layout's data that this message is about
-  std::uint64_t bytes;     ///< number of data bytes that this message is about (rmw: of one operand)
+  std::uint64_t bytes;     ///< number of data bytes of the target that this message is about
   std::uint64_t offset;    ///< the same first byte, counted in the whole operation
   std::uint64_t total;     ///< bytes of the whole operation
   std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
@@ -164,13 +164,14 @@ Header begin_header(Kind kind) noexcept {
 /// The window before the first reply, bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 
-/// Most that a request without as much data may touch, bytes; those of ours stay within a fragment.
+/// Most that a request without as much data, or one that is answered with data, may touch, bytes; those of
+/// ours stay within a fragment.
 inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
-  return kind == RequestKind::get || (kind == RequestKind::rmw && (header.flags & flag_fetch) != 0);
+  return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
 }
 
 /// What a message counts against the window, in bytes: what it makes its receiver hold or send.

@@ -1,15 +1,8 @@
 #include "engine/atomic/footprint.hpp"
 
-#include <algorithm>
-
 namespace mpix::engine {
 
 namespace {
-
-StripeSet stripes_of_buffer(void const* buffer, std::size_t bytes) noexcept {
-  auto const begin = reinterpret_cast<RemoteAddress>(buffer);
-  return buffer == nullptr ? 0 : stripes_of(begin, begin + bytes);
-}
 
 struct Range {
   RemoteAddress begin;
@@ -23,6 +16,10 @@ Range range_of(RemoteAddress base, Layout const& layout) noexcept {
 
 StripeSet stripes_in(Range const& range) noexcept { return stripes_of(range.begin, range.end); }
 
+StripeSet stripes_of_buffer(void const* buffer, Layout const& layout) noexcept {
+  return buffer == nullptr ? 0 : stripes_in(range_of(reinterpret_cast<RemoteAddress>(buffer), layout));
+}
+
 }  // namespace
 
 Footprint footprint_of(Transfer const& transfer) noexcept {
@@ -33,42 +30,49 @@ Footprint footprint_of(Transfer const& transfer) noexcept {
   StripeSet const target = stripes_in(range_of(transfer.target, transfer.target_layout));
   (get ? result.target.shared : result.target.exclusive) = target;
   if (!whole) return result;
-  StripeSet const origin =
-      stripes_in(range_of(reinterpret_cast<RemoteAddress>(transfer.origin), transfer.origin_layout));
+  StripeSet const origin = stripes_of_buffer(transfer.origin, transfer.origin_layout);
   (get ? result.origin.exclusive : result.origin.shared) = origin;
   return result;
 }
 
-Footprint footprint_of(ReadModifyWrite const& operation) noexcept {
+namespace {
+
+/// The stripes of the target, to read or to write it.
+StripeSets target_stripes(Update const& update) noexcept {
+  StripeSet const stripes = stripes_in(range_of(update.target, update.target_layout));
+  return update.operation == Operation::no_op ? StripeSets{0, stripes} : StripeSets{stripes, 0};
+}
+
+}  // namespace
+
+Footprint footprint_of(Update const& update) noexcept {
   Footprint result;
-  std::size_t const bytes = size_of(operation);
-  if (!has(operation.guarantees, Guarantee::atomic)) return result;
-  result.target.exclusive = stripes_of(operation.target, operation.target + bytes);
-  result.origin.exclusive = stripes_of_buffer(operation.result, bytes);
-  result.origin.shared =
-      stripes_of_buffer(operation.operand, bytes) | stripes_of_buffer(operation.operand2, bytes);
+  if (!has(update.guarantees, Guarantee::atomic)) return result;
+  unsigned const operands = operand_count(update.operation);
+  result.target = target_stripes(update);
+  result.origin.exclusive = stripes_of_buffer(update.result, update.result_layout);
+  if (operands > 0) result.origin.shared = stripes_of_buffer(update.origin, update.origin_layout);
+  if (operands > 1) result.origin.shared |= stripes_of_buffer(update.operand2, update.origin_layout);
   return result;
 }
 
-Footprint footprint_of(ReadModifyWrite const& operation, UpdateModes const& modes) noexcept {
-  Footprint result = footprint_of(operation);
-  ElementUpdate const update = update_of(operation);
-  if (needs_stripes(modes, update)) result.target.exclusive = stripes_of(update.begin, update.end);
+Footprint footprint_of(Update const& update, UpdateModes const& modes) noexcept {
+  Footprint result = footprint_of(update);
+  if (result.target.empty() &&
+      locks_target(update.guarantees, update.target_layout, elements_of(update), modes))
+    result.target = target_stripes(update);
   return result;
 }
 
-ElementUpdate update_of(Transfer const& transfer) noexcept {
-  Range const target = range_of(transfer.target, transfer.target_layout);
-  return {transfer.reduction.type, target.begin, target.end};
+ElementUpdate elements_of(Update const& update) noexcept {
+  Range const target = range_of(update.target, update.target_layout);
+  return {update.type, target.begin, target.end,
+          is_single(update.guarantees, update.operation, update.type, update.target_layout.size())};
 }
 
-ElementUpdate update_of(ReadModifyWrite const& operation) noexcept {
-  bool const single = operation.count == 1 && !has(operation.guarantees, Guarantee::atomic);
-  return {operation.type, operation.target, operation.target + size_of(operation), single};
-}
-
-std::size_t size_of(ReadModifyWrite const& operation) noexcept {
-  return operation.count * std::max<std::size_t>(element_size(operation.type), 1);
+Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept {
+  bool const atomic = has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+  return {update.type, update.operation, atomic && uses_cpu_atomics(modes, elements_of(update)), update.scale};
 }
 
 }  // namespace mpix::engine

@@ -1,6 +1,8 @@
 /// The memory that an operation touches, and the stripes that its guarantees ask for on both sides.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/atomic/stripes.hpp"
 #include "engine/operation.hpp"
 
@@ -12,17 +14,36 @@ struct Footprint {
   StripeSets target;
 };
 
-/// What the guarantees ask for.
+/// What the operation asks for as a whole.
 Footprint footprint_of(Transfer const& transfer) noexcept;
-Footprint footprint_of(ReadModifyWrite const& operation) noexcept;
+Footprint footprint_of(Update const& update) noexcept;
+
 /// And what its elements need in memory of a process with these modes.
-Footprint footprint_of(ReadModifyWrite const& operation, UpdateModes const& modes) noexcept;
+inline Footprint footprint_of(Transfer const& transfer, UpdateModes const&) noexcept {
+  return footprint_of(transfer);
+}
+Footprint footprint_of(Update const& update, UpdateModes const& modes) noexcept;
 
-/// The update of an accumulate, and of a read-modify-write.
-ElementUpdate update_of(Transfer const& transfer) noexcept;
-ElementUpdate update_of(ReadModifyWrite const& operation) noexcept;
+/// Whether an update of `bytes` bytes switches its memory to updates of single elements.
+inline bool is_single(Guarantee guarantees, Operation operation, ElementType type,
+                      std::size_t bytes) noexcept {
+  return bytes == std::max<std::size_t>(element_size(type), 1) && operation != Operation::no_op &&
+         !has(guarantees, Guarantee::atomic);
+}
 
-/// Bytes of the target, and of the operand and result buffers, of a read-modify-write.
-std::size_t size_of(ReadModifyWrite const& operation) noexcept;
+/// The elements of an update.
+ElementUpdate elements_of(Update const& update) noexcept;
+
+/// Whether an update with these guarantees, in this layout, has to hold the stripes of its target.
+inline bool locks_target(Guarantee guarantees, Layout const& layout, ElementUpdate const& elements,
+                         UpdateModes const& modes) noexcept {
+  if (has(guarantees, Guarantee::atomic)) return true;
+  return has(guarantees, Guarantee::element_atomic) &&
+         (!layout.is_contiguous() || needs_stripes(modes, elements));
+}
+
+/// What the update has to do to each element in memory of a process with these modes. The caller holds the
+/// stripes that footprint_of() has asked for.
+Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept;
 
 }  // namespace mpix::engine

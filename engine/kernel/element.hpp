@@ -68,7 +68,7 @@ constexpr Class class_of(ElementType type) noexcept {
   return type == ElementType::boolean ? Class::logical : Class::pair;
 }
 
-/// The pairs that MPI defines.
+/// The pairs of operation and type that there are.
 constexpr bool defined(Operation operation, ElementType type) noexcept {
   Class const kind = class_of(type);
   switch (operation) {
@@ -86,7 +86,12 @@ constexpr bool defined(Operation operation, ElementType type) noexcept {
     case Operation::bxor: return kind == Class::integer || kind == Class::bytes;
     case Operation::minloc:
     case Operation::maxloc: return kind == Class::pair;
-    default: return false;
+    case Operation::increment: return kind == Class::integer || kind == Class::real;
+    case Operation::mask_swap:
+      return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
+    case Operation::compare_swap_eq:
+    case Operation::compare_swap_ne: return kind != Class::pair;
+    default: return kind == Class::integer || kind == Class::real;  // the other relations
   }
 }
 
@@ -112,10 +117,43 @@ inline T multiply(T a, T b) noexcept {
   }
 }
 
-/// target (operation) origin. Only for defined pairs.
+template <typename T>
+inline bool equal(T const& a, T const& b) noexcept {
+  if constexpr (IsComplex<T>::value) {
+    return a.re == b.re && a.im == b.im;
+  } else {
+    return a == b;
+  }
+}
+
+/// Of equal values the lower index.
 template <Operation operation, typename T>
-inline T combine(T a, T b) noexcept {
-  if constexpr (operation == Operation::sum) {
+inline T locate(T a, T b) noexcept {
+  bool const better = operation == Operation::minloc ? b.value < a.value : a.value < b.value;
+  if (better) return b;
+  if (a.value == b.value && b.index < a.index) a.index = b.index;
+  return a;
+}
+
+/// Whether the relation of a compare-and-swap holds.
+template <Operation operation, typename T>
+inline bool holds(T operand, T old) noexcept {
+  if constexpr (operation == Operation::compare_swap_lt) return operand < old;
+  if constexpr (operation == Operation::compare_swap_le) return operand <= old;
+  if constexpr (operation == Operation::compare_swap_eq) return equal(operand, old);
+  if constexpr (operation == Operation::compare_swap_ge) return operand >= old;
+  if constexpr (operation == Operation::compare_swap_gt) return operand > old;
+  if constexpr (operation == Operation::compare_swap_ne) return !equal(operand, old);
+}
+
+/// The new value of an element whose present value is `a`. Only for defined pairs.
+template <Operation operation, typename T>
+inline T next_value(T a, T b, [[maybe_unused]] T c) noexcept {
+  if constexpr (operation == Operation::replace) {
+    return b;
+  } else if constexpr (operation == Operation::no_op) {
+    return a;
+  } else if constexpr (operation == Operation::sum) {
     return add(a, b);
   } else if constexpr (operation == Operation::prod) {
     return multiply(a, b);
@@ -135,13 +173,14 @@ inline T combine(T a, T b) noexcept {
     return static_cast<T>(a | b);
   } else if constexpr (operation == Operation::bxor) {
     return static_cast<T>(a ^ b);
+  } else if constexpr (operation == Operation::minloc || operation == Operation::maxloc) {
+    return locate<operation>(a, b);
+  } else if constexpr (operation == Operation::increment) {
+    return add(a, static_cast<T>(1));
+  } else if constexpr (operation == Operation::mask_swap) {
+    return static_cast<T>((a & ~b) | (c & b));
   } else {
-    // minloc and maxloc: of equal values the lower index.
-    static_assert(operation == Operation::minloc || operation == Operation::maxloc);
-    bool const better = operation == Operation::minloc ? b.value < a.value : a.value < b.value;
-    if (better) return b;
-    if (a.value == b.value && b.index < a.index) a.index = b.index;
-    return a;
+    return holds<operation>(b, a) ? c : a;
   }
 }
 

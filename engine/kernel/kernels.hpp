@@ -1,4 +1,4 @@
-/// Copy, accumulate and read-modify-write over memory that is reachable by pointer.
+/// Copies and updates of memory that is reachable by pointer.
 ///
 /// No kernel takes a lock, allocates, or assumes alignment. Callers hold whatever lock the
 /// operation's guarantees ask for (see engine/atomic/).
@@ -38,14 +38,13 @@ void pack(std::byte* to, std::byte const* base, Layout const& layout, std::size_
 void unpack(std::byte* base, Layout const& layout, std::size_t position, std::byte const* from,
             std::size_t bytes) noexcept;
 
-/// What an accumulate does to each element: target = target (operation) origin, or, with a scale
-/// (only with Operation::sum), target = target + scale * origin.
+/// What an update does to each element: target = target (operation) origin, with operand2 where the operation
+/// has a second operand, or, with a scale (only with Operation::sum), target = target + scale * origin.
 struct Reduction {
   ElementType type = ElementType::none;
   Operation operation = Operation::replace;
-  /// Every element is updated by a CPU atomic instruction or compare-and-swap loop. Only for types with
-  /// has_cpu_atomics and elements at naturally aligned addresses, ignored for others. Slower; asked for where
-  /// read-modify-write operations use the CPU's atomics on the same elements.
+  /// Every element is updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent.
+  /// Only for types with has_cpu_atomics and elements at naturally aligned addresses, ignored for others.
   bool element_atomic = false;
   /// One element of `type`, or nullptr. Read during the call only.
   void const* scale = nullptr;
@@ -54,30 +53,43 @@ struct Reduction {
 /// Whether `reduction` names a defined combination of type, operation and scale.
 bool is_valid(Reduction const& reduction) noexcept;
 
-/// Accumulates `from` into `to`; both layouts have the same size(), whose runs are multiples of the
-/// element size. `reduction` must be valid.
-void accumulate(Reduction const& reduction, std::byte* to, Layout const& to_layout, std::byte const* from,
-                Layout const& from_layout) noexcept;
+/// The memory of an update. All layouts have the same size(), and runs that are multiples of the element
+/// size. The sides do not overlap.
+struct UpdateSides {
+  std::byte* target;
+  Layout target_layout;
+  std::byte const* origin;    ///< not used where the operation has no operand
+  std::byte const* operand2;  ///< in the same layout; not used where the operation has no second operand
+  Layout origin_layout;
+  std::byte* result;  ///< receives the previous elements; null: nothing is fetched
+  Layout result_layout;
+};
 
-/// The same with `bytes` contiguous bytes on both sides.
+/// target[i] = f(target[i], origin[i], operand2[i]), result[i] = previous target[i]. `reduction` must be
+/// valid.
+void update(Reduction const& reduction, UpdateSides const& sides) noexcept;
+
+/// The sides of an update but the target, packed.
+struct PackedSides {
+  std::byte const* origin;
+  std::byte const* operand2;
+  std::byte* result;
+  std::size_t bytes;  ///< of each
+};
+
+/// Updates bytes [position, position + packed.bytes) of the layout's data; both are multiples of the element
+/// size.
+void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
+                 PackedSides const& packed) noexcept;
+
+/// An update without result by an operation of at most one operand, of `bytes` contiguous bytes.
 void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
                            std::size_t bytes) noexcept;
 
-/// Accumulates `bytes` contiguous bytes into the layout's data from byte `position` on.
-void accumulate_packed(Reduction const& reduction, std::byte* base, Layout const& layout,
-                       std::size_t position, std::byte const* from, std::size_t bytes) noexcept;
-
-/// Whether rmw() on elements from `address` on can use the CPU's atomic instructions.
+/// Whether the CPU's atomic instructions can update the elements from `address` on.
 inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
   // These types have a power of two of bytes, or, untyped, none: no division.
   return has_cpu_atomics(type) && (element_size(type) <= 1 || (address & (element_size(type) - 1)) == 0);
 }
-
-/// target[i] = f(target[i], operand[i], operand2[i]), result[i] = old target[i] for `count` elements.
-/// `operand` may be null for increment, `operand2` where the operation has one operand, `result` to
-/// fetch nothing. With `cpu_atomic` each element is updated by one CPU atomic operation, sequentially
-/// consistent; is_cpu_atomic must hold for each. The pair must satisfy is_defined.
-void rmw(RmwOperation operation, ElementType type, std::byte* target, std::byte const* operand,
-         std::byte const* operand2, std::byte* result, std::size_t count, bool cpu_atomic) noexcept;
 
 }  // namespace mpix::engine

@@ -82,9 +82,17 @@ void combine_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from
     copy_rows(to, to_stride, from, from_stride, rows, bytes);
   } else if constexpr (operation != Operation::no_op) {
     using T = typename ElementOf<type>::Type;
-    for_elements<T>(to, to_stride, from, from_stride, rows, bytes,
-                    [](T a, T b) { return combine<operation>(a, b); });
+    constexpr bool reads_origin = operand_count(operation) > 0;
+    for_elements<T>(to, to_stride, reads_origin ? from : to, reads_origin ? from_stride : to_stride, rows,
+                    bytes, [](T a, T b) { return next_value<operation>(a, b, b); });
   }
+}
+
+template <typename T>
+T load_scale(void const* scale) noexcept {
+  T factor;
+  __builtin_memcpy(&factor, scale, sizeof factor);
+  return factor;
 }
 
 template <ElementType type>
@@ -92,33 +100,80 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
                      std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes,
                      void const* scale) noexcept {
   using T = typename ElementOf<type>::Type;
-  T factor;
-  __builtin_memcpy(&factor, scale, sizeof factor);
+  T const factor = load_scale<T>(scale);
   for_elements<T>(to, to_stride, from, from_stride, rows, bytes,
                   [factor](T a, T b) { return add(a, multiply(factor, b)); });
 }
 
-template <ElementType type, std::size_t operation = 0>
-constexpr void fill(RowKernels& table) {
-  constexpr auto op = static_cast<Operation>(operation);
-  if constexpr (defined(op, type))
-    table.combine[static_cast<std::size_t>(type)][operation] = &combine_rows<type, op>;
-  if constexpr (op == Operation::sum && defined(op, type)) {
-    table.scaled_sum[static_cast<std::size_t>(type)] = &scaled_sum_rows<type>;
+/// Sets each element to f(element, origin, operand2), of which only the first `operands` are read.
+template <typename T, unsigned operands, bool fetch, typename F>
+inline void update_elements(Rows const& rows, std::size_t row, std::size_t count, F f) noexcept {
+  auto const at = static_cast<std::ptrdiff_t>(row);
+  auto* const target = reinterpret_cast<Unaligned<T>*>(rows.target + at * rows.target_stride);
+  auto const* b = target;
+  auto const* c = target;
+  if constexpr (operands > 0)
+    b = reinterpret_cast<Unaligned<T>*>(const_cast<std::byte*>(rows.origin) + at * rows.origin_stride);
+  if constexpr (operands > 1)
+    c = reinterpret_cast<Unaligned<T>*>(const_cast<std::byte*>(rows.operand2) + at * rows.origin_stride);
+  [[maybe_unused]] auto* const result =
+      fetch ? reinterpret_cast<Unaligned<T>*>(rows.result + at * rows.result_stride) : nullptr;
+  MPIX_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < count; ++i) {
+    T const old = target[i].value;
+    target[i].value = f(old, b[i].value, c[i].value);
+    if constexpr (fetch) result[i].value = old;
   }
-  if constexpr (operation + 1 < static_cast<std::size_t>(Operation::count_)) fill<type, operation + 1>(table);
 }
 
-template <std::size_t type = 0>
-constexpr void fill_types(RowKernels& table) {
-  fill<static_cast<ElementType>(type)>(table);
-  if constexpr (type + 1 < static_cast<std::size_t>(ElementType::count_)) fill_types<type + 1>(table);
+template <typename T, unsigned operands, bool fetch, typename F>
+inline void for_rows(Rows const& rows, F f) noexcept {
+  std::size_t const count = rows.bytes / sizeof(T);
+  if (count == 1) {
+    for (std::size_t row = 0; row < rows.count; ++row) update_elements<T, operands, fetch>(rows, row, 1, f);
+  } else {
+    for (std::size_t row = 0; row < rows.count; ++row)
+      update_elements<T, operands, fetch>(rows, row, count, f);
+  }
+}
+
+template <ElementType type, Operation operation>
+void update_rows(Rows const& rows) noexcept {
+  using T = typename ElementOf<type>::Type;
+  constexpr unsigned operands = operand_count(operation);
+  auto const next = [](T a, T b, T c) { return next_value<operation>(a, b, c); };
+  if constexpr (operation == Operation::no_op) {
+    copy_rows(rows.result, rows.result_stride, rows.target, rows.target_stride, rows.count, rows.bytes);
+  } else if constexpr (operands == 2) {
+    rows.result != nullptr ? for_rows<T, 2, true>(rows, next) : for_rows<T, 2, false>(rows, next);
+  } else {
+    for_rows<T, operands, true>(rows, next);
+  }
+}
+
+template <ElementType type>
+void scaled_update_rows(Rows const& rows) noexcept {
+  using T = typename ElementOf<type>::Type;
+  T const factor = load_scale<T>(rows.scale);
+  for_rows<T, 1, true>(rows, [factor](T a, T b, T) { return add(a, multiply(factor, b)); });
 }
 
 constexpr RowKernels make_table() {
   RowKernels table{};
   table.copy = &copy_rows;
-  fill_types(table);
+  for_every_pair([&]<ElementType type, Operation operation> {
+    if constexpr (defined(operation, type)) {
+      constexpr auto row = static_cast<std::size_t>(type);
+      constexpr auto column = static_cast<std::size_t>(operation);
+      table.update.of[row][column] = &update_rows<type, operation>;
+      if constexpr (operand_count(operation) < 2)
+        table.combine.of[row][column] = &combine_rows<type, operation>;
+      if constexpr (operation == Operation::sum) {
+        table.update.scaled_sum[row] = &scaled_update_rows<type>;
+        table.combine.scaled_sum[row] = &scaled_sum_rows<type>;
+      }
+    }
+  });
   return table;
 }
 

@@ -32,7 +32,7 @@ std::size_t element_size(ElementType type) noexcept {
 }
 
 bool is_defined(Operation operation, ElementType type) noexcept {
-  return static_cast<std::size_t>(type) < types && defined(operation, type);
+  return operation < Operation::count_ && static_cast<std::size_t>(type) < types && defined(operation, type);
 }
 
 bool is_valid(Reduction const& reduction) noexcept {

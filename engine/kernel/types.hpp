@@ -33,9 +33,10 @@ enum class ElementType : std::uint8_t {
   count_
 };
 
+/// What an update does to an element. `origin` is the first, `operand2` the second operand.
 enum class Operation : std::uint8_t {
-  replace = 0,
-  no_op,
+  replace = 0,  ///< swap, where the previous value is fetched
+  no_op,        ///< the element stays as it is; the operand is ignored
   sum,
   prod,
   min,
@@ -48,31 +49,22 @@ enum class Operation : std::uint8_t {
   bxor,
   minloc,
   maxloc,
-  count_
-};
-
-/// Read-modify-write operations. `operand` is the first, `operand2` the second operand.
-enum class RmwOperation : std::uint8_t {
-  increment = 0,  ///< target + 1; the operand is ignored
-  sum,
-  prod,
-  land,
-  lor,
-  lxor,
-  band,
-  bor,
-  bxor,
-  swap,
-  mask_swap,  ///< bits set in operand are taken from operand2
+  increment,  ///< target + 1; the operand is ignored
+  mask_swap,  ///< bits set in origin are taken from operand2
   compare_swap_lt,
   compare_swap_le,
   compare_swap_eq,
   compare_swap_ge,
   compare_swap_gt,
-  compare_swap_ne,
-  ///< operand (relation) target ? target = operand2
+  compare_swap_ne,  ///< origin (relation) target ? target = operand2
   count_
 };
+
+/// Operands that the operation takes from the origin: 0, 1 or 2.
+constexpr unsigned operand_count(Operation operation) noexcept {
+  if (operation == Operation::no_op || operation == Operation::increment) return 0;
+  return operation >= Operation::mask_swap ? 2 : 1;
+}
 
 /// sizeof the C type, 0 for `none` and out-of-range values.
 std::size_t element_size(ElementType type) noexcept;
@@ -83,8 +75,7 @@ constexpr bool has_cpu_atomics(ElementType type) noexcept {
   return type <= ElementType::uint64 || type == ElementType::boolean;
 }
 
-/// Whether MPI defines `operation` for `type` (and so the kernels accept the pair).
+/// Whether `operation` is defined for `type`, as MPI has it (and so the kernels accept the pair).
 bool is_defined(Operation operation, ElementType type) noexcept;
-bool is_defined(RmwOperation operation, ElementType type) noexcept;
 
 }  // namespace mpix::engine

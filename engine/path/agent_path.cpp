@@ -18,71 +18,51 @@ constexpr std::uint64_t max_in_flight = 1024;
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
 
-wire::RequestKind kind_of(Direction direction) noexcept {
-  switch (direction) {
-    case Direction::put: return wire::RequestKind::put;
-    case Direction::get: return wire::RequestKind::get;
-    default: return wire::RequestKind::accumulate;
-  }
+/// What asks for atomicity of each element.
+wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
+  return static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::update ? wire::flag_elements
+                                                                                  : wire::flag_atomic;
 }
 
 }  // namespace
 
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
+  bool const get = transfer.direction == Direction::get;
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(kind_of(transfer.direction));
-  wire::RequestHeader& header = operation.header;
-  header.context = transfer.context;
-  header.address = transfer.target;
-  operation.target = transfer.target_layout;
-  operation.total = transfer.target_layout.size();
-  operation.completion = transfer.completion;
-  if (transfer.direction == Direction::get) {
+  operation.header =
+      wire::begin_header<wire::RequestHeader>(get ? wire::RequestKind::get : wire::RequestKind::put);
+  if (get) {
     operation.sink = transfer.origin;
     operation.sink_layout = transfer.origin_layout;
   } else {
     operation.source = transfer.origin;
     operation.source_layout = transfer.origin_layout;
-    operation.until_executed = has(transfer.guarantees, Guarantee::remote_completion);
   }
-  if (transfer.direction == Direction::accumulate) {
-    header.element_type = static_cast<std::uint8_t>(transfer.reduction.type);
-    header.operation = static_cast<std::uint8_t>(transfer.reduction.operation);
-    if (transfer.reduction.scale != nullptr) {
-      header.flags |= wire::flag_scale;
-      std::memcpy(header.scale, transfer.reduction.scale, element_size(transfer.reduction.type));
-    }
-  }
-  operation.notify = transfer.notify;
-  operation.target_stripes = footprint_of(transfer).target;
-  return start(peer, operation, transfer.guarantees, std::move(hold));
+  return start(peer, operation, transfer, std::move(hold));
 }
 
-Issued AgentPath::issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold) {
+Issued AgentPath::issue(Peer& peer, Update const& update, StripeHold hold) {
   MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::rmw);
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::update);
   wire::RequestHeader& header = operation.header;
-  header.context = rmw.context;
-  header.address = rmw.target;
-  header.element_type = static_cast<std::uint8_t>(rmw.type);
-  header.operation = static_cast<std::uint8_t>(rmw.operation);
-  operation.total = rmw.count * std::max<std::size_t>(element_size(rmw.type), 1);
-  operation.target = Layout::contiguous(operation.total);
-  if (rmw.operation != RmwOperation::increment) {
-    operation.source = rmw.operand;
-    operation.source_layout = operation.target;
+  header.element_type = static_cast<std::uint8_t>(update.type);
+  header.operation = static_cast<std::uint8_t>(update.operation);
+  if (update.scale != nullptr) {
+    header.flags |= wire::flag_scale;
+    std::memcpy(header.scale, update.scale, element_size(update.type));
   }
-  if (rmw.operation >= RmwOperation::mask_swap) operation.source2 = rmw.operand2;
-  if (rmw.result != nullptr) {
+  unsigned const operands = operand_count(update.operation);
+  if (operands > 0) {
+    operation.source = update.origin;
+    operation.source_layout = update.origin_layout;
+  }
+  if (operands > 1) operation.source2 = update.operand2;
+  if (update.result != nullptr) {
     header.flags |= wire::flag_fetch;
-    operation.sink = rmw.result;
-    operation.sink_layout = operation.target;
+    operation.sink = update.result;
+    operation.sink_layout = update.result_layout;
   }
-  operation.until_executed = has(rmw.guarantees, Guarantee::remote_completion);
-  operation.completion = rmw.completion;
-  operation.notify = rmw.notify;
-  operation.target_stripes = footprint_of(rmw).target;
-  return start(peer, operation, rmw.guarantees, std::move(hold));
+  return start(peer, operation, update, std::move(hold));
 }
 
 Status AgentPath::reach(Peer& peer) {
@@ -90,7 +70,22 @@ Status AgentPath::reach(Peer& peer) {
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold) {
+/// Fills in what all operations have.
+template <typename Operation>
+Issued AgentPath::start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold) {
+  message.header.context = operation.context;
+  message.header.address = operation.target;
+  message.target = operation.target_layout;
+  message.total = operation.target_layout.size();
+  message.until_executed = has(operation.guarantees, Guarantee::remote_completion);
+  message.completion = operation.completion;
+  message.notify = operation.notify;
+  message.target_stripes = footprint_of(operation).target;
+  return start_message(peer, message, operation.guarantees, std::move(hold));
+}
+
+Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                StripeHold hold) {
   MessageStream& stream = peer.state().messages;
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
@@ -107,7 +102,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
-    if (has(guarantees, Guarantee::element_atomic)) header.flags |= wire::flag_atomic;
+    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flag(header);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
     stream.note_forgotten(header.context, sequence);
@@ -121,7 +116,7 @@ Issued AgentPath::start(Peer& peer, MessageOperation& operation, Guarantee guara
   if (atomic) {
     entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
   } else if (has(guarantees, Guarantee::element_atomic)) {
-    entry.operation.header.flags |= wire::flag_atomic;
+    entry.operation.header.flags |= element_flag(header);
   }
   if (locks_first) entry.lock = LockState::wanted;
   entry.hold = std::move(hold);
@@ -280,7 +275,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   wire::RequestHeader header = operation.header;
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
-  header.dimensions = static_cast<std::uint16_t>(described.dims.size());
+  header.dimensions = static_cast<std::uint8_t>(described.dims.size());
   header.segments = static_cast<std::uint32_t>(described.segments.size());
   header.block = described.block;
   header.position = fragment.position;
@@ -313,7 +308,8 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
       pack(out, operation.source, operation.source_layout, fragment.offset, fragment.bytes);
       out += fragment.bytes;
     }
-    if (operation.source2 != nullptr) std::memcpy(out, operation.source2 + fragment.offset, fragment.bytes);
+    if (operation.source2 != nullptr)
+      pack(out, operation.source2, operation.source_layout, fragment.offset, fragment.bytes);
   }
   return send(peer, header, message, payload_bytes);
 }

@@ -57,7 +57,7 @@ class AgentPath {
 
   /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
-  Issued issue(Peer& peer, ReadModifyWrite const& rmw, StripeHold hold);
+  Issued issue(Peer& peer, Update const& update, StripeHold hold);
 
   /// Asks the peer's agent for a lock, after everything that was issued before. The completion is told when
   /// it is granted, or is not to be had.
@@ -118,7 +118,9 @@ class AgentPath {
  private:
   Status reach(Peer& peer);
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
-  Issued start(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  template <typename Operation>
+  Issued start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold);
+  Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);
   void send_lock(Outstanding& entry);

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "engine/kernel/kernels.hpp"
+#include "engine/path/packed_update.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -16,7 +17,7 @@ namespace {
 
 // Pieces per system call. The kernel's limit is 1024; the arrays stand on the stack.
 constexpr std::size_t batch_pieces = 256;
-// Accumulates go through a buffer of this size; a multiple of every element size.
+// Updates go through a buffer of this size; a multiple of every element size.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
 /// Where the call stopped: at the first byte that is left, of which neither side has been touched.
@@ -143,28 +144,6 @@ Status move(Way const& way, std::byte* local, Layout const& local_layout, std::s
   return batch.move();
 }
 
-/// Reads a chunk of the target, combines, writes it back.
-Status accumulate_across(Transfer const& transfer, Way way) {
-  std::size_t const total = transfer.target_layout.size();
-  std::size_t const chunk = std::min(chunk_bytes, total);
-  auto const target = std::make_unique_for_overwrite<std::byte[]>(2 * chunk);
-  std::byte* const origin = target.get() + chunk;
-  Reduction const reduction = transfer.reduction;
-  for (std::size_t position = 0; position < total; position += chunk) {
-    std::size_t const bytes = std::min(chunk, total - position);
-    Layout const packed = Layout::contiguous(bytes);
-    auto const move_chunk = [&](bool write) {
-      way.write = write;
-      return move(way, target.get(), packed, 0, transfer.target, transfer.target_layout, position, bytes);
-    };
-    if (Status const status = move_chunk(false); failed(status)) return status;
-    pack(origin, transfer.origin, transfer.origin_layout, position, bytes);
-    accumulate(reduction, target.get(), packed, origin, packed);
-    if (Status const status = move_chunk(true); failed(status)) return status;
-  }
-  return Status::ok;
-}
-
 }  // namespace
 
 bool cross_memory_permitted(pid_t pid) noexcept {
@@ -175,11 +154,34 @@ bool cross_memory_permitted(pid_t pid) noexcept {
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT;
 }
 
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
+Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
   Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
-  if (transfer.direction == Direction::accumulate) return accumulate_across(transfer, way);
   return move(way, transfer.origin, transfer.origin_layout, 0, transfer.target, transfer.target_layout, 0,
               transfer.target_layout.size());
+}
+
+/// Reads a chunk of the target, updates it, writes it back.
+Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call) {
+  std::size_t const total = update.target_layout.size();
+  std::size_t const chunk = std::min(chunk_bytes, total);
+  auto const target = std::make_unique_for_overwrite<std::byte[]>(chunk);
+  PackedUpdate packed(update, chunk);
+  Reduction const reduction{update.type, update.operation, false, update.scale};
+  for (std::size_t position = 0; position < total; position += chunk) {
+    std::size_t const bytes = std::min(chunk, total - position);
+    Layout const layout = Layout::contiguous(bytes);
+    auto const move_chunk = [&](bool write) {
+      return move({pid, write, bytes_per_call}, target.get(), layout, 0, update.target, update.target_layout,
+                  position, bytes);
+    };
+    if (Status const status = move_chunk(false); failed(status)) return status;
+    packed.take(position, bytes);
+    update_part(reduction, target.get(), layout, 0, packed.sides());
+    packed.give_result();
+    if (update.operation == Operation::no_op) continue;
+    if (Status const status = move_chunk(true); failed(status)) return status;
+  }
+  return Status::ok;
 }
 
 }  // namespace mpix::engine

@@ -19,7 +19,9 @@ inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 /// bad_address when the target's memory is not there, bad_origin when a put's or a get's origin is not (what
 /// was transferred before stays); unsupported when the system refuses. The caller holds the stripes that the
 /// guarantees ask for.
-Status cross_memory_transfer(Transfer const& transfer, pid_t pid,
-                             std::size_t bytes_per_call = cross_memory_call_bytes);
+Status execute_across(Transfer const& transfer, pid_t pid,
+                      std::size_t bytes_per_call = cross_memory_call_bytes);
+/// An update that needs no CPU atomics.
+Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes);
 
 }  // namespace mpix::engine

@@ -7,13 +7,9 @@
 
 namespace mpix::engine {
 
-/// What an accumulate with these guarantees has to do to each element, in memory of a process with these
-/// modes. The caller holds the stripes that the guarantees ask for.
-Reduction reduction_for(Transfer const& transfer, UpdateModes& modes) noexcept;
-
 /// `target` is the local address of the operation's target, in memory of a process with these modes. The
-/// caller holds the stripes that the operation's guarantees ask for, and what needs_stripes() asks for.
-void direct_transfer(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
-void direct_rmw(ReadModifyWrite const& operation, std::byte* target, UpdateModes& modes) noexcept;
+/// caller holds the stripes that footprint_of() has asked for.
+void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
+void execute_directly(Update const& update, std::byte* target, UpdateModes& modes) noexcept;
 
 }  // namespace mpix::engine

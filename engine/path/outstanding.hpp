@@ -18,13 +18,13 @@ class AgentPath;
 class OutstandingList;
 class Peer;
 
-/// What a transfer and a read-modify-write have in common as messages.
+/// What transfers and updates have in common as messages.
 struct MessageOperation {
   /// Complete but for the fields that differ by fragment: sequence, position, bytes, offset.
   wire::RequestHeader header{};
   Layout target;
-  /// Data that goes to the target: `source` in `source_layout`, then, for operations with two operands,
-  /// `source2` (contiguous, as long). Null: the request carries no data.
+  /// Data that goes to the target: `source` and then, for operations with two operands, `source2`, both in
+  /// `source_layout`. Null: the request carries no data.
   std::byte const* source = nullptr;
   Layout source_layout;
   std::byte const* source2 = nullptr;

@@ -27,7 +27,7 @@ RdmaState const& RdmaState::none() noexcept {
 
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
   // What has to lock or to count is done by the target's agent.
-  if (transfer.direction == Direction::accumulate || transfer.notify != 0) return false;
+  if (transfer.notify != 0) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;

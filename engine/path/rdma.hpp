@@ -1,5 +1,5 @@
-/// UCX put and get with remote keys, for registered memory of other hosts. Accumulates and
-/// read-modify-writes never go this way: the target's agent is the one place where they are executed.
+/// UCX put and get with remote keys, for registered memory of other hosts. Updates never go this way: the
+/// target's agent is the one place where they are executed.
 /// Under the channel's lock throughout.
 #pragma once
 

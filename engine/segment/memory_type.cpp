@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "engine/atomic/footprint.hpp"
 #include "engine/segment/probe.hpp"
 
 #if MPIX_MEMTYPE_CACHE
@@ -66,22 +65,25 @@ bool DeviceMemory::holds(void const* begin, std::size_t bytes, bool write) const
   return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, write));
 }
 
-bool DeviceMemory::holds_origin_of(Transfer const& transfer) const noexcept {
-  if (!possible_) return false;
-  LayoutCursor cursor(transfer.origin_layout);
+bool DeviceMemory::holds(std::byte const* base, Layout const& layout, bool write) const noexcept {
+  LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) {
     Segment const run = cursor.next();
-    if (holds(transfer.origin + run.offset, run.length, transfer.direction == Direction::get)) return true;
+    if (holds(base + run.offset, run.length, write)) return true;
   }
   return false;
 }
 
-bool DeviceMemory::holds_origin_of(ReadModifyWrite const& rmw) const noexcept {
+bool DeviceMemory::holds_origin_of(Transfer const& transfer) const noexcept {
+  return possible_ && holds(transfer.origin, transfer.origin_layout, transfer.direction == Direction::get);
+}
+
+bool DeviceMemory::holds_origin_of(Update const& update) const noexcept {
   if (!possible_) return false;
-  std::size_t const bytes = size_of(rmw);
-  return (rmw.operand != nullptr && holds(rmw.operand, bytes, false)) ||
-         (rmw.operand2 != nullptr && holds(rmw.operand2, bytes, false)) ||
-         (rmw.result != nullptr && holds(rmw.result, bytes, true));
+  unsigned const operands = operand_count(update.operation);
+  return (operands > 0 && holds(update.origin, update.origin_layout, false)) ||
+         (operands > 1 && holds(update.operand2, update.origin_layout, false)) ||
+         (update.result != nullptr && holds(update.result, update.result_layout, true));
 }
 
 }  // namespace mpix::engine

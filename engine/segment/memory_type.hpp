@@ -27,9 +27,11 @@ class DeviceMemory {
 
   /// The same for what an operation reads and writes in this process.
   bool holds_origin_of(Transfer const& transfer) const noexcept;
-  bool holds_origin_of(ReadModifyWrite const& rmw) const noexcept;
+  bool holds_origin_of(Update const& update) const noexcept;
 
  private:
+  bool holds(std::byte const* base, Layout const& layout, bool write) const noexcept;
+
   bool possible_ = false;
   char const* known_kind_ = nullptr;
   std::uintptr_t test_begin_ = 0;

@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "datatype/datatype.hpp"
-#include "engine/atomic/footprint.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
@@ -20,38 +19,34 @@ namespace mpix {
 
 namespace {
 
-using engine::RmwOperation;
+using engine::Operation;
 
-constexpr RmwOperation unknown = RmwOperation::count_;
+constexpr Operation unknown = Operation::count_;
 
-constexpr RmwOperation operation_of(MPIX_RMW_Op op) noexcept {
-  constexpr RmwOperation table[] = {
-      unknown,           RmwOperation::increment, RmwOperation::prod, RmwOperation::sum, RmwOperation::land,
-      RmwOperation::lor, RmwOperation::lxor,      RmwOperation::band, RmwOperation::bor, RmwOperation::bxor,
-      RmwOperation::swap};
+constexpr Operation operation_of(MPIX_RMW_Op op) noexcept {
+  constexpr Operation table[] = {unknown,         Operation::increment, Operation::prod,   Operation::sum,
+                                 Operation::land, Operation::lor,       Operation::lxor,   Operation::band,
+                                 Operation::bor,  Operation::bxor,      Operation::replace};
   return op >= MPIX_RMW_INC && op <= MPIX_RMW_SWAP ? table[op] : unknown;
 }
 
-constexpr RmwOperation operation_of(MPIX_RMW2_Op op) noexcept {
-  constexpr RmwOperation table[] = {unknown,
-                                    RmwOperation::mask_swap,
-                                    RmwOperation::compare_swap_lt,
-                                    RmwOperation::compare_swap_le,
-                                    RmwOperation::compare_swap_eq,
-                                    RmwOperation::compare_swap_ge,
-                                    RmwOperation::compare_swap_gt,
-                                    RmwOperation::compare_swap_ne};
+constexpr Operation operation_of(MPIX_RMW2_Op op) noexcept {
+  constexpr Operation table[] = {unknown,
+                                 Operation::mask_swap,
+                                 Operation::compare_swap_lt,
+                                 Operation::compare_swap_le,
+                                 Operation::compare_swap_eq,
+                                 Operation::compare_swap_ge,
+                                 Operation::compare_swap_gt,
+                                 Operation::compare_swap_ne};
   return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
 }
-
-constexpr bool has_operand(RmwOperation operation) noexcept { return operation != RmwOperation::increment; }
-constexpr bool has_operand2(RmwOperation operation) noexcept { return operation >= RmwOperation::mask_swap; }
 
 /// The arguments of one call, in whatever form it came.
 struct RmwCall {
   char const* name;
   int op;  ///< as given
-  RmwOperation operation;
+  Operation operation;
   void const* operand;
   void const* operand2;
   MPI_Count count;
@@ -79,9 +74,9 @@ struct OneElement {
   void* result;
 };
 
-constexpr bool is_fast(RmwOperation operation) noexcept {
-  return operation == RmwOperation::sum || operation == RmwOperation::increment ||
-         operation == RmwOperation::swap || operation == RmwOperation::compare_swap_eq;
+constexpr bool is_fast(Operation operation) noexcept {
+  return operation == Operation::sum || operation == Operation::increment ||
+         operation == Operation::replace || operation == Operation::compare_swap_eq;
 }
 
 /// By one CPU instruction on a mapped word; false, with nothing done, when that does not serve.
@@ -166,18 +161,18 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
 }
 
 /// Buffers and address. `bytes` is the size of each of them.
-int check(Site const& site, RmwCall const& call, engine::ReadModifyWrite const& rmw, std::size_t bytes) {
-  if (call.operand == nullptr && has_operand(call.operation))
+int check(Site const& site, RmwCall const& call, engine::Update const& update, std::size_t bytes) {
+  if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
-  if (call.operand2 == nullptr && has_operand2(call.operation))
+  if (call.operand2 == nullptr && engine::operand_count(call.operation) > 1)
     return raise(site, MPI_ERR_BUFFER, "operand2_addr is a null pointer");
-  if (overlap(call.result, rmw.operand, bytes) || overlap(call.result, rmw.operand2, bytes))
+  if (overlap(call.result, update.origin, bytes) || overlap(call.result, update.operand2, bytes))
     return raise(site, MPI_ERR_BUFFER, "result_addr %p overlaps an operand within %zu bytes", call.result,
                  bytes);
   // Elements of 16 bytes and more are updated under locks: they need no more alignment than the CPU's words.
-  std::size_t const element = std::max<std::size_t>(engine::element_size(rmw.type), 1);
+  std::size_t const element = std::max<std::size_t>(engine::element_size(update.type), 1);
   std::size_t const alignment = std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
-  auto const address = static_cast<unsigned long long>(rmw.target);
+  auto const address = static_cast<unsigned long long>(update.target);
   if (address == 0)
     return raise(site, MPI_ERR_ARG, "target_disp names the null address of rank %d", call.rank);
   if (address % alignment == 0) return MPI_SUCCESS;
@@ -197,18 +192,19 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
     return MPI_SUCCESS;
   }
   Datatype const& type = *Datatype::find(call.datatype);
-  engine::ReadModifyWrite rmw;
-  rmw.operation = call.operation;
-  rmw.type = type.flat().element;
   std::size_t const bytes = type.size() * static_cast<std::size_t>(call.count);
-  rmw.count = bytes / std::max<std::size_t>(engine::element_size(rmw.type), 1);
-  rmw.guarantees = guarantees_of(attributes.set);
-  if (has_operand(call.operation)) rmw.operand = static_cast<std::byte const*>(call.operand);
-  if (has_operand2(call.operation)) rmw.operand2 = static_cast<std::byte const*>(call.operand2);
-  rmw.result = static_cast<std::byte*>(call.result);
-  rmw.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
-  if (bytes != 0) code = check(site, call, rmw, bytes);
-  if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &rmw.notify);
+  unsigned const operands = engine::operand_count(call.operation);
+  engine::Update update;
+  update.operation = call.operation;
+  update.type = type.flat().element;
+  update.guarantees = guarantees_of(attributes.set) | Guarantee::element_atomic;
+  if (operands > 0) update.origin = static_cast<std::byte const*>(call.operand);
+  if (operands > 1) update.operand2 = static_cast<std::byte const*>(call.operand2);
+  update.result = static_cast<std::byte*>(call.result);
+  update.origin_layout = update.result_layout = update.target_layout = Layout::contiguous(bytes);
+  update.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  if (bytes != 0) code = check(site, call, update, bytes);
+  if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &update.notify);
   if (code != MPI_SUCCESS) return code;
   Target* const target = communicator.target(call.rank);
   if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
@@ -216,11 +212,12 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
     // Of the origin's buffers the result is the one that must not be in vain.
     void const* const origin = call.result != nullptr ? call.result : call.operand;
     std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
-    code = verify_communicatable(site, attributes.set & side, *target, {origin, bytes}, {rmw.target, bytes});
+    code =
+        verify_communicatable(site, attributes.set & side, *target, {origin, bytes}, {update.target, bytes});
     if (code != MPI_SUCCESS) return code;
   }
-  code = submit(site, communicator, *target, rmw, bytes, attributes.set, request);
-  if (code == MPI_SUCCESS && call.count == 1) remember_word(call, communicator, rmw.target);
+  code = submit(site, communicator, *target, update, bytes, attributes.set, request);
+  if (code == MPI_SUCCESS && call.count == 1) remember_word(call, communicator, update.target);
   return code;
 }
 

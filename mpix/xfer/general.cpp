@@ -27,8 +27,8 @@ int check(Site const& site, XferCall const& call) {
 }
 
 /// Fills in what an accumulate does.
-int choose_reduction(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
-                     engine::Reduction* reduction) {
+int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
+                     engine::Update* update) {
   FlatType const& origin = Datatype::find(call.origin_type)->flat();
   FlatType const& target = Datatype::find(call.target_type)->flat();
   bool const same = origin.base == target.base ||
@@ -46,18 +46,12 @@ int choose_reduction(Site const& site, XferCall const& call, MPIX_RMA_Attributes
   bool const scaled = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0;
   if (scaled && attributes.accumulate_scale == nullptr)
     return raise(site, MPI_ERR_ARG, "accumulate_scale is a null pointer");
-  reduction->type = origin.element;
-  reduction->operation = *operation;
-  reduction->scale = scaled ? attributes.accumulate_scale : nullptr;
-  if (engine::is_valid(*reduction)) return MPI_SUCCESS;
+  update->type = origin.element;
+  update->operation = *operation;
+  update->scale = scaled ? attributes.accumulate_scale : nullptr;
+  if (engine::is_valid({update->type, update->operation, false, update->scale})) return MPI_SUCCESS;
   return raise(site, MPI_ERR_OP, "the accumulate operation is not defined for origin_datatype (%s)%s",
                TypeName(call.origin_type).text, scaled ? " with a scale" : "");
-}
-
-constexpr Direction direction_of(MPIX_RMA_Op operation) noexcept {
-  return operation == MPIX_RMA_PUT   ? Direction::put
-         : operation == MPIX_RMA_GET ? Direction::get
-                                     : Direction::accumulate;
 }
 
 bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes) {
@@ -66,47 +60,90 @@ bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes)
   return bytes <= info.length - (begin - info.base);
 }
 
-/// A transfer whose arguments are sound: `attributes` are the joined ones.
+/// What both sides of the call look like.
+struct Sides {
+  Sides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call) noexcept
+      : origin(origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions)),
+        target(target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions)) {}
+  Sides(Sides const&) = delete;
+  Sides& operator=(Sides const&) = delete;
+
+  engine::Dimension origin_dimensions[engine::max_dimensions];
+  engine::Dimension target_dimensions[engine::max_dimensions];
+  Layout origin;
+  Layout target;
+};
+
+/// A call whose arguments are sound, and what applies to it.
+struct Checked {
+  Site const& site;
+  XferCall const& call;
+  MPIX_RMA_Attributes const& attributes;  ///< the joined ones
+  Communicator& communicator;
+  Target& target;
+  Sides const& sides;
+};
+
+int check_sides(Checked const& checked, Datatype const& origin_type, Datatype const& target_type) {
+  XferCall const& call = checked.call;
+  std::size_t const bytes = checked.sides.origin.size();
+  if (bytes != checked.sides.target.size())
+    return raise(checked.site, MPI_ERR_TYPE, "origin data of %zu bytes do not fit target data of %zu bytes",
+                 bytes, checked.sides.target.size());
+  if (is_null_buffer(call.origin, origin_type, bytes))
+    return raise(checked.site, MPI_ERR_BUFFER, "origin_addr is a null pointer, for %zu bytes", bytes);
+  if (is_null_buffer(call.target, target_type, bytes))
+    return raise(checked.site, MPI_ERR_ARG, "target_addr is a null pointer, for %zu bytes of rank %d", bytes,
+                 call.rank);
+  return MPI_SUCCESS;
+}
+
+int check_communicatable(Checked const& checked) {
+  if (!engine_of_process().is_checking() || checked.sides.origin.size() == 0) return MPI_SUCCESS;
+  engine::Extent const here = checked.sides.origin.extent();
+  engine::Extent const there = checked.sides.target.extent();
+  return verify_communicatable(
+      checked.site, checked.attributes.set, checked.target,
+      {static_cast<std::byte*>(checked.call.origin) + here.begin,
+       static_cast<std::size_t>(here.end - here.begin)},
+      {reinterpret_cast<RemoteAddress>(checked.call.target) + static_cast<std::uint64_t>(there.begin),
+       static_cast<std::size_t>(there.end - there.begin)});
+}
+
+/// `operation` is complete but for what transfers and updates have in common.
+template <typename Operation>
+int issue_filled(Checked const& checked, Operation& operation, RequestSlot& request) {
+  operation.guarantees = guarantees_of(checked.attributes.set);
+  operation.origin = static_cast<std::byte*>(checked.call.origin);
+  operation.origin_layout = checked.sides.origin;
+  operation.target = reinterpret_cast<RemoteAddress>(checked.call.target);
+  operation.target_layout = checked.sides.target;
+  int code = find_counter(checked.site, checked.attributes, checked.communicator, checked.call.rank,
+                          &operation.notify);
+  if (code == MPI_SUCCESS) code = check_communicatable(checked);
+  if (code != MPI_SUCCESS) return code;
+  return submit(checked.site, checked.communicator, checked.target, operation, operation.target_layout.size(),
+                checked.attributes.set, request);
+}
+
 int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
                   RequestSlot& request, Communicator& communicator, Target& target) {
   Datatype const& origin_type = *Datatype::find(call.origin_type);
   Datatype const& target_type = *Datatype::find(call.target_type);
-  engine::Dimension origin_dimensions[engine::max_dimensions];
-  engine::Dimension target_dimensions[engine::max_dimensions];
+  Sides const sides(origin_type, target_type, call);
+  Checked const checked{site, call, attributes, communicator, target, sides};
+  if (int const code = check_sides(checked, origin_type, target_type); code != MPI_SUCCESS) return code;
+  if (call.operation == MPIX_RMA_ACCUMULATE) {
+    engine::Update update;
+    if (sides.origin.size() != 0) {
+      int const code = choose_operation(site, call, attributes, &update);
+      if (code != MPI_SUCCESS) return code;
+    }
+    return issue_filled(checked, update, request);
+  }
   engine::Transfer transfer;
-  transfer.origin_layout = origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions);
-  transfer.target_layout = target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions);
-  std::size_t const bytes = transfer.origin_layout.size();
-  if (bytes != transfer.target_layout.size())
-    return raise(site, MPI_ERR_TYPE, "origin data of %zu bytes do not fit target data of %zu bytes", bytes,
-                 transfer.target_layout.size());
-  if (is_null_buffer(call.origin, origin_type, bytes))
-    return raise(site, MPI_ERR_BUFFER, "origin_addr is a null pointer, for %zu bytes", bytes);
-  if (is_null_buffer(call.target, target_type, bytes))
-    return raise(site, MPI_ERR_ARG, "target_addr is a null pointer, for %zu bytes of rank %d", bytes,
-                 call.rank);
-
-  transfer.direction = direction_of(call.operation);
-  transfer.guarantees = guarantees_of(attributes.set);
-  transfer.origin = static_cast<std::byte*>(call.origin);
-  transfer.target = reinterpret_cast<RemoteAddress>(call.target);
-  if (transfer.direction == Direction::accumulate && bytes != 0) {
-    int const code = choose_reduction(site, call, attributes, &transfer.reduction);
-    if (code != MPI_SUCCESS) return code;
-  }
-  int code = find_counter(site, attributes, communicator, call.rank, &transfer.notify);
-  if (code != MPI_SUCCESS) return code;
-  if (engine_of_process().is_checking() && bytes != 0) {
-    engine::Extent const here = transfer.origin_layout.extent();
-    engine::Extent const there = transfer.target_layout.extent();
-    code =
-        verify_communicatable(site, attributes.set, target,
-                              {transfer.origin + here.begin, static_cast<std::size_t>(here.end - here.begin)},
-                              {transfer.target + static_cast<std::uint64_t>(there.begin),
-                               static_cast<std::size_t>(there.end - there.begin)});
-    if (code != MPI_SUCCESS) return code;
-  }
-  return submit(site, communicator, target, transfer, bytes, attributes.set, request);
+  transfer.direction = call.operation == MPIX_RMA_PUT ? Direction::put : Direction::get;
+  return issue_filled(checked, transfer, request);
 }
 
 }  // namespace

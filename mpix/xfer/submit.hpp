@@ -1,4 +1,4 @@
-/// The end that xfer and rmw share: blocking, with a request, or left to Complete.
+/// The end that transfers and updates share: blocking, with a request, or left to Complete.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ template <typename Operation>
 bool submit_direct(Target& target, Operation const& operation) {
   if constexpr (std::is_same_v<Operation, engine::Transfer>) {
     // An ordered get may have to wait for an earlier put of this process to itself.
-    bool const plain =
-        operation.direction != Direction::get || !has(operation.guarantees, Guarantee::ordered);
-    return plain && try_direct(target, operation);
+    if (operation.direction == Direction::get && has(operation.guarantees, Guarantee::ordered)) return false;
   } else {
-    return false;
+    // May have to wait for stripes that are held across messages: the engine drives these meanwhile.
+    if (has(operation.guarantees, Guarantee::element_atomic)) return false;
   }
+  return try_direct(target, operation);
 }
 
 /// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. Returns an MPI

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "engine/atomic/footprint.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
@@ -44,6 +43,27 @@ engine::Status wait_any(Target& target, Operation& operation) {
   return issued.status;
 }
 
+template <typename Operation>
+bool try_any_atomic(Target& target, Operation const& operation) noexcept {
+  engine::Peer& peer = *target.peer;
+  engine::Extent const extent = operation.target_layout.extent();
+  std::byte* const mapped = peer.reach(operation.target + static_cast<std::uint64_t>(extent.begin),
+                                       static_cast<std::size_t>(extent.end - extent.begin));
+  if (mapped == nullptr || operation.target_layout.size() == 0) return false;
+  std::byte* counter = nullptr;
+  if (operation.notify != 0) {
+    counter = peer.reach(operation.notify, sizeof(std::uint64_t));
+    if (counter == nullptr) return false;
+  }
+  {
+    engine::Holds holds = engine_of_process().stripes_for(peer, engine::footprint_of(operation, peer.stripes()->modes));
+    if (!holds.acquire()) return false;
+    engine::execute_directly(operation, mapped - extent.begin, peer.stripes()->modes);
+  }
+  if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);
+  return true;
+}
+
 }  // namespace
 
 void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction, void const* origin,
@@ -56,32 +76,19 @@ void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction
 }
 
 bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept {
-  engine::Peer& peer = *target.peer;
-  engine::Extent const extent = transfer.target_layout.extent();
-  std::byte* const mapped = peer.reach(transfer.target + static_cast<std::uint64_t>(extent.begin),
-                                       static_cast<std::size_t>(extent.end - extent.begin));
-  if (mapped == nullptr || transfer.target_layout.size() == 0) return false;
-  std::byte* counter = nullptr;
-  if (transfer.notify != 0) {
-    counter = peer.reach(transfer.notify, sizeof(std::uint64_t));
-    if (counter == nullptr) return false;
-  }
-  {
-    engine::Holds holds = engine_of_process().stripes_for(peer, engine::footprint_of(transfer));
-    if (!holds.acquire()) return false;
-    engine::direct_transfer(transfer, mapped - extent.begin, peer.stripes()->modes);
-  }
-  if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);
-  return true;
+  return try_any_atomic(target, transfer);
+}
+bool try_direct_atomic(Target& target, engine::Update const& update) noexcept {
+  return try_any_atomic(target, update);
 }
 
 engine::Issued issue(Target& target, engine::Transfer& transfer) { return issue_any(target, transfer); }
-engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw) { return issue_any(target, rmw); }
+engine::Issued issue(Target& target, engine::Update& update) { return issue_any(target, update); }
 
 engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) {
   return wait_any(target, transfer);
 }
-engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw) { return wait_any(target, rmw); }
+engine::Status issue_and_wait(Target& target, engine::Update& update) { return wait_any(target, update); }
 
 engine::Status complete_messages(Target& target) {
   // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`

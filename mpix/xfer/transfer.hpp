@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/path/direct.hpp"
@@ -22,7 +23,6 @@ using engine::RemoteAddress;
 /// store fence that complete() makes.
 template <Direction direction>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
-  static_assert(direction != Direction::accumulate);
   std::byte* const remote = target.peer->reach(address, bytes);
   if (remote == nullptr) return false;
   if constexpr (direction == Direction::put) {
@@ -56,25 +56,35 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// The same for any transfer, its guarantees included. May leave to the engine what it could only do after a
+/// The same for any operation, its guarantees included. May leave to the engine what it could only do after a
 /// wait.
 MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept;
+MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Update const& update) noexcept;
 
-inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcept {
-  if (has(transfer.guarantees, Guarantee::atomic) || transfer.notify != 0)
-    return try_direct_atomic(target, transfer);
+/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+inline bool locks_target(engine::Transfer const& transfer, engine::UpdateModes const&) noexcept {
+  return has(transfer.guarantees, Guarantee::element_atomic);
+}
+inline bool locks_target(engine::Update const& update, engine::UpdateModes const& modes) noexcept {
+  return engine::locks_target(update.guarantees, update.target_layout, engine::elements_of(update), modes);
+}
+
+template <typename Operation>
+inline bool try_direct(Target& target, Operation const& operation) noexcept {
+  if (has(operation.guarantees, Guarantee::atomic) || operation.notify != 0)
+    return try_direct_atomic(target, operation);
   engine::Extent const extent =
-      transfer.target_layout.is_contiguous()
-          ? engine::Extent{0, static_cast<std::ptrdiff_t>(transfer.target_layout.block)}
-          : transfer.target_layout.extent();
-  auto const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
-  auto const end = transfer.target + static_cast<std::uint64_t>(extent.end);
+      operation.target_layout.is_contiguous()
+          ? engine::Extent{0, static_cast<std::ptrdiff_t>(operation.target_layout.block)}
+          : operation.target_layout.extent();
+  auto const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
+  auto const end = operation.target + static_cast<std::uint64_t>(extent.end);
   std::byte* const mapped = target.peer->reach(begin, static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
-  bool const locked = has(transfer.guarantees, Guarantee::element_atomic);
   engine::StripeTable& table = *target.peer->stripes();
+  bool const locked = locks_target(operation, table.modes);
   engine::StripeGuard const guard(table, locked ? engine::stripes_of(begin, end) : 0);
-  engine::direct_transfer(transfer, mapped - extent.begin, table.modes);
+  engine::execute_directly(operation, mapped - extent.begin, table.modes);
   return true;
 }
 
@@ -82,18 +92,16 @@ inline bool try_direct(Target& target, engine::Transfer const& transfer) noexcep
 /// instruction. Word is the unsigned type of that size. False, with nothing done, when the memory cannot be
 /// reached or updated that way now, and for the other operations; `operand` is not read before that is known.
 template <typename Word>
-inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, RemoteAddress address,
+inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
   switch (operation) {
-    case engine::RmwOperation::increment:
-      *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST);
-      break;
-    case engine::RmwOperation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
-    case engine::RmwOperation::swap: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
-    case engine::RmwOperation::compare_swap_eq:
+    case engine::Operation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case engine::Operation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
+    case engine::Operation::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
+    case engine::Operation::compare_swap_eq:
       *result = operand;
       __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
       break;
@@ -102,13 +110,13 @@ inline bool try_direct_rmw(Target& target, engine::RmwOperation operation, Remot
   return true;
 }
 
-/// Starts `transfer` or `rmw` (its context is filled in here) on whatever path serves it.
+/// Starts the operation (its context is filled in here) on whatever path serves it.
 MPIX_WAIST_API engine::Issued issue(Target& target, engine::Transfer& transfer);
-MPIX_WAIST_API engine::Issued issue(Target& target, engine::ReadModifyWrite& rmw);
+MPIX_WAIST_API engine::Issued issue(Target& target, engine::Update& update);
 
 /// The same, returning when complete at the level that the operation's guarantees ask for.
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
-MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::ReadModifyWrite& rmw);
+MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Update& update);
 
 /// complete() where no messages are outstanding; else false.
 inline bool complete_stores(Target& target) noexcept {

@@ -72,8 +72,8 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
     }
     if (rank.rank() == 0) {
       std::vector<std::int64_t> many(100000, 1);
-      Transfer stream = contiguous(Direction::accumulate, many.data(), rank.shown(1, 0), many.size() * 8);
-      stream.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+      Update stream =
+          contiguous(Operation::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
       stream.guarantees = Guarantee::atomic;
       for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
       rank.engine().complete(rank.peer(1), UINT64_MAX);
@@ -81,10 +81,11 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
       for (int slot = 0; slot < 2; ++slot) {
         for (Direction const direction : {Direction::put, Direction::get})
           EXPECT_NE(last_status(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)), Status::ok);
-        ReadModifyWrite rmw;
-        rmw.operand = rmw.result = reinterpret_cast<std::byte*>(&value);
-        rmw.target = rank.shown(1, slot);
-        EXPECT_NE(last_status(rank, 1, rmw), Status::ok);
+        std::int64_t before = 0;
+        EXPECT_NE(last_status(rank, 1,
+                              contiguous(Operation::sum, ElementType::int64, &value, rank.shown(1, slot), 8,
+                                         &before)),
+                  Status::ok);
       }
       // What is known to be out of reach is so at once, and told by the call alone.
       auto const begin = std::chrono::steady_clock::now();
@@ -186,8 +187,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
     rank.tell(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
     std::vector<std::int64_t> ones(words, 1);
-    Transfer sum = contiguous(Direction::accumulate, ones.data(), rank.shown(0, 0), words * 8);
-    sum.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+    Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
     sum.guarantees = Guarantee::atomic;
     if (rank.rank() == 1) {
       // UCX 1.13 aborts at the other side when a process ends while its first connection is being made.

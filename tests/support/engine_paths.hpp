@@ -54,6 +54,20 @@ inline Transfer contiguous(Direction direction, void* origin, RemoteAddress targ
   return transfer;
 }
 
+/// Of contiguous elements; atomic element by element.
+inline Update contiguous(Operation operation, ElementType type, void const* origin, RemoteAddress target,
+                         std::size_t bytes, void* result = nullptr) {
+  Update update;
+  update.operation = operation;
+  update.type = type;
+  update.guarantees = Guarantee::element_atomic;
+  update.origin = static_cast<std::byte const*>(origin);
+  update.result = static_cast<std::byte*>(result);
+  update.target = target;
+  update.origin_layout = update.result_layout = update.target_layout = Layout::contiguous(bytes);
+  return update;
+}
+
 /// A completion that a test can wait for.
 struct Waiter : Completion {
   Waiter() {

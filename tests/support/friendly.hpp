@@ -22,11 +22,9 @@ inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds)
     ASSERT_EQ(in, out);
     std::int64_t const one = 1;
     std::int64_t before = -1;
-    ReadModifyWrite rmw;
-    rmw.operand = reinterpret_cast<std::byte const*>(&one);
-    rmw.result = reinterpret_cast<std::byte*>(&before);
-    rmw.target = there + out.size() * 8;
-    ASSERT_EQ(run(rank.engine(), peer, rmw), Status::ok);
+    Update const add =
+        contiguous(Operation::sum, ElementType::int64, &one, there + out.size() * 8, 8, &before);
+    ASSERT_EQ(run(rank.engine(), peer, add), Status::ok);
     ASSERT_GE(before, 0);
   }
 }

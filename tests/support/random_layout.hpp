@@ -70,6 +70,12 @@ class RandomLayout {
     }
   }
 
+  static RandomLayout contiguous(std::size_t bytes) {
+    RandomLayout made;
+    made.block_ = bytes;
+    return made;
+  }
+
   engine::Layout view() const { return {block_, dims_, segments_}; }
   /// Where in a buffer of span_bytes() the base address has to stand.
   std::size_t base() const {
@@ -94,6 +100,8 @@ class RandomLayout {
   }
 
  private:
+  RandomLayout() = default;
+
   std::size_t block_ = 0;
   std::vector<engine::Dimension> dims_;
   std::vector<engine::Segment> segments_;

@@ -187,9 +187,8 @@ TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       for (int kind = 0; kind < 3; ++kind) {
-        ReadModifyWrite single;
-        single.operation = RmwOperation::increment;
-        single.target = rank.shown(1, kind);
+        Update const single =
+            contiguous(Operation::increment, ElementType::int64, nullptr, rank.shown(1, kind), 8);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), single), Status::ok);
       }
       for (std::int64_t round = 1; round <= rounds; ++round) {
@@ -199,14 +198,13 @@ TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path
           std::int64_t got[2] = {-1, -1};
           auto const issue = [&](Direction direction, void const* origin) {
             Transfer transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
-            transfer.reduction = {ElementType::int64, Operation::sum, false, nullptr};
             transfer.guarantees = Guarantee::ordered;
-            if (direction == Direction::accumulate)
-              transfer.guarantees = transfer.guarantees | Guarantee::element_atomic;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
           issue(Direction::put, &base);
-          issue(Direction::accumulate, &one);
+          Update add = contiguous(Operation::sum, ElementType::int64, &one, rank.shown(1, kind), 8);
+          add.guarantees = add.guarantees | Guarantee::ordered;
+          ASSERT_EQ(rank.engine().issue(rank.peer(1), add).status, Status::ok);
           issue(Direction::get, &got[0]);
           issue(Direction::put, &base);
           issue(Direction::get, &got[1]);

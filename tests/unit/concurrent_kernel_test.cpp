@@ -75,15 +75,21 @@ TEST(ConcurrentKernel, atomic_sums_of_aligned_elements_lose_nothing_whatever_the
   std::thread other([&] {
     for (int round = 0; round < rounds; ++round) {
       for (int const place : {1, 3})
-        rmw(RmwOperation::increment, ElementType::uint64, reinterpret_cast<std::byte*>(&values[place]),
-            nullptr, nullptr, nullptr, 1, true);
+        update({ElementType::uint64, Operation::increment, true, nullptr},
+               {reinterpret_cast<std::byte*>(&values[place]),
+                Layout::contiguous(8),
+                nullptr,
+                nullptr,
+                {},
+                nullptr,
+                {}});
     }
   });
   for (int round = 0; round < rounds; ++round) {
     if (round % 2 == 0)
-      accumulate(sum, base, indexed, origin, Layout::contiguous(16));
+      update(sum, {base, indexed, origin, nullptr, Layout::contiguous(16), nullptr, {}});
     else
-      accumulate_packed(sum, base, strided, 0, origin, 16);
+      update_part(sum, base, strided, 0, {origin, nullptr, nullptr, 16});
   }
   other.join();
   EXPECT_EQ(values[0], 0u);

@@ -73,11 +73,11 @@ TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
   for (std::size_t const limit : limits) {
     origin.number(static_cast<unsigned>(limit));
     std::vector<std::byte> const sent(origin.data(), origin.data() + origin.size());
-    EXPECT_EQ(cross_memory_transfer(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
               Status::ok);
     EXPECT_EQ(content(child, target), sent) << limit;
     origin.number(0);
-    EXPECT_EQ(cross_memory_transfer(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
               Status::ok);
     EXPECT_EQ(std::memcmp(origin.data(), sent.data(), sent.size()), 0) << limit;
   }
@@ -96,9 +96,8 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
   ASSERT_EQ(fine.size(), coarse.size());
   for (std::size_t const limit : limits) {
     origin.number(static_cast<unsigned>(limit));
-    EXPECT_EQ(
-        cross_memory_transfer(transfer(Direction::put, origin, fine, target, coarse), child.pid(), limit),
-        Status::ok);
+    EXPECT_EQ(execute_across(transfer(Direction::put, origin, fine, target, coarse), child.pid(), limit),
+              Status::ok);
     std::vector<std::byte> const arrived = content(child, target);
     std::vector<std::byte> back(origin.size());
     for (std::size_t k = 0; k < fine.size(); ++k) {
@@ -108,9 +107,8 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
       back[from] = arrived[to];
     }
     std::memset(origin.data(), 0, origin.size());
-    EXPECT_EQ(
-        cross_memory_transfer(transfer(Direction::get, origin, fine, target, coarse), child.pid(), limit),
-        Status::ok);
+    EXPECT_EQ(execute_across(transfer(Direction::get, origin, fine, target, coarse), child.pid(), limit),
+              Status::ok);
     EXPECT_EQ(std::memcmp(origin.data(), back.data(), back.size()), 0) << limit;
   }
 }
@@ -125,9 +123,8 @@ TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) 
   Dimension const again[] = {{129, 0}};
   std::vector<Segment> const first_then_second{{0, block}, {block, 1}};
   Layout const layout{block + 1, again, first_then_second};
-  EXPECT_EQ(
-      cross_memory_transfer(transfer(Direction::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
-      Status::ok);
+  EXPECT_EQ(execute_across(transfer(Direction::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
+            Status::ok);
   std::vector<std::byte> const arrived = content(child, target);
   EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), block + 1), 0);
   EXPECT_EQ(arrived[block + 1], std::byte{1});
@@ -140,11 +137,11 @@ TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_
   Child const child([&] { target.unmap_from(2 * page); });
   Layout const all = Layout::contiguous(origin.size());
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
-    EXPECT_EQ(cross_memory_transfer(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
     std::vector<std::byte> const arrived = content(child, target);
     EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), 2 * page), 0);
-    EXPECT_EQ(cross_memory_transfer(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
   }
 }
@@ -161,8 +158,7 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
   Layout const pieces{page, rows, {}};
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
     auto const run = [&](Direction direction, Layout const& layout, Layout const& target_layout) {
-      return cross_memory_transfer(transfer(direction, origin, layout, target, target_layout), child.pid(),
-                                   limit);
+      return execute_across(transfer(direction, origin, layout, target, target_layout), child.pid(), limit);
     };
     EXPECT_EQ(run(Direction::put, three, three), Status::ok);
     EXPECT_EQ(run(Direction::put, four, four), Status::bad_origin);

@@ -52,11 +52,8 @@ struct Shared {
 void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
   std::uint64_t const one = 1;
   std::uint64_t before = 0;
-  ReadModifyWrite add;
-  add.type = ElementType::uint64;
-  add.operand = reinterpret_cast<std::byte const*>(&one);
-  add.result = reinterpret_cast<std::byte*>(&before);
-  add.target = reinterpret_cast<RemoteAddress>(&there->sum);
+  Update const add = contiguous(Operation::sum, ElementType::uint64, &one,
+                                reinterpret_cast<RemoteAddress>(&there->sum), sizeof one, &before);
   ASSERT_EQ(run(rank.engine(), peer, add), Status::ok);
   std::vector<std::uint64_t> out(512, number);
   std::vector<std::uint64_t> in(512);
@@ -116,10 +113,9 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
     for (int i = 0; i < rounds; ++i) {
       for (int to = 0; to < processes; ++to) {
         if (to == rank.rank()) continue;
-        ReadModifyWrite add;
-        add.type = ElementType::uint64;
-        add.operand = reinterpret_cast<std::byte const*>(&one);
-        add.target = reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->sum);
+        auto* const there = reinterpret_cast<Shared*>(rank.shown(to, 0));
+        Update const add = contiguous(Operation::sum, ElementType::uint64, &one,
+                                      reinterpret_cast<RemoteAddress>(&there->sum), sizeof one);
         ASSERT_EQ(rank.engine().issue(rank.peer(to), add).status, Status::ok);
       }
     }

@@ -130,14 +130,16 @@ TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
     double const scale = 2.0;
     for (int round = 0; round < rounds; ++round) {
       for (int kind = 0; kind < 3; ++kind) {
-        Transfer transfer = contiguous(Direction::accumulate, ones.data(), rank.shown(0, kind), elements * 8);
-        transfer.reduction = {ElementType::float64, Operation::sum, false, &scale};
-        transfer.guarantees = Guarantee::atomic;
-        ASSERT_EQ(rank.engine().issue(rank.peer(0), transfer).status, Status::ok);
-        transfer.origin = reinterpret_cast<std::byte*>(counts.data());
-        transfer.target += 40000;
-        transfer.reduction = {ElementType::int64, Operation::sum, false, nullptr};
-        ASSERT_EQ(rank.engine().issue(rank.peer(0), transfer).status, Status::ok);
+        Update update =
+            contiguous(Operation::sum, ElementType::float64, ones.data(), rank.shown(0, kind), elements * 8);
+        update.scale = &scale;
+        update.guarantees = Guarantee::atomic;
+        ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
+        update.origin = reinterpret_cast<std::byte*>(counts.data());
+        update.target += 40000;
+        update.type = ElementType::int64;
+        update.scale = nullptr;
+        ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
       }
     }
     rank.engine().complete(rank.peer(0), Engine::newest(rank.peer(0)));
@@ -167,11 +169,9 @@ TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
       for (int round = 0; round < rounds; ++round) {
         std::int64_t const one = 1;
         std::int64_t fetched = -1;
-        ReadModifyWrite rmw;
-        rmw.operand = reinterpret_cast<std::byte const*>(&one);
-        rmw.result = reinterpret_cast<std::byte*>(&fetched);
-        rmw.target = rank.shown(0, kind);
-        ASSERT_EQ(run(rank.engine(), rank.peer(0), rmw), Status::ok);
+        Update const add =
+            contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, kind), 8, &fetched);
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);
         ASSERT_GE(fetched, 0);
         ASSERT_LT(fetched, ranks * rounds);
         char mark = 1;
@@ -204,14 +204,13 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
                   Status::bad_address);
         EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::get, &value, address, 8)),
                   Status::bad_address);
-        Transfer accumulate = contiguous(Direction::accumulate, &value, address, 8);
-        accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
-        accumulate.guarantees = Guarantee::atomic;
-        EXPECT_EQ(run(engine, rank.peer(1), accumulate), Status::bad_address);
-        ReadModifyWrite rmw;
-        rmw.operand = rmw.result = reinterpret_cast<std::byte*>(&value);
-        rmw.target = address;
-        EXPECT_EQ(run(engine, rank.peer(1), rmw), Status::bad_address);
+        Update sum = contiguous(Operation::sum, ElementType::int64, &value, address, 8);
+        EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
+        sum.guarantees = Guarantee::atomic;
+        EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
+        std::int64_t before = 0;
+        sum.result = reinterpret_cast<std::byte*>(&before);
+        EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
       }
       // Without a completion the failure is kept for whoever completes, under its own context only.
       Transfer put = contiguous(Direction::put, &value, 16, 8);
@@ -317,9 +316,8 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(500, 1);
       for (int round = 1; round <= 200; ++round) {
-        Transfer accumulate =
-            contiguous(Direction::accumulate, ones.data(), rank.shown(1, 2), ones.size() * 8);
-        accumulate.reduction = {ElementType::int64, Operation::sum, false, nullptr};
+        Update accumulate =
+            contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
         rank.engine().fence(rank.peer(1), Engine::newest(rank.peer(1)));
@@ -355,8 +353,8 @@ TEST_P(EnginePath, a_target_that_computes_does_not_delay_the_origin) {
       EXPECT_EQ(*value, 1.5);
     } else {
       double addend = 1.5;
-      Transfer accumulate = contiguous(Direction::accumulate, &addend, rank.shown(1, 2), 8);
-      accumulate.reduction = {ElementType::float64, Operation::sum, false, nullptr};
+      Update const accumulate =
+          contiguous(Operation::sum, ElementType::float64, &addend, rank.shown(1, 2), 8);
       EXPECT_EQ(run(rank.engine(), rank.peer(1), accumulate), Status::ok);
     }
     rank.barrier();

@@ -121,41 +121,36 @@ class Worker {
 
   void accumulate(std::size_t target) {
     std::vector<double> ones(std::size(grounds_[0]->sums), 1.0);
-    Transfer sum = contiguous(Direction::accumulate, ones.data(), address_of(grounds_[target]->sums),
-                              ones.size() * sizeof(double));
-    sum.reduction.type = ElementType::float64;
-    sum.reduction.operation = Operation::sum;
+    Update sum = contiguous(Operation::sum, ElementType::float64, ones.data(),
+                            address_of(grounds_[target]->sums), ones.size() * sizeof(double));
     sum.guarantees = random_() % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
     ASSERT_EQ(run(engine_, peer(target), sum), Status::ok);
     ++accumulated;
   }
 
-  std::int64_t update(std::size_t target, RmwOperation operation, std::int64_t& word, std::int64_t operand,
+  std::int64_t update(std::size_t target, Operation operation, std::int64_t& word, std::int64_t operand,
                       std::int64_t operand2) {
     std::int64_t before = -1;
-    ReadModifyWrite rmw;
-    rmw.operation = operation;
-    rmw.operand = reinterpret_cast<std::byte const*>(&operand);
-    rmw.operand2 = reinterpret_cast<std::byte const*>(&operand2);
-    rmw.result = reinterpret_cast<std::byte*>(&before);
-    rmw.target = address_of(word);
-    EXPECT_EQ(run(engine_, peer(target), rmw), Status::ok);
+    Update update =
+        contiguous(operation, ElementType::int64, &operand, address_of(word), sizeof word, &before);
+    update.operand2 = reinterpret_cast<std::byte const*>(&operand2);
+    EXPECT_EQ(run(engine_, peer(target), update), Status::ok);
     return before;
   }
 
   void count(std::size_t target) {
-    (void)update(target, RmwOperation::sum, grounds_[target]->counter, 1, 0);
+    (void)update(target, Operation::sum, grounds_[target]->counter, 1, 0);
     ++counted;
   }
 
   void update_guarded(std::size_t target) {
     Ground& ground = *grounds_[target];
-    while (update(target, RmwOperation::compare_swap_eq, ground.lock, 0, 1) != 0) std::this_thread::yield();
+    while (update(target, Operation::compare_swap_eq, ground.lock, 0, 1) != 0) std::this_thread::yield();
     std::int64_t value = 0;
     move(target, Direction::get, &value, address_of(ground.guarded), sizeof value);
     ++value;
     move(target, Direction::put, &value, address_of(ground.guarded), sizeof value);
-    EXPECT_EQ(update(target, RmwOperation::swap, ground.lock, 0, 0), 1);
+    EXPECT_EQ(update(target, Operation::replace, ground.lock, 0, 0), 1);
     ++guarded;
   }
 

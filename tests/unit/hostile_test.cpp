@@ -153,9 +153,9 @@ class Author {
   /// A request as a peer would send it, with any address and any place in the stream.
   Text sound() {
     if (below(8) == 0) return lock_request();
-    wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(6)));
+    wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(5)));
     auto const kind = static_cast<wire::RequestKind>(header.kind);
-    header.flags = static_cast<std::uint8_t>(random_()) & static_cast<std::uint8_t>(~wire::flag_scale);
+    header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~wire::flag_scale);
     header.context = static_cast<std::uint32_t>(random_());
     header.token = below(100);
     header.address = any_address();
@@ -165,20 +165,19 @@ class Author {
       header.block = 8 * (1 + below(16));
       header.bytes = header.block;
       header.element_type = static_cast<std::uint8_t>(1 + below(10));
-      if (kind != wire::RequestKind::rmw && below(2) == 0) {
+      if (below(2) == 0) {
         dims.push_back({1 + below(8), 8 * static_cast<std::ptrdiff_t>(below(400)) - 1600});
         header.bytes *= dims[0].count;
       }
       header.total = header.bytes;
-      if (kind == wire::RequestKind::rmw) header.operation = static_cast<std::uint8_t>(below(20));
-      if (kind == wire::RequestKind::accumulate) header.operation = static_cast<std::uint8_t>(below(14));
-      bool const two = kind == wire::RequestKind::rmw &&
-                       header.operation >= static_cast<unsigned>(RmwOperation::mask_swap);
-      bool const none =
-          kind == wire::RequestKind::get || (kind == wire::RequestKind::rmw && header.operation == 0);
-      data = none ? 0 : header.bytes * (two ? 2 : 1);
+      unsigned copies = kind == wire::RequestKind::put ? 1 : 0;
+      if (kind == wire::RequestKind::update) {
+        header.operation = static_cast<std::uint8_t>(below(static_cast<unsigned>(Operation::count_) + 2));
+        copies = operand_count(static_cast<Operation>(header.operation));
+      }
+      data = header.bytes * copies;
     }
-    header.dimensions = static_cast<std::uint16_t>(dims.size());
+    header.dimensions = static_cast<std::uint8_t>(dims.size());
     if (below(30) == 0) header.sequence = below(2) == 0 ? random_() : sequence_ + below(100000);
     if (below(30) == 0) header.after = random_() % std::max<std::uint64_t>(header.sequence, 1);
     if (header.sequence == sequence_) ++sequence_;

@@ -1,183 +1,195 @@
-/// Accumulate and read-modify-write kernels against scalar code written another way.
+/// The table of update kernels against scalar code written another way: every operation on every type,
+/// fetching or not, over layouts of every kind, with the CPU's atomics and without.
 #include "engine/kernel/kernels.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <complex>
-#include <functional>
+#include <array>
+#include <deque>
 #include <random>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "tests/support/random_layout.hpp"
+#include "tests/support/update_model.hpp"
 
 namespace mpix::engine {
 namespace {
 
-template <ElementType tag, typename C>
-struct Typed {
-  static constexpr ElementType type = tag;
-  using T = C;
+template <typename Case>
+class UpdateKernel : public ::testing::Test {};
+TYPED_TEST_SUITE(UpdateKernel, test::ElementCases);
+
+/// Memory with a layout in it, full of random elements.
+template <typename T>
+class Buffer {
+ public:
+  Buffer(test::RandomLayout const& layout, std::size_t shift, std::mt19937_64& random)
+      : view_(layout.view()), base_(layout.base() + shift), bytes_(layout.span_bytes() + shift + sizeof(T)) {
+    auto const whole = [&](std::size_t from) {
+      for (std::size_t at = from; at + sizeof(T) <= bytes_.size(); at += sizeof(T))
+        test::store(bytes_.data() + at, test::random_element<T>(random));
+    };
+    whole(base_ % sizeof(T));
+  }
+
+  std::byte* base() { return bytes_.data() + base_; }
+  Layout const& view() const { return view_; }
+  std::vector<std::byte> const& bytes() const { return bytes_; }
+  /// The elements of the layout, in its order.
+  std::deque<T> elements() {
+    std::deque<T> values;  // not a vector: that of bool holds none
+    auto const offsets = test::offsets_of(view_);
+    for (std::size_t i = 0; i < offsets.size(); i += sizeof(T))
+      values.push_back(test::load<T>(base() + offsets[i]));
+    return values;
+  }
+  /// What stands outside of the layout.
+  std::vector<std::byte> rest() {
+    std::vector<std::byte> bytes = bytes_;
+    for (auto const offset : test::offsets_of(view_))
+      bytes[base_ + static_cast<std::size_t>(offset)] = std::byte{0};
+    return bytes;
+  }
+
+ private:
+  Layout view_;
+  std::size_t base_;
+  std::vector<std::byte> bytes_;
 };
 
+/// One update over three layouts, against the model.
 template <typename T>
-T random_value(std::mt19937_64& random) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return random() % 2 == 0;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(random() % 4 == 0 ? 0 : random());
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(static_cast<double>(random() % 2001) / 8 - 100);
-  } else {
-    using R = typename T::value_type;
-    return T(random_value<R>(random), random_value<R>(random));
-  }
-}
-
-/// The expected result, by wide arithmetic; nullopt-like flag through `known`.
-template <typename T>
-T reference(Operation operation, T a, T b, bool* known) {
-  *known = true;
-  if (operation == Operation::replace) return b;
-  if (operation == Operation::no_op) return a;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (operation == Operation::land) return a & b;
-    if (operation == Operation::lor) return a | b;
-    if (operation == Operation::lxor) return a ^ b;
-  } else if constexpr (std::is_integral_v<T>) {
-    auto const wide_a = static_cast<__int128>(a);
-    auto const wide_b = static_cast<__int128>(b);
-    switch (operation) {
-      case Operation::sum: return static_cast<T>(wide_a + wide_b);
-      case Operation::prod:
-        return static_cast<T>(static_cast<unsigned __int128>(wide_a) *
-                              static_cast<unsigned __int128>(wide_b));
-      case Operation::min: return std::min(a, b);
-      case Operation::max: return std::max(a, b);
-      case Operation::land: return a ? (b ? 1 : 0) : 0;
-      case Operation::lor: return a ? 1 : (b ? 1 : 0);
-      case Operation::lxor: return !a == !b ? 0 : 1;
-      case Operation::band: return static_cast<T>(wide_a & wide_b);
-      case Operation::bor: return static_cast<T>(wide_a | wide_b);
-      case Operation::bxor: return static_cast<T>(wide_a ^ wide_b);
-      default: break;
-    }
-  } else {
-    if (operation == Operation::sum) return a + b;
-    if (operation == Operation::prod) return a * b;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (operation == Operation::min) return std::min(a, b);
-      if (operation == Operation::max) return std::max(a, b);
+class Round {
+ public:
+  Round(ElementType type, Operation operation, std::mt19937_64& random)
+      : type_(type),
+        operation_(operation),
+        random_(random),
+        layouts_{any_layout(), any_layout(), any_layout()} {
+    std::size_t bytes = SIZE_MAX;
+    for (auto const& layout : layouts_) bytes = std::min(bytes, layout.view().size());
+    for (auto& layout : layouts_) {
+      if (layout.view().size() != bytes) layout.trim(bytes);
     }
   }
-  *known = false;
-  return a;
-}
 
-template <typename Case>
-class AccumulateKernel : public ::testing::Test {};
+  /// Fails the test where something differs.
+  void run(bool fetch, bool atomic, bool scaled) {
+    auto const shift = [&] { return random_() % 3 == 0 ? random_() % sizeof(T) : 0; };
+    Buffer<T> target(layouts_[0], shift(), random_);
+    Buffer<T> origin(layouts_[1], shift(), random_);
+    Buffer<T> operand2(layouts_[1], shift(), random_);
+    Buffer<T> result(layouts_[2], shift(), random_);
+    T const scale = test::random_element<T>(random_);
+    auto const before = target.elements();
+    auto const a = origin.elements();
+    auto const b = operand2.elements();
+    auto const around_target = target.rest();
+    auto const around_result = result.rest();
+    auto const unfetched = result.bytes();
+    unsigned const operands = operand_count(operation_);
+    update({type_, operation_, atomic, scaled ? &scale : nullptr},
+           {target.base(), target.view(), operands > 0 ? origin.base() : nullptr,
+            operands > 1 ? operand2.base() : nullptr, origin.view(), fetch ? result.base() : nullptr,
+            result.view()});
+    auto const after = target.elements();
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      T const expected = test::expected_element(operation_, before[i], a[i], b[i], scaled ? &scale : nullptr);
+      ASSERT_TRUE(test::same(after[i], expected)) << "element " << i << " of " << before.size();
+    }
+    EXPECT_EQ(target.rest(), around_target);
+    if (!fetch) {
+      EXPECT_EQ(result.bytes(), unfetched);
+      return;
+    }
+    EXPECT_EQ(result.rest(), around_result);
+    auto const fetched = result.elements();
+    for (std::size_t i = 0; i < before.size(); ++i)
+      ASSERT_TRUE(test::same(fetched[i], before[i])) << "fetched " << i << " of " << before.size();
+  }
 
-using Types = ::testing::Types<
-    Typed<ElementType::int8, std::int8_t>, Typed<ElementType::uint8, std::uint8_t>,
-    Typed<ElementType::int16, std::int16_t>, Typed<ElementType::uint16, std::uint16_t>,
-    Typed<ElementType::int32, std::int32_t>, Typed<ElementType::uint32, std::uint32_t>,
-    Typed<ElementType::int64, std::int64_t>, Typed<ElementType::uint64, std::uint64_t>,
-    Typed<ElementType::float32, float>, Typed<ElementType::float64, double>,
-    Typed<ElementType::long_double, long double>, Typed<ElementType::complex_float, std::complex<float>>,
-    Typed<ElementType::complex_double, std::complex<double>>,
-    Typed<ElementType::complex_long_double, std::complex<long double>>, Typed<ElementType::boolean, bool>>;
-TYPED_TEST_SUITE(AccumulateKernel, Types);
+ private:
+  test::RandomLayout any_layout() {
+    if (random_() % 3 != 0) return {random_, 2000, sizeof(T)};
+    return test::RandomLayout::contiguous((1 + random_() % (random_() % 2 == 0 ? 4 : 70)) * sizeof(T));
+  }
 
-TYPED_TEST(AccumulateKernel, every_operation_and_alignment_gives_the_reference) {
+  ElementType type_;
+  Operation operation_;
+  std::mt19937_64& random_;
+  std::array<test::RandomLayout, 3> layouts_;
+};
+
+TYPED_TEST(UpdateKernel, every_operation_over_every_kind_of_layout_gives_the_model) {
   using T = typename TypeParam::T;
+  constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
   std::mt19937_64 random(start);
   for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
     auto const operation = static_cast<Operation>(op);
-    bool known = false;
-    (void)reference<T>(operation, T{}, T{}, &known);
-    ASSERT_EQ(known, is_defined(operation, TypeParam::type)) << "operation " << op;
-    if (!known) continue;
-    for (std::size_t const count : {1u, 2u, 3u, 7u, 8u, 31u, 64u, 257u}) {
-      for (std::size_t const shift : {0u, 1u, 5u}) {
-        for (bool const atomic : {false, true}) {
-          std::vector<std::byte> to(count * sizeof(T) + 16);
-          std::vector<std::byte> from(count * sizeof(T) + 16);
-          std::vector<T> expected(count);
-          for (std::size_t i = 0; i < count; ++i) {
-            T const a = random_value<T>(random);
-            T const b = random_value<T>(random);
-            std::memcpy(to.data() + shift + i * sizeof(T), &a, sizeof a);
-            std::memcpy(from.data() + (shift * 3) % 8 + i * sizeof(T), &b, sizeof b);
-            expected[i] = reference<T>(operation, a, b, &known);
-          }
-          Layout const layout = Layout::contiguous(count * sizeof(T));
-          accumulate({TypeParam::type, operation, atomic, nullptr}, to.data() + shift, layout,
-                     from.data() + (shift * 3) % 8, layout);
-          for (std::size_t i = 0; i < count; ++i) {
-            T got;
-            std::memcpy(&got, to.data() + shift + i * sizeof(T), sizeof got);
-            ASSERT_EQ(got, expected[i])
-                << "operation " << op << " count " << count << " element " << i << " seed " << start;
-          }
-        }
+    ASSERT_EQ(is_defined(operation, type), test::is_defined_for<T>(operation)) << "operation " << op;
+    if (!is_defined(operation, type)) continue;
+    for (int round = 0; round < 60; ++round) {
+      Round<T> one(type, operation, random);
+      bool const scaled = operation == Operation::sum && round % 3 == 0;
+      SCOPED_TRACE(::testing::Message() << "operation " << op << " round " << round << " seed " << start);
+      for (bool const fetch : {false, true}) {
+        for (bool const atomic : {false, true}) one.run(fetch, atomic, scaled);
+      }
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TYPED_TEST(UpdateKernel, parts_make_the_whole) {
+  using T = typename TypeParam::T;
+  constexpr ElementType type = TypeParam::type;
+  auto const start = test::seed();
+  std::mt19937_64 random(start);
+  for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
+    auto const operation = static_cast<Operation>(op);
+    if (!is_defined(operation, type)) continue;
+    for (int round = 0; round < 20; ++round) {
+      test::RandomLayout const layout(random, 2000, sizeof(T));
+      Buffer<T> target(layout, 0, random);
+      auto const before = target.elements();
+      auto const packed = test::RandomLayout::contiguous(before.size() * sizeof(T));
+      Buffer<T> origin(packed, 0, random);
+      Buffer<T> operand2(packed, 0, random);
+      Buffer<T> result(packed, 0, random);
+      bool const fetch = round % 3 != 0;
+      for (std::size_t at = 0; at < before.size();) {
+        std::size_t const count = std::min<std::size_t>(1 + random() % 20, before.size() - at);
+        std::size_t const from = at * sizeof(T);
+        update_part({type, operation, round % 2 == 0, nullptr}, target.base(), target.view(), from,
+                    {origin.base() + from, operand2.base() + from, fetch ? result.base() + from : nullptr,
+                     count * sizeof(T)});
+        at += count;
+      }
+      auto const after = target.elements();
+      auto const fetched = result.elements();
+      auto const a = origin.elements();
+      auto const b = operand2.elements();
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        T const* const unscaled = nullptr;
+        ASSERT_TRUE(test::same(after[i], test::expected_element(operation, before[i], a[i], b[i], unscaled)))
+            << "operation " << op << " seed " << start;
+        ASSERT_TRUE(!fetch || test::same(fetched[i], before[i])) << "operation " << op << " seed " << start;
       }
     }
   }
 }
 
-TYPED_TEST(AccumulateKernel, scaled_sum_over_layouts_gives_the_reference) {
+TYPED_TEST(UpdateKernel, a_scale_belongs_to_a_sum) {
   using T = typename TypeParam::T;
-  if constexpr (std::is_same_v<T, bool>) {
-    T const scale = true;
-    EXPECT_FALSE(is_valid({TypeParam::type, Operation::sum, false, &scale}));
-  } else {
-    auto const start = test::seed();
-    std::mt19937_64 random(start);
-    T const scale = T(3);
-    ASSERT_TRUE(is_valid({TypeParam::type, Operation::sum, false, &scale}));
-    EXPECT_FALSE(is_valid({TypeParam::type, Operation::prod, false, &scale}));
-    for (int round = 0; round < 100; ++round) {
-      test::RandomLayout to(random, 2000, sizeof(T));
-      test::RandomLayout from(random, 2000, sizeof(T));
-      test::trim_to_equal_size(to, from);
-      auto const to_offsets = test::offsets_of(to.view());
-      auto const from_offsets = test::offsets_of(from.view());
-      std::vector<std::byte> target(to.span_bytes() + sizeof(T));
-      std::vector<std::byte> origin(from.span_bytes() + sizeof(T));
-      for (auto* const bytes : {&target, &origin}) {
-        for (std::size_t at = 0; at + sizeof(T) <= bytes->size(); at += sizeof(T)) {
-          T const value = random_value<T>(random);
-          std::memcpy(bytes->data() + at, &value, sizeof value);
-        }
-      }
-      std::vector<std::byte> expected = target;
-      for (std::size_t i = 0; i < to_offsets.size(); i += sizeof(T)) {
-        T a;
-        T b;
-        std::byte* const at = expected.data() + to.base() + to_offsets[i];
-        std::memcpy(&a, at, sizeof a);
-        std::memcpy(&b, origin.data() + from.base() + from_offsets[i], sizeof b);
-        if constexpr (std::is_integral_v<T>) {
-          a = static_cast<T>(static_cast<unsigned __int128>(a) +
-                             static_cast<unsigned __int128>(scale) * static_cast<unsigned __int128>(b));
-        } else {
-          a = static_cast<T>(a + static_cast<T>(scale * b));
-        }
-        std::memcpy(at, &a, sizeof a);
-      }
-      accumulate({TypeParam::type, Operation::sum, round % 2 == 0, &scale}, target.data() + to.base(),
-                 to.view(), origin.data() + from.base(), from.view());
-      for (std::size_t i = 0; i < to_offsets.size(); i += sizeof(T)) {
-        T got;
-        T wanted;
-        std::memcpy(&got, target.data() + to.base() + to_offsets[i], sizeof got);
-        std::memcpy(&wanted, expected.data() + to.base() + to_offsets[i], sizeof wanted);
-        ASSERT_EQ(got, wanted) << "seed " << start << " round " << round;
-      }
-    }
+  T const scale{};
+  for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
+    auto const operation = static_cast<Operation>(op);
+    EXPECT_EQ(is_valid({TypeParam::type, operation, false, &scale}),
+              operation == Operation::sum && test::is_defined_for<T>(operation));
   }
 }
 
@@ -186,13 +198,12 @@ TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
     double value;
     int index;
   };
-  Layout const layout = Layout::contiguous(4 * sizeof(Pair));
   Pair const origin[] = {{1, 5}, {2, 5}, {3, 5}, {4, 5}};
   auto const run = [&](Operation operation) {
     std::vector<Pair> target = {{2, 7}, {2, 7}, {2, 7}, {4, 3}};
-    accumulate({ElementType::double_int, operation, false, nullptr},
-               reinterpret_cast<std::byte*>(target.data()), layout,
-               reinterpret_cast<std::byte const*>(origin), layout);
+    accumulate_contiguous({ElementType::double_int, operation, false, nullptr},
+                          reinterpret_cast<std::byte*>(target.data()),
+                          reinterpret_cast<std::byte const*>(origin), sizeof origin);
     return target;
   };
   auto const low = run(Operation::minloc);
@@ -209,76 +220,7 @@ TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   }
 }
 
-template <typename T>
-void check_rmw(ElementType type) {
-  std::mt19937_64 random(test::seed());
-  for (int op = 0; op < static_cast<int>(RmwOperation::count_); ++op) {
-    auto const operation = static_cast<RmwOperation>(op);
-    if (!is_defined(operation, type)) continue;
-    for (int round = 0; round < 200; ++round) {
-      T const old = random_value<T>(random);
-      T const a = round % 3 == 0 ? old : random_value<T>(random);
-      T const b = random_value<T>(random);
-      T expected = old;
-      switch (operation) {
-        case RmwOperation::increment: expected = static_cast<T>(static_cast<unsigned long>(old) + 1); break;
-        case RmwOperation::sum:
-          expected = static_cast<T>(static_cast<unsigned long>(old) + static_cast<unsigned long>(a));
-          break;
-        case RmwOperation::prod:
-          expected = static_cast<T>(static_cast<unsigned long>(old) * static_cast<unsigned long>(a));
-          break;
-        case RmwOperation::land: expected = old && a; break;
-        case RmwOperation::lor: expected = old || a; break;
-        case RmwOperation::lxor: expected = !old != !a; break;
-        case RmwOperation::band: expected = static_cast<T>(old & a); break;
-        case RmwOperation::bor: expected = static_cast<T>(old | a); break;
-        case RmwOperation::bxor: expected = static_cast<T>(old ^ a); break;
-        case RmwOperation::swap: expected = a; break;
-        case RmwOperation::mask_swap: expected = static_cast<T>((b & a) | (old & static_cast<T>(~a))); break;
-        case RmwOperation::compare_swap_lt:
-          if (a < old) expected = b;
-          break;
-        case RmwOperation::compare_swap_le:
-          if (a <= old) expected = b;
-          break;
-        case RmwOperation::compare_swap_eq:
-          if (a == old) expected = b;
-          break;
-        case RmwOperation::compare_swap_ge:
-          if (a >= old) expected = b;
-          break;
-        case RmwOperation::compare_swap_gt:
-          if (a > old) expected = b;
-          break;
-        case RmwOperation::compare_swap_ne:
-          if (a != old) expected = b;
-          break;
-        default: break;
-      }
-      for (bool const cpu : {false, true}) {
-        alignas(8) T target = old;
-        T result{};
-        if (cpu && !is_cpu_atomic(type, reinterpret_cast<std::uint64_t>(&target))) continue;
-        rmw(operation, type, reinterpret_cast<std::byte*>(&target), reinterpret_cast<std::byte const*>(&a),
-            reinterpret_cast<std::byte const*>(&b), reinterpret_cast<std::byte*>(&result), 1, cpu);
-        ASSERT_EQ(target, expected) << "operation " << op << " cpu " << cpu;
-        ASSERT_EQ(result, old);
-      }
-    }
-  }
-}
-
-TEST(RmwKernel, every_operation_gives_the_reference) {
-  check_rmw<std::int8_t>(ElementType::int8);
-  check_rmw<std::uint16_t>(ElementType::uint16);
-  check_rmw<std::int32_t>(ElementType::int32);
-  check_rmw<std::uint32_t>(ElementType::uint32);
-  check_rmw<std::int64_t>(ElementType::int64);
-  check_rmw<std::uint64_t>(ElementType::uint64);
-}
-
-TEST(RmwKernel, threads_lose_no_update_and_fetch_each_value_once) {
+TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
   alignas(8) std::int64_t counter = 0;
   constexpr int threads = 3;
   constexpr int rounds = 20000;
@@ -286,10 +228,12 @@ TEST(RmwKernel, threads_lose_no_update_and_fetch_each_value_once) {
   std::vector<std::thread> workers;
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
+      Layout const one = Layout::contiguous(8);
       for (int i = 0; i < rounds; ++i) {
         std::int64_t value = 0;
-        rmw(RmwOperation::increment, ElementType::int64, reinterpret_cast<std::byte*>(&counter), nullptr,
-            nullptr, reinterpret_cast<std::byte*>(&value), 1, true);
+        update({ElementType::int64, Operation::increment, true, nullptr},
+               {reinterpret_cast<std::byte*>(&counter), one, nullptr, nullptr, one,
+                reinterpret_cast<std::byte*>(&value), one});
         fetched[static_cast<std::size_t>(t)].push_back(value);
       }
     });

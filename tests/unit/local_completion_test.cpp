@@ -108,10 +108,8 @@ TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
         std::vector<std::uint8_t> got(memory.size());
         std::int64_t const one = 1;
         std::int64_t before = -1;
-        ReadModifyWrite add;
-        add.operand = reinterpret_cast<std::byte const*>(&one);
-        add.result = reinterpret_cast<std::byte*>(&before);
-        add.target = rank.shown(1, 1);
+        Update add =
+            contiguous(Operation::sum, ElementType::int64, &one, rank.shown(1, 1), sizeof one, &before);
         Waiter waiters[2];
         Transfer get = contiguous(Direction::get, got.data(), rank.shown(1, 0), got.size());
         get.completion = &waiters[0];

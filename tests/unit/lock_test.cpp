@@ -156,10 +156,8 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       EXPECT_EQ(waiter.status, Status::ok);
       std::int64_t const one = 1;
       std::int64_t before = -1;
-      ReadModifyWrite turn;
-      turn.operand = reinterpret_cast<std::byte const*>(&one);
-      turn.result = reinterpret_cast<std::byte*>(&before);
-      turn.target = rank.shown(0, 0);
+      Update const turn =
+          contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
       ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
       if (shares) {
         EXPECT_GE(before, 1);

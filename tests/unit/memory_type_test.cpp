@@ -90,11 +90,12 @@ TEST_F(MemoryType, of_every_piece_counts) {
   EXPECT_TRUE(memory.holds_origin_of(transfer));
   pieces[1].offset = 100;
   EXPECT_FALSE(memory.holds_origin_of(transfer));
-  ReadModifyWrite rmw;
-  rmw.operand = host.base();
-  EXPECT_FALSE(memory.holds_origin_of(rmw));
-  rmw.result = device.base();
-  EXPECT_TRUE(memory.holds_origin_of(rmw));
+  Update update;
+  update.origin = host.base();
+  update.origin_layout = update.result_layout = Layout::contiguous(8);
+  EXPECT_FALSE(memory.holds_origin_of(update));
+  update.result = device.base();
+  EXPECT_TRUE(memory.holds_origin_of(update));
 }
 
 TEST_F(MemoryType, without_devices_is_nobodys_business) {

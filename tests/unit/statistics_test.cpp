@@ -44,9 +44,7 @@ void operate(Rank& rank, int target) {
                   contiguous(Direction::get, buffer.data(), base + 64, get_bytes)),
               Status::ok);
   std::int64_t const one = 1;
-  ReadModifyWrite add;
-  add.operand = reinterpret_cast<std::byte const*>(&one);
-  add.target = base;
+  Update const add = contiguous(Operation::sum, ElementType::int64, &one, base, sizeof one);
   for (std::uint64_t i = 0; i < rmws; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
 }
 

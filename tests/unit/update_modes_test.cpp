@@ -49,21 +49,15 @@ template <typename Word>
 constexpr ElementType type_of = sizeof(Word) == 8 ? ElementType::int64 : ElementType::int32;
 
 template <typename Word>
-Transfer sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
-  Transfer sum = contiguous(Direction::accumulate, summands.data(), target, summands.size() * sizeof(Word));
-  sum.reduction = {type_of<Word>, Operation::sum, false, nullptr};
-  sum.guarantees = guarantee;
-  return sum;
+Update add_of(Word const* summands, std::size_t count, RemoteAddress target) {
+  return contiguous(Operation::sum, type_of<Word>, summands, target, count * sizeof(Word));
 }
 
 template <typename Word>
-ReadModifyWrite add_of(Word const* summands, std::size_t count, RemoteAddress target) {
-  ReadModifyWrite add;
-  add.type = type_of<Word>;
-  add.count = count;
-  add.operand = reinterpret_cast<std::byte const*>(summands);
-  add.target = target;
-  return add;
+Update sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
+  Update sum = add_of(summands.data(), summands.size(), target);
+  sum.guarantees = guarantee;
+  return sum;
 }
 
 TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) {
@@ -77,7 +71,7 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
       // Not at hand where this host is treated as another one.
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
-      ReadModifyWrite whole = add_of(ones.data(), 1, theirs);
+      Update whole = add_of(ones.data(), 1, theirs);
       whole.guarantees = Guarantee::atomic;
       ASSERT_EQ(run(rank.engine(), peer, whole), Status::ok);
       ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::atomic)), Status::ok);
@@ -134,7 +128,7 @@ class Contestant {
     for (int i = 0; i < 20; ++i, element = element % 2 == 0 ? element + 1 : element - 1) {
       Word const summand = static_cast<Word>(random_() % 5);
       Word before{};
-      ReadModifyWrite add = add_of(&summand, 1, address(kind, element));
+      Update add = add_of(&summand, 1, address(kind, element));
       if (i % 2 == 0) add.result = reinterpret_cast<std::byte*>(&before);
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add), Status::ok);
       expected_.sums[kind][element] += summand;
@@ -149,7 +143,7 @@ class Contestant {
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add_of(summands.data(), count, address(kind, first))),
                 Status::ok);
     } else {
-      Transfer sum = sum_of(summands, address(kind, first),
+      Update sum = sum_of(summands, address(kind, first),
                             choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
       Dimension const every_second[] = {{count / 2, 2 * sizeof(Word)}};
       if (choice == 3) {

@@ -54,6 +54,31 @@ TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
   }
 }
 
+TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
+  auto const passes = [](Operation operation, bool fetch, std::uint64_t rows) {
+    Sample sample;
+    sample.header.kind = static_cast<std::uint8_t>(RequestKind::update);
+    sample.header.element_type = static_cast<std::uint8_t>(ElementType::int64);
+    sample.header.operation = static_cast<std::uint8_t>(operation);
+    sample.header.flags = fetch ? flag_fetch : 0;
+    sample.header.bytes = sample.header.total = rows * 32;
+    Dimension const dimension{rows, 0};
+    sample.payload.resize(2 + operand_count(operation) * rows * 4);
+    std::memcpy(sample.payload.data(), &dimension, sizeof dimension);
+    return sample.run() == nullptr;
+  };
+  constexpr std::uint64_t most = max_unpaid_bytes / 32;
+  for (bool const fetch : {false, true}) {
+    EXPECT_TRUE(passes(Operation::increment, fetch, most));
+    EXPECT_FALSE(passes(Operation::increment, fetch, most + 1));
+    EXPECT_FALSE(passes(Operation::no_op, fetch, most + 1));
+    EXPECT_TRUE(passes(Operation::sum, fetch, most));
+    EXPECT_EQ(passes(Operation::sum, fetch, most + 1), !fetch);
+    EXPECT_TRUE(passes(Operation::compare_swap_eq, fetch, most));
+    EXPECT_EQ(passes(Operation::compare_swap_eq, fetch, most + 1), !fetch);
+  }
+}
+
 TEST(WireRequest, sound_message_passes) { EXPECT_EQ(Sample().run(), nullptr); }
 
 TEST(WireRequest, each_wrong_field_is_refused) {
@@ -79,22 +104,41 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"block", [](RequestHeader& h) { h.block = ~std::uint64_t{0}; }},
       {"offset", [](RequestHeader& h) { h.offset = 1; }},
       {"total", [](RequestHeader& h) { h.total = 10; }},
-      {"accumulate without a type",
+      {"update without a type",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.operation = static_cast<std::uint8_t>(Operation::sum);
        }},
       {"undefined operation",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::accumulate);
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::float64);
          h.operation = static_cast<std::uint8_t>(Operation::bxor);
        }},
-      {"strided read-modify-write",
+      {"unknown operation",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::rmw);
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(RmwOperation::sum);
+         h.operation = static_cast<std::uint8_t>(Operation::count_);
+       }},
+      {"update with one operand of two",
+       [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
+         h.operation = static_cast<std::uint8_t>(Operation::compare_swap_eq);
+       }},
+      {"operand of an update that has none",
+       [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
+         h.operation = static_cast<std::uint8_t>(Operation::increment);
+       }},
+      {"scale of another operation than the sum",
+       [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.element_type = static_cast<std::uint8_t>(ElementType::int64);
+         h.operation = static_cast<std::uint8_t>(Operation::prod);
+         h.flags = flag_scale;
        }},
   };
   for (Change const& change : changes) {

@@ -1,0 +1,154 @@
+/// Updates: the choice of the kernel, and its way over the layouts.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "engine/kernel/kernels.hpp"
+#include "engine/kernel/row_kernels.hpp"
+#include "engine/kernel/walk.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+std::size_t elements_in(ElementType type, std::size_t bytes) noexcept {
+  return bytes / std::max<std::size_t>(element_size(type), 1);
+}
+
+/// The kernels of one update, applied to rows.
+class RowUpdate {
+ public:
+  RowUpdate(Reduction const& reduction, bool fetch) noexcept
+      : type_(reduction.type), scale_(reduction.scale) {
+    bool const scaled = scale_ != nullptr;
+    if (!fetch) combine_ = active_kernels->combine.get(type_, reduction.operation, scaled);
+    if (combine_ == nullptr) update_ = active_kernels->update.get(type_, reduction.operation, scaled);
+    if (reduction.element_atomic && has_cpu_atomics(type_))
+      atomic_ = atomic_kernels.get(type_, reduction.operation, scaled);
+  }
+
+  /// The only kernel, where it is one of two sides; else null.
+  CombineRows combine_only() const noexcept { return atomic_ == nullptr ? combine_ : nullptr; }
+
+  void operator()(Rows const& rows) const noexcept { atomic_ == nullptr ? run(rows) : update_each(rows); }
+
+ private:
+  void run(Rows const& rows) const noexcept {
+    if (combine_ == nullptr) return update_(rows);
+    combine_(rows.target, rows.target_stride, rows.origin, rows.origin_stride, rows.count, rows.bytes,
+             rows.scale);
+  }
+
+  /// Aligned rows by the CPU's atomics, whatever the others look like.
+  void update_each(Rows rows) const noexcept {
+    std::size_t const elements = elements_in(type_, rows.bytes);
+    std::size_t const count = std::exchange(rows.count, 1);
+    for (std::size_t row = 0; row < count; ++row) {
+      if (is_cpu_atomic(type_, reinterpret_cast<std::uintptr_t>(rows.target))) {
+        atomic_(rows.target, rows.origin, rows.operand2, rows.result, elements, scale_);
+      } else {
+        run(rows);
+      }
+      rows.target += rows.target_stride;
+      rows.origin += rows.origin_stride;
+      if (rows.operand2 != nullptr) rows.operand2 += rows.origin_stride;
+      if (rows.result != nullptr) rows.result += rows.result_stride;
+    }
+  }
+
+  ElementType type_;
+  void const* scale_;
+  CombineRows combine_ = nullptr;
+  UpdateRows update_ = nullptr;
+  UpdateAtomically atomic_ = nullptr;
+};
+
+/// Visits the sides target and origin, and the result where there is one: two(rows) or three(rows) calls its
+/// argument with pointers, strides, count and bytes of rows. The operands are laid out alike.
+template <typename Two, typename Three>
+void visit(Reduction const& reduction, PackedSides const& sides, Two two, Three three) noexcept {
+  RowUpdate const kernel(reduction, sides.result != nullptr);
+  void const* const scale = reduction.scale;
+  if (CombineRows const combine = kernel.combine_only()) {
+    two([combine, scale](Pointers<2> const& at, Strides<2> const& stride, std::size_t rows,
+                         std::size_t bytes) {
+      combine(at[0], stride[0], at[1], stride[1], rows, bytes, scale);
+    });
+    return;
+  }
+  bool const has_operand2 = operand_count(reduction.operation) == 2;
+  auto const rows_of = [&](auto const& at, auto const& stride, std::size_t rows, std::size_t bytes) {
+    std::byte const* const operand2 = has_operand2 ? sides.operand2 + (at[1] - sides.origin) : nullptr;
+    return Rows{at[0], stride[0], at[1], operand2, stride[1], nullptr, 0, rows, bytes, scale};
+  };
+  if (sides.result == nullptr) {
+    two([&](Pointers<2> const& at, Strides<2> const& stride, std::size_t rows, std::size_t bytes) {
+      kernel(rows_of(at, stride, rows, bytes));
+    });
+    return;
+  }
+  three([&](Pointers<3> const& at, Strides<3> const& stride, std::size_t rows, std::size_t bytes) {
+    Rows described = rows_of(at, stride, rows, bytes);
+    described.result = at[2];
+    described.result_stride = stride[2];
+    kernel(described);
+  });
+}
+
+/// Contiguous on all sides.
+void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides) noexcept {
+  RowUpdate const kernel(reduction, sides.result != nullptr);
+  kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
+}
+
+/// Whether nothing comes of it.
+bool is_idle(Reduction const& reduction, void const* result) noexcept {
+  return reduction.operation == Operation::no_op && result == nullptr;
+}
+
+}  // namespace
+
+void update(Reduction const& reduction, UpdateSides const& sides) noexcept {
+  if (is_idle(reduction, sides.result)) return;
+  // An operand that the operation does not have goes the target's way, unread.
+  bool const reads_origin = operand_count(reduction.operation) > 0;
+  Layout const& origin_layout = reads_origin ? sides.origin_layout : sides.target_layout;
+  PackedSides const pointers{reads_origin ? sides.origin : sides.target, sides.operand2, sides.result,
+                             sides.target_layout.block};
+  bool const packed_result = sides.result == nullptr || sides.result_layout.is_contiguous();
+  if (sides.target_layout.is_contiguous() && origin_layout.is_contiguous() && packed_result)
+    return update_contiguous(reduction, sides.target, pointers);
+  Side const target{sides.target, sides.target_layout};
+  Side const origin{const_cast<std::byte*>(pointers.origin), origin_layout};
+  visit(
+      reduction, pointers, [&](auto rows) { walk(rows, target, origin); },
+      [&](auto rows) {
+        walk(rows, target, origin, Side{sides.result, sides.result_layout});
+      });
+}
+
+void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
+                 PackedSides const& packed) noexcept {
+  if (packed.bytes == 0 || is_idle(reduction, packed.result)) return;
+  PackedSides sides = packed;
+  if (operand_count(reduction.operation) == 0) sides.origin = base;  // unread
+  if (layout.is_contiguous()) return update_contiguous(reduction, base + position, sides);
+  Side const target{base, layout};
+  auto* const origin = const_cast<std::byte*>(sides.origin);
+  visit(
+      reduction, sides, [&](auto rows) { walk_part(rows, target, position, sides.bytes, origin); },
+      [&](auto rows) { walk_part(rows, target, position, sides.bytes, origin, sides.result); });
+}
+
+void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
+                           std::size_t bytes) noexcept {
+  bool const scaled = reduction.scale != nullptr;
+  if (reduction.element_atomic && is_cpu_atomic(reduction.type, reinterpret_cast<std::uintptr_t>(to))) {
+    auto const kernel = atomic_kernels.get(reduction.type, reduction.operation, scaled);
+    return kernel(to, from, nullptr, nullptr, elements_in(reduction.type, bytes), reduction.scale);
+  }
+  auto const kernel = active_kernels->combine.get(reduction.type, reduction.operation, scaled);
+  kernel(to, 0, from, 0, 1, bytes, reduction.scale);
+}
+
+}  // namespace mpix::engine
