@@ -31,8 +31,8 @@ void stop(pid_t pid) {
 
 class LocalCompletion : public EnginePath {
  protected:
-  static void configure(mpix_engine_config& config) {
-    EnginePath::configure(config);
+  static void configure(mpix_engine_config& config, int rank) {
+    EnginePath::configure(config, rank);
     config.fragment_bytes = config.window_bytes = 0;  // the usual ones: large buffers are lent to UCX
   }
 };
