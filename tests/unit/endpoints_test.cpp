@@ -126,6 +126,47 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
   });
 }
 
+/// Each process has the lock of its neighbour, and waits for that of the next one.
+TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
+  constexpr int processes = 6;
+  run_job(processes, configure, [&](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    rank.show(0, new (memory) Shared);
+    LockId id = 1;
+    ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+    rank.barrier();
+    Peer& near = rank.peer((rank.rank() + 1) % processes);
+    Peer& far = rank.peer((rank.rank() + 2) % processes);
+    Waiter held;
+    Waiter waiting;
+    auto const wait = [&](Waiter const& waiter) {
+      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+      EXPECT_EQ(waiter.status, Status::ok);
+    };
+    ASSERT_EQ(rank.engine().lock(near, {.lock = id, .completion = &held}).status, Status::ok);
+    wait(held);
+    rank.barrier();
+    ASSERT_EQ(rank.engine().lock(far, {.lock = id, .completion = &waiting}).status, Status::ok);
+    for (int round = 0; round < 5; ++round) {
+      for (int to = 0; to < processes; ++to) {
+        if (to != rank.rank()) exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
+      }
+      ::usleep(20000);
+    }
+    EXPECT_FALSE(waiting.complete);
+    rank.barrier();
+    EXPECT_EQ(rank.engine().unlock(near, id, 0).status, Status::ok);
+    wait(waiting);
+    EXPECT_EQ(rank.engine().unlock(far, id, 0).status, Status::ok);
+    for (Peer* const peer : {&near, &far}) {
+      rank.engine().complete(*peer, UINT64_MAX);
+      EXPECT_EQ(rank.engine().take_error(*peer, 0), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
 TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
   constexpr int processes = 4;
   run_job(processes, configure, [&](Rank& rank) {
