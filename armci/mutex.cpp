@@ -1,18 +1,14 @@
-/// Ticket locks: who draws a number is served in its turn. Two words in the memory of the mutex's process.
+/// Mutexes: locks of the engine.
 #include "armci/mutex.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "armci/groups.hpp"
-#include "armci/memory.hpp"
-#include "armci/onesided.hpp"
-#include "armci/rmw.hpp"
-#include "engine/atomic/backoff.hpp"
+#include "armci/state.hpp"
 #include "include/armci/armcix.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -21,23 +17,28 @@ namespace armci {
 
 namespace {
 
-/// On a cache line of its own.
-struct alignas(64) Ticket {
-  long next;
-  long serving;
-};
+using mpix::engine::LockId;
+using mpix::engine::Status;
 
-/// The library's view of an armcix_mutex_hdl_t: grp, a duplicate, and bases are what it uses of the public
-/// struct.
+/// The library's view of an armcix_mutex_hdl_t: of the public struct it uses grp, a duplicate, and the
+/// counts.
 struct MutexSet : armcix_mutex_hdl_s {
   MutexSet() { grp.comm = MPI_COMM_NULL; }
   ~MutexSet() { ARMCI_Group_free(&grp); }
   MutexSet(MutexSet const&) = delete;
   MutexSet& operator=(MutexSet const&) = delete;
 
-  std::vector<uint8_t*> base_list;           ///< what `bases` points to
-  std::vector<int> counts;                   ///< mutexes per process of the group
-  std::map<std::pair<int, int>, long> held;  ///< (mutex, process) -> our number
+  std::vector<int> counts;         ///< mutexes per process of the group
+  std::vector<int> first_locks;    ///< the lock of each process that is its first mutex
+  std::vector<std::size_t> begin;  ///< of each process's mutexes among all
+  std::vector<char> held;          ///< of all of them, by this process
+};
+
+/// A mutex of a set.
+struct Mutex {
+  mpix::Target& target;
+  LockId lock;
+  char& held;
 };
 
 armcix_mutex_hdl_t global_set = nullptr;
@@ -47,75 +48,81 @@ MutexSet& open(char const* call, armcix_mutex_hdl_t handle) {
   return *static_cast<MutexSet*>(handle);
 }
 
+/// The locks of this process for its mutexes; a Failure at all when they cannot be had at one.
+void make_locks(char const* call, MutexSet& set) {
+  LockId first = 0;
+  Steps steps;
+  steps.take([&] {
+    auto const count = static_cast<std::uint32_t>(set.my_count);
+    if (count != 0) check(call, -1, nullptr, mpix::engine_of_process().create_locks(count, &first));
+  });
+  check_together(call, set.grp.comm, steps);
+  set.first_locks = mpix::exchange(set.grp.comm, static_cast<int>(first), set.grp.size);
+}
+
+void end_locks(char const* call, MutexSet const& set) {
+  if (set.my_count == 0) return;
+  auto const first = static_cast<LockId>(set.first_locks[static_cast<std::size_t>(set.grp.rank)]);
+  auto const count = static_cast<std::uint32_t>(set.my_count);
+  check(call, -1, nullptr, mpix::engine_of_process().destroy_locks(first, count));
+}
+
 /// Collective over the group, which may be freed before the mutexes.
 armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group) {
   auto set = std::make_unique<MutexSet>();
   duplicate(call, group, &set->grp);
-  MPI_Comm const comm = set->grp.comm;
   set->my_count = count;
   set->windows = nullptr;
-  auto const size = static_cast<std::size_t>(set->grp.size);
-  set->counts = mpix::exchange(comm, count, set->grp.size);
+  set->bases = nullptr;
+  set->counts = mpix::exchange(set->grp.comm, count, set->grp.size);
   // Of all, once all know it.
   if (count < 0) fail(call, "count %d is negative", count);
   if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)
     fail(call, "another process has called it with a negative count");
   set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
-  set->base_list.resize(size);
-  set->bases = set->base_list.data();
-  allocate(call, reinterpret_cast<void**>(set->bases), static_cast<armci_size_t>(sizeof(Ticket)) * count,
-           comm);
-  auto* const mine = reinterpret_cast<Ticket*>(set->bases[set->grp.rank]);
-  for (int i = 0; i < count; ++i) mine[i] = Ticket{0, 0};
-  MPI_Barrier(comm);
+  set->begin.resize(set->counts.size() + 1);
+  std::partial_sum(set->counts.begin(), set->counts.end(), set->begin.begin() + 1);
+  set->held.resize(set->begin.back());
+  make_locks(call, *set);
   return set.release();
 }
 
 int destroy(char const* call, armcix_mutex_hdl_t handle) {
   return returning([&] {
     std::unique_ptr<MutexSet> const set(&open(call, handle));
-    release(call, set->bases[set->grp.rank], set->grp.comm);
+    Steps steps;
+    // Whoever has given a mutex back has done so before it ends.
+    steps.take([&] { complete_everywhere(call); });
+    MPI_Barrier(set->grp.comm);
+    steps.take([&] { end_locks(call, *set); });
+    check_together(call, set->grp.comm, steps);
     return 0;
   });
 }
 
-Ticket* find(char const* call, MutexSet& set, int mutex, int process) {
+Mutex find(char const* call, MutexSet& set, int mutex, int process) {
   if (process < 0 || process >= set.grp.size)
     fail(call, "process %d is not in 0..%d", process, set.grp.size - 1);
-  int const count = set.counts[static_cast<std::size_t>(process)];
-  if (mutex < 0 || mutex >= count)
-    fail(call, "mutex %d does not exist: process %d has %d", mutex, process, count);
-  return reinterpret_cast<Ticket*>(set.bases[process]) + mutex;
-}
-
-long served(char const* call, long* serving, int process) {
-  long value = 0;
-  contiguous<Direction::get>(call, &value, serving, sizeof value, process, {}, Blocking{});
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return value;
+  auto const index = static_cast<std::size_t>(process);
+  if (mutex < 0 || mutex >= set.counts[index])
+    fail(call, "mutex %d does not exist: process %d has %d", mutex, process, set.counts[index]);
+  return {target_of(call, set.grp.grp_to_abs[process]), static_cast<LockId>(set.first_locks[index] + mutex),
+          set.held[set.begin[index] + static_cast<std::size_t>(mutex)]};
 }
 
 void lock(char const* call, MutexSet& set, int mutex, int process) {
-  Ticket* const ticket = find(call, set, mutex, process);
-  if (set.held.count({mutex, process}) != 0)
-    fail(call, "mutex %d of process %d is held by the caller", mutex, process);
-  int const target = set.grp.grp_to_abs[process];
-  long const number = fetch_and_add(call, 1, &ticket->next, target);
-  mpix::engine::Backoff backoff;
-  while (served(call, &ticket->serving, target) != number) backoff.pause();
-  set.held[{mutex, process}] = number;
+  Mutex const found = find(call, set, mutex, process);
+  if (found.held != 0) fail(call, "mutex %d of process %d is held by the caller", mutex, process);
+  check(call, found.target.rank, nullptr, mpix::lock_and_wait(found.target, {.lock = found.lock}));
+  found.held = 1;
 }
 
+/// What was done under the mutex at its process is seen by its next holder.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
-  Ticket* const ticket = find(call, set, mutex, process);
-  auto const held = set.held.find({mutex, process});
-  if (held == set.held.end()) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
-  int const target = set.grp.grp_to_abs[process];
-  // What was done under the mutex is seen by its next holder.
-  mpix::fence(target_of(call, target));
-  long next = held->second + 1;
-  set.held.erase(held);
-  contiguous<Direction::put>(call, &next, &ticket->serving, sizeof next, target, {}, Blocking{});
+  Mutex const found = find(call, set, mutex, process);
+  if (found.held == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
+  found.held = 0;
+  check(call, found.target.rank, nullptr, mpix::unlock(found.target, found.lock, 0));
 }
 
 }  // namespace
@@ -146,24 +153,12 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
       [&]() -> int {
         char const* const call = "ARMCIX_Trylock_hdl";
         MutexSet& set = open(call, hdl);
-        Ticket* const ticket = find(call, set, mutex, proc);
-        int const target = set.grp.grp_to_abs[proc];
-        // The next number is drawn only if it is the one being served.
-        using namespace mpix::engine;
-        long expected = served(call, &ticket->serving, target);
-        long const wanted = expected + 1;
-        long seen = 0;
-        Update update;
-        update.operation = Operation::compare_swap_eq;
-        update.guarantees = Guarantee::element_atomic;
-        update.origin = reinterpret_cast<std::byte const*>(&expected);
-        update.operand2 = reinterpret_cast<std::byte const*>(&wanted);
-        update.result = reinterpret_cast<std::byte*>(&seen);
-        update.target = reinterpret_cast<mpix::RemoteAddress>(&ticket->next);
-        update.origin_layout = update.result_layout = update.target_layout = Layout::contiguous(sizeof(long));
-        check(call, target, &ticket->next, mpix::issue_and_wait(target_of(call, target), update));
-        if (seen != expected) return taken;
-        set.held[{mutex, proc}] = expected;
+        Mutex const found = find(call, set, mutex, proc);
+        if (found.held != 0) return taken;
+        Status const status = mpix::lock_and_wait(found.target, {.lock = found.lock, .attempt = true});
+        if (status == Status::busy) return taken;
+        check(call, found.target.rank, nullptr, status);
+        found.held = 1;
         return acquired;
       },
       failed);

@@ -1,7 +1,7 @@
 /// Atomic updates of one word.
-#include "armci/rmw.hpp"
-
 #include <type_traits>
+
+#include "armci/state.hpp"
 
 namespace armci {
 
@@ -42,6 +42,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
 }
 
 }  // namespace
+<<<<<<< HEAD
 
 long fetch_and_add(char const* call, long summand, void* remote, int process) {
   long previous = 0;
@@ -49,6 +50,8 @@ long fetch_and_add(char const* call, long summand, void* remote, int process) {
   return previous;
 }
 
+=======
+>>>>>>> 9a9df61 (armci: Mutexes are locks of the engine, which a dead process does not keep)
 }  // namespace armci
 
 using namespace armci;

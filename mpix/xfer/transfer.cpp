@@ -19,6 +19,13 @@ struct Waiter : engine::Completion {
   }
   engine::Status status = engine::Status::ok;
   std::atomic<bool> complete{false};
+
+  /// What became of what was issued with this completion.
+  engine::Status wait(engine::Issued const& issued) {
+    if (engine::failed(issued.status) || issued.complete) return issued.status;
+    engine_of_process().wait_until([&] { return complete.load(std::memory_order_acquire); });
+    return status;
+  }
 };
 
 template <typename Operation>
@@ -34,10 +41,7 @@ engine::Status wait_any(Target& target, Operation& operation) {
   Waiter waiter;
   operation.completion = &waiter;
   engine::Issued const issued = issue_any(target, operation);
-  if (!engine::failed(issued.status) && !issued.complete) {
-    engine_of_process().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
-    return waiter.status;
-  }
+  if (!issued.complete) return waiter.wait(issued);
   if (has(operation.guarantees, Guarantee::remote_completion))
     std::atomic_thread_fence(std::memory_order_seq_cst);
   return issued.status;
@@ -89,6 +93,18 @@ engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) {
   return wait_any(target, transfer);
 }
 engine::Status issue_and_wait(Target& target, engine::Update& update) { return wait_any(target, update); }
+
+engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
+  Waiter waiter;
+  request.completion = &waiter;
+  return waiter.wait(engine_of_process().lock(*target.peer, request));
+}
+
+engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) {
+  engine::Issued const issued = engine_of_process().unlock(*target.peer, lock, owner, target.context);
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  return issued.status;
+}
 
 engine::Status complete_messages(Target& target) {
   // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`

@@ -118,6 +118,12 @@ MPIX_WAIST_API engine::Issued issue(Target& target, engine::Update& update);
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Update& update);
 
+/// Takes a lock of the target, as Engine::lock, and waits until it is held; an attempt waits for the answer
+/// only. The request's completion is filled in here.
+MPIX_WAIST_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
+/// As Engine::unlock. complete() waits until it is executed, and tells its failure.
+MPIX_WAIST_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
+
 /// complete() where no messages are outstanding; else false.
 inline bool complete_stores(Target& target) noexcept {
   if (target.outstanding.get() != 0) return false;
