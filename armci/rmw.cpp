@@ -42,16 +42,6 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
 }
 
 }  // namespace
-<<<<<<< HEAD
-
-long fetch_and_add(char const* call, long summand, void* remote, int process) {
-  long previous = 0;
-  update<Operation::sum>(call, summand, &previous, remote, process);
-  return previous;
-}
-
-=======
->>>>>>> 9a9df61 (armci: Mutexes are locks of the engine, which a dead process does not keep)
 }  // namespace armci
 
 using namespace armci;
