@@ -49,6 +49,8 @@ struct mpix_engine_config {
   int check;                 /**< nonzero: layers above verify what callers vouch for */
   int count_direct;          /**< nonzero: operations by load and store are counted; slower */
   int thread_multiple;       /**< nonzero: several application threads call at once */
+  const char* interfaces;    /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
+                                  '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
 
   /** Drives the progress of everything else in the process once. Called, with `context`, by waiting application
    *  threads; may call mpix_engine_progress. May be NULL. */

@@ -22,6 +22,9 @@ extern ompi_osc_base_component_t mca_osc_mpix_component;
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 
+/* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces. */
+const char *ompi_osc_mpix_interfaces(const char *chosen);
+
 /* osc_mpix_pvars.c: performance variables. */
 void ompi_osc_mpix_register_pvars(void);
 

@@ -11,6 +11,7 @@
 
 static char *path = "auto";
 static char *rdma = "auto";
+static char *interfaces = "auto";
 static size_t fragment_size;
 static size_t window_size;
 static size_t heap_size;
@@ -46,6 +47,7 @@ int ompi_osc_mpix_register(void)
     mpix_engine_config_init(&defaults);
     path = "auto";
     rdma = "auto";
+    interfaces = "auto";
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
     heap_size = defaults.heap_bytes;
@@ -71,6 +73,13 @@ int ompi_osc_mpix_register(void)
         "Use of UCX put and get for registered memory of other hosts: auto (where the network does them in "
         "hardware), always (also where UCX emulates them), never",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &rdma);
+    add("interfaces",
+        "Interfaces on which messages over TCP are sent and received: names and IPv4 subnets separated by "
+        "commas, "
+        "behind a '^' those that are left out; auto for those of btl_tcp_if_include and btl_tcp_if_exclude, "
+        "and "
+        "only the one to the host itself for a job that stays there; all. UCX_NET_DEVICES goes before",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &interfaces);
     add("fragment_size", "Largest payload of one message of the agent path, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
         OPAL_INFO_LVL_6, &fragment_size);
     add("window_size", "Most that is under way to a target by messages, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
@@ -205,6 +214,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     } else if (0 != strcmp(rdma, "auto")) {
         return refuse("osc_mpix_rdma is \"%s\", and is to be auto, always or never", rdma);
     }
+    config->interfaces = ompi_osc_mpix_interfaces(interfaces);
     config->fragment_bytes = fragment_size;
     config->window_bytes = window_size;
     config->max_endpoints = max_endpoints;

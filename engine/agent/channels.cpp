@@ -8,8 +8,8 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
   channels_.push_back(std::make_unique<Channel>(credentials, config, host, segments, locks, log));
 }
 
-Status Channels::open(bool remote_memory) {
-  UcxContext::Features features{remote_memory, false, true};
+Status Channels::open(bool remote_memory, char const* interfaces) {
+  UcxContext::Features features{remote_memory, false, true, interfaces};
   if (!failed(open(features))) return Status::ok;
   // A worker takes 4 MiB of /dev/shm, which containers often keep small.
   log_.write(LogLevel::error,

@@ -18,7 +18,7 @@ class Channels {
   Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
            SegmentTable const& segments, LockTable& locks, Log const& log);
 
-  Status open(bool remote_memory);
+  Status open(bool remote_memory, char const* interfaces);
   /// Starts the agents.
   Status start();
   void stop() noexcept;

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "engine/agent/network_devices.hpp"
+
 namespace mpix::engine {
 
 namespace {
@@ -39,6 +41,12 @@ UcpConfig read_ucp_config() {
   bool const by_name = is_closed_to_others() && std::getenv("UCX_POSIX_USE_PROC_LINK") == nullptr;
   if (config != nullptr && by_name) (void)ucp_config_modify(config, "POSIX_USE_PROC_LINK", "n");
   return {config, &ucp_config_release};
+}
+
+void keep_to_interfaces(ucp_config_t* config, char const* rule) {
+  if (std::getenv("UCX_NET_DEVICES") != nullptr) return;
+  std::string const devices = permitted_devices(rule, network_devices(), interface_addresses());
+  (void)ucp_config_modify(config, "NET_DEVICES", devices.c_str());
 }
 
 std::string without_shared_memory(std::string const& transports) {

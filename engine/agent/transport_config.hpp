@@ -14,6 +14,10 @@ using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
 /// /proc/PID/fd find its shared memory by name instead. Empty when UCX cannot read it.
 UcpConfig read_ucp_config();
 
+/// Keeps UCX's TCP to the interfaces of a rule (network_devices.hpp), unless the user has set
+/// UCX_NET_DEVICES.
+void keep_to_interfaces(ucp_config_t* config, char const* rule);
+
 /// Makes UCX do without shared memory.
 void leave_out_shared_memory(ucp_config_t* config);
 

@@ -11,9 +11,10 @@ namespace mpix::engine {
 class UcxContext {
  public:
   struct Features {
-    bool remote_memory = false;    ///< UCX put and get too
-    bool several_workers = false;  ///< which different threads use at once
-    bool shared_memory = true;     ///< messages on this host do not take the network
+    bool remote_memory = false;        ///< UCX put and get too
+    bool several_workers = false;      ///< which different threads use at once
+    bool shared_memory = true;         ///< messages on this host do not take the network
+    char const* interfaces = nullptr;  ///< mpix_engine_config::interfaces
   };
 
   explicit UcxContext(Log const& log) : log_(log) {}

@@ -3,6 +3,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <span>
@@ -35,7 +36,7 @@ class Rogue {
   }
   ~Rogue() {
     while (!pending_.empty()) progress();
-    if (endpoint_ != nullptr) finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FLUSH));
+    if (endpoint_ != nullptr && !unanswered_) finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FLUSH));
     ucp_worker_destroy(worker_);
     ucp_cleanup(context_);
   }
@@ -67,6 +68,32 @@ class Rogue {
     do {
       progress();
     } while (pending_.size() > most_pending);
+  }
+
+  /// UCX's put of `value` to `address`, tried for some time.
+  void put(std::uint64_t address, std::uint64_t value, std::chrono::milliseconds longest) {
+    ucp_mem_map_params_t map{};
+    map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    map.address = &put_value_;
+    map.length = sizeof put_value_;
+    put_value_ = value;
+    ucp_mem_h memory = nullptr;
+    void* packed = nullptr;
+    std::size_t bytes = 0;
+    ucp_rkey_h key = nullptr;
+    ucp_mem_map(context_, &map, &memory);
+    ucp_rkey_pack(context_, memory, &packed, &bytes);
+    ucp_ep_rkey_unpack(endpoint_, packed, &key);
+    ucp_request_param_t param{};
+    ucs_status_ptr_t const request =
+        ucp_put_nbx(endpoint_, &put_value_, sizeof put_value_, address, key, &param);
+    auto const end = std::chrono::steady_clock::now() + longest;
+    while (std::chrono::steady_clock::now() < end) ucp_worker_progress(worker_);
+    (void)is_done(request);
+    unanswered_ = true;
+    ucp_rkey_destroy(key);
+    ucp_rkey_buffer_release(packed);
+    ucp_mem_unmap(context_, memory);
   }
 
   void progress() {
@@ -108,6 +135,8 @@ class Rogue {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
+  std::uint64_t put_value_ = 0;
+  bool unanswered_ = false;  ///< a put: nobody may ever answer it
   std::deque<Pending> pending_;
   std::size_t received_ = 0;
 };

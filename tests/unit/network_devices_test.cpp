@@ -1,0 +1,52 @@
+#include "engine/agent/network_devices.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace mpix::engine {
+namespace {
+
+std::uint32_t constexpr ip(unsigned a, unsigned b, unsigned c, unsigned d) {
+  return a << 24 | b << 16 | c << 8 | d;
+}
+
+std::vector<NetworkDevice> const devices = {
+    {"lo", "tcp"}, {"eth0", "tcp"}, {"eth1", "tcp"}, {"mlx5_0:1", "rc_verbs"}, {"mlx5_0:1", "ud_verbs"}};
+std::vector<InterfaceAddress> const addresses = {{"lo", ip(127, 0, 0, 1)},
+                                                 {"eth0", ip(192, 0, 2, 7)},
+                                                 {"eth1", ip(10, 1, 2, 3)},
+                                                 {"eth1", ip(10, 9, 2, 3)}};
+
+std::string permitted(char const* rule) { return permitted_devices(rule, devices, addresses); }
+
+TEST(NetworkDevices, names_and_subnets_choose_interfaces_and_leave_other_networks_alone) {
+  EXPECT_EQ(permitted("eth1"), "eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("192.0.2.0/24"), "eth0,mlx5_0:1");
+  EXPECT_EQ(permitted("10.9.0.0/16,lo"), "lo,eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("0.0.0.0/0"), "lo,eth0,eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("10.1.2.3/32"), "eth1,mlx5_0:1");
+}
+
+TEST(NetworkDevices, what_stands_behind_a_caret_is_left_out) {
+  EXPECT_EQ(permitted("^127.0.0.1/8,sppp"), "eth0,eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("^eth0,eth1"), "lo,mlx5_0:1");
+  EXPECT_EQ(permitted("^"), "lo,eth0,eth1,mlx5_0:1");
+}
+
+TEST(NetworkDevices, a_rule_that_leaves_nothing_leaves_the_host_itself) {
+  EXPECT_EQ(permitted("eth7"), "mlx5_0:1,lo");
+  EXPECT_EQ(permitted("172.16.0.0/12,,nonsense/x"), "mlx5_0:1,lo");
+  EXPECT_EQ(permitted("^0.0.0.0/0"), "mlx5_0:1,lo");
+  EXPECT_EQ(permitted_devices("eth0", {}, {}), "lo");
+}
+
+TEST(NetworkDevices, this_host_has_one_to_itself) {
+  std::vector<NetworkDevice> found = network_devices();
+  std::erase_if(found, [](NetworkDevice const& device) { return device.transport != "tcp"; });
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](auto const& d) { return d.name == "lo"; }));
+  EXPECT_EQ(permitted_devices("127.0.0.0/8", found, interface_addresses()), "lo");
+}
+
+}  // namespace
+}  // namespace mpix::engine
