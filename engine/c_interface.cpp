@@ -1,4 +1,4 @@
-/// The C interface: the engine's functions under other names. No exception leaves it.
+/// The C interface: beginning and end of an engine.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,11 +8,13 @@
 #include <memory>
 #include <new>
 
+#include "engine/c_handles.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
 #include "engine/mpix_engine.h"
 
 using mpix::engine::Engine;
+using mpix::engine::engine_of;
 using mpix::engine::Status;
 
 namespace {
@@ -64,9 +66,6 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
   return config;
 }
-
-Engine& engine_of(mpix_engine_t* handle) noexcept { return *static_cast<Engine*>(handle); }
-Engine const& engine_of(mpix_engine_t const* handle) noexcept { return *static_cast<Engine const*>(handle); }
 
 }  // namespace
 
@@ -121,12 +120,3 @@ void mpix_engine_address(const mpix_engine_t* engine, const void** address, size
 }
 
 int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).progress(); }
-
-void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {
-  *traffic = {};
-  mpix::engine::Traffic const all = engine_of(engine).statistics().traffic;
-  std::ranges::copy(all.operations, traffic->operations);
-  std::ranges::copy(all.bytes, traffic->bytes);
-  traffic->messages_sent = all.messages_sent;
-  traffic->messages_executed = all.messages_executed;
-}

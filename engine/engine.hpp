@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/bootstrap.h"
+#include "engine/config.h"
 #include "engine/lock.hpp"
-#include "engine/mpix_engine.h"
 #include "engine/operation.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/allocation_hints.hpp"
 #include "engine/statistics.hpp"
+#include "engine/visibility.h"
 
 /// What the C interface calls an engine.
 struct mpix_engine {};

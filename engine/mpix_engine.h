@@ -15,57 +15,40 @@
 #include <stdint.h>
 
 #include "engine/bootstrap.h"
+#include "engine/config.h"
+#include "engine/layout/layout.h"
 #include "engine/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** An engine. */
+/** An engine. Every function may be called from any thread, unless it says otherwise. */
 typedef struct mpix_engine mpix_engine_t;
 
-/** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
-enum mpix_engine_path {
-  MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
-  MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
-  MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
-  MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
-};
+/** A process of the job, as one engine sees it. Valid as long as that engine. */
+typedef struct mpix_engine_peer mpix_engine_peer_t;
 
-struct mpix_engine_config {
-  size_t size;               /**< sizeof(struct mpix_engine_config) of the host's build */
-  unsigned paths;            /**< set of mpix_engine_path that may be used */
-  int rdma_without_hardware; /**< nonzero: use the rdma path also where UCX emulates it */
-  size_t fragment_bytes;     /**< largest payload of one agent message; 0: default */
-  size_t window_bytes;       /**< most that is under way to a peer on the agent path; 0: default */
-  size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
-  size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
-  size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
-  size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
-  size_t heap_bytes;         /**< granularity of memory taken from the system for segments; 0: default */
-  int agent_poll_us;         /**< how long the agent trusts a polling application before it
-                                  serves messages itself, microseconds; 0: default */
-  int verbose;               /**< 0 errors only, 1 life cycle, 2 paths and peers */
-  int check;                 /**< nonzero: layers above verify what callers vouch for */
-  int count_direct;          /**< nonzero: operations by load and store are counted; slower */
-  int thread_multiple;       /**< nonzero: several application threads call at once */
-  const char* interfaces;    /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
-                                  '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
-
-  /** Drives the progress of everything else in the process once. Called, with `context`, by waiting application
-   *  threads; may call mpix_engine_progress. May be NULL. */
-  void (*progress)(void* context);
-  /** Nonzero when processes share cores, so that a waiting one is to give its core away at once. May be NULL
-   *  for never. */
-  int (*yields_when_idle)(void* context);
-  void* context;
+/** What functions return as an int. */
+enum mpix_engine_status {
+  MPIX_ENGINE_OK = 0,
+  MPIX_ENGINE_BAD_ADDRESS,   /**< no readable or writable memory stands at the target address */
+  MPIX_ENGINE_BAD_ORIGIN,    /**< no readable (a get: writable) memory stands at the origin address */
+  MPIX_ENGINE_DEVICE_MEMORY, /**< memory of this process is a device's */
+  MPIX_ENGINE_BAD_ARGUMENT,  /**< out of range or inconsistent */
+  MPIX_ENGINE_UNSUPPORTED,   /**< not available */
+  MPIX_ENGINE_OUT_OF_MEMORY,
+  MPIX_ENGINE_NO_DESCRIPTORS, /**< the limit of open files is reached */
+  MPIX_ENGINE_UNREACHABLE,    /**< no address of the peer is known, or no transport leads to it */
+  MPIX_ENGINE_TRANSPORT,      /**< the transport reported a failure, or the peer has ended */
+  MPIX_ENGINE_MALFORMED       /**< a message did not pass its checks */
 };
 
 /** Fills `config` with the defaults. */
 MPIX_ENGINE_API void mpix_engine_config_init(struct mpix_engine_config* config);
 
 /** Makes an engine, starts its agent and publishes its address. Both arguments are copied; what they point to
- *  must stay valid until mpix_engine_destroy. Returns 0; or, after one line on stderr, a status other than 0,
+ *  must stay valid until mpix_engine_destroy. Returns 0; or, after one line on stderr, an mpix_engine_status,
  *  and then nothing is left of the engine. */
 MPIX_ENGINE_API int mpix_engine_create(const struct mpix_engine_config* config,
                                        const struct mpix_bootstrap* bootstrap, mpix_engine_t** engine);
@@ -80,9 +63,138 @@ MPIX_ENGINE_API const char* mpix_engine_status_text(int status);
 /** The blob by which other processes reach the engine; valid as long as it. */
 MPIX_ENGINE_API void mpix_engine_address(const mpix_engine_t* engine, const void** address, size_t* length);
 
-/** Drives communication once. Returns the number of events handled. Cheap when there is nothing to do. Any
- *  thread. */
+/** Drives communication once. Returns the number of events handled. Cheap when there is nothing to do. */
 MPIX_ENGINE_API int mpix_engine_progress(mpix_engine_t* engine);
+
+/** Waits until `done(context)` is not 0, driving the progress of the engine and of the host. */
+MPIX_ENGINE_API void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context);
+
+/** The peer with identity `process`, made at first use. Local. NULL: the bootstrap knows no address of it. */
+MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process);
+
+/* ---- Memory ---- */
+
+/** Wishes of an allocation; all zero: none. */
+struct mpix_engine_hints {
+  size_t alignment; /**< bytes, a power of two; less than what is usual (64): no matter */
+  int huge_pages;   /**< nonzero: where the system has them */
+  int lazy;         /**< nonzero: pages are taken where and when they are touched first */
+};
+
+/** Memory that peers on this host reach by load and store. Local. `hints` may be NULL. BAD_ARGUMENT: no
+ * bytes, or an alignment that is not a power of two or beyond 1 GiB; OUT_OF_MEMORY: the machine has too
+ * little left. */
+MPIX_ENGINE_API int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes,
+                                         const struct mpix_engine_hints* hints, void** base);
+
+/** Frees it, and ends registrations in it. Returns when no peer can reach it any more. BAD_ARGUMENT: not
+ * such. */
+MPIX_ENGINE_API int mpix_engine_free(mpix_engine_t* engine, void* base);
+
+/** Registers memory, to be reached as fast as it can be. Registrations may overlap; in memory from
+ *  mpix_engine_allocate they stay within one allocation, and change nothing. BAD_ARGUMENT: empty, or reaches
+ * over the end of an allocation; BAD_ADDRESS: not mapped; DEVICE_MEMORY. */
+MPIX_ENGINE_API int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t bytes);
+
+/** Ends the newest registration of `bytes` bytes at `base`; of any length with 0. Returns when no peer can
+ * reach the memory through it any more. BAD_ARGUMENT: there is none. */
+MPIX_ENGINE_API int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes);
+
+/** Local pointer to the `bytes` bytes at `address` of `peer`, which is mapped if need be; NULL when it cannot
+ * be reached by load and store. Good until the peer frees the memory. */
+MPIX_ENGINE_API void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address,
+                                      size_t bytes);
+
+/* ---- Operations ---- */
+
+/** What the caller asks for beyond a plain operation, and what it vouches for: a set. */
+enum mpix_engine_guarantee {
+  /** The whole operation, its origin and target memory, does not interleave with another such operation. It
+   * is complete when it is executed at the target. */
+  MPIX_ENGINE_ATOMIC = 1,
+  MPIX_ENGINE_ORDERED = 2, /**< after every earlier ordered operation of this process to the target */
+  MPIX_ENGINE_REMOTE_COMPLETION = 4, /**< the completion waits for the target's memory */
+  /** No element of the target is updated by two operations with this or MPIX_ENGINE_ATOMIC at once. */
+  MPIX_ENGINE_ELEMENT_ATOMIC = 8,
+  MPIX_ENGINE_TARGET_REGISTERED = 16 /**< the target memory is allocated or registered */
+};
+
+/** Told once when an operation is complete. Part of a larger object of the caller's, zero but for `done`, and
+ *  left alone by the caller until it is told. */
+struct mpix_engine_completion {
+  /** Called from any thread, the agent's included, while the engine is locked: must be short, must not call
+   * the engine. After it returns the engine does not touch the object again. */
+  void (*done)(struct mpix_engine_completion* self, int status, size_t bytes);
+  void* engine_private[2];
+};
+
+/** A put or get. Zero is the default of every field. */
+struct mpix_engine_transfer {
+  unsigned guarantees; /**< set of mpix_engine_guarantee */
+  /** The caller's mark for operations without `completion`: a failure that arrives later is kept at the peer
+   *  under this mark until mpix_engine_take_error. */
+  uint32_t context;
+  void* origin; /**< not written by a put */
+  struct mpix_engine_layout origin_layout;
+  uint64_t target;                         /**< address in the target process */
+  struct mpix_engine_layout target_layout; /**< of as many bytes as `origin_layout` */
+  /** Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
+   * 64-bit word in memory that the target has allocated with its engine. */
+  uint64_t notify;
+  struct mpix_engine_completion* completion;
+};
+
+/** What became of an operation when the call returned. */
+struct mpix_engine_issued {
+  int complete; /**< nonzero: complete at the level asked for; the completion will not be told */
+  /** Position in the stream of messages to the peer, for mpix_engine_complete; 0: already complete at the
+   *  target, up to the store fence that mpix_engine_complete makes. */
+  uint64_t sequence;
+};
+
+/** Starts a transfer. What describes it may be reused when the call returns; the origin's memory when it is
+ *  complete. `issued` may be NULL. A status other than 0: nothing was issued, and the completion is not told.
+ */
+MPIX_ENGINE_API int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                                    const struct mpix_engine_transfer* transfer,
+                                    struct mpix_engine_issued* issued);
+MPIX_ENGINE_API int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                                    const struct mpix_engine_transfer* transfer,
+                                    struct mpix_engine_issued* issued);
+
+/* ---- Completion and order ---- */
+
+/** Position of the newest message to `peer`; it covers everything that was issued so far. */
+MPIX_ENGINE_API uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer);
+
+/** Waits until every message up to `sequence` is executed at the target and its data has arrived, and makes
+ *  earlier direct stores visible. Errors: see mpix_engine_take_error. */
+MPIX_ENGINE_API void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence);
+
+/** Waits until the origin's memory of every operation up to `sequence` may be reused. */
+MPIX_ENGINE_API void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                                                uint64_t sequence);
+
+/** Nonzero when mpix_engine_complete would return at once. Drives progress once. */
+MPIX_ENGINE_API int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence);
+
+/** Every message up to `sequence`, and every store made so far, is visible at the target before any operation
+ * that is issued later. Does not wait; a later store may have to. */
+MPIX_ENGINE_API void mpix_engine_fence(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence);
+
+/** The first failure since the last call of an operation with mark `context` to `peer` that had no
+ * completion; 0 when there was none. */
+MPIX_ENGINE_API int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t context);
+
+/** Tells `completion`, during progress, once the counter in this process has reached `threshold`; or
+ * BAD_ADDRESS when mpix_engine_forget_counters comes first. */
+MPIX_ENGINE_API int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
+                                      struct mpix_engine_completion* completion);
+
+/** The counters in [begin, end) go away. */
+MPIX_ENGINE_API void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end);
+
+/* ---- Statistics ---- */
 
 /** How many operations of this process took which path, with how many bytes; indices in the order of
  *  mpix_engine_path. The direct path is 0 unless it is counted. */
@@ -94,7 +206,12 @@ struct mpix_engine_traffic {
 };
 
 /** Fills `traffic`. */
-MPIX_ENGINE_API void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic);
+MPIX_ENGINE_API void mpix_engine_read_traffic(const mpix_engine_t* engine,
+                                              struct mpix_engine_traffic* traffic);
+
+/** The same for what of it was with process `process`. */
+MPIX_ENGINE_API void mpix_engine_read_traffic_with(const mpix_engine_t* engine, uint64_t process,
+                                                   struct mpix_engine_traffic* traffic);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /**
- * What the host of a process, such as the component in Open MPI, offers to the libraries above it: its engine,
- * and what only the inside of an MPI library can give. One of each in a process. Plain C: Open MPI's internal
- * headers do not compile as C++.
+ * What the host of a process, such as the component in Open MPI, offers to the libraries above it: its
+ * engine, and what only the inside of an MPI library can give. One of each in a process. Plain C: Open MPI's
+ * internal headers do not compile as C++.
  */
 #ifndef MPIX_HOSTING_HOSTED_H
 #define MPIX_HOSTING_HOSTED_H
@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/mpix_engine.h"
+#include "engine/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** As in engine/mpix_engine.h. */
+typedef struct mpix_engine mpix_engine_t;
 
 /** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
  *  otherwise. */

@@ -12,21 +12,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/layout/layout.h"
 #include "engine/status.hpp"
 
 namespace mpix::engine {
 
-/// `length` contiguous bytes at `offset` from the base address.
-struct Segment {
-  std::ptrdiff_t offset;
-  std::size_t length;
-};
-
-/// `count` repetitions whose starts are `stride` bytes apart (strides may be negative or zero).
-struct Dimension {
-  std::size_t count;
-  std::ptrdiff_t stride;
-};
+using Segment = mpix_engine_segment;
+using Dimension = mpix_engine_dimension;
 
 /// Half-open byte range relative to the base address.
 struct Extent {

@@ -15,6 +15,9 @@
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
 
+/// What the C interface calls a peer.
+struct mpix_engine_peer {};
+
 namespace mpix::engine {
 
 /// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
@@ -56,7 +59,7 @@ class MappedSegments {
 
 struct PeerState;
 
-class Peer {
+class Peer : public mpix_engine_peer {
  public:
   /// Of the process that `state` is about, with what its place asks for.
   static std::unique_ptr<Peer> make(std::uint64_t process, std::unique_ptr<PeerState> state);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/mpix_engine.h"
 #include "tests/support/slowness.hpp"
 
 namespace mpix::test {

@@ -1,0 +1,169 @@
+/// The C interface: the engine's functions under other names. No exception leaves it.
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "engine/c_handles.hpp"
+
+namespace mpix::engine {
+namespace {
+
+static_assert(static_cast<int>(Status::malformed) == MPIX_ENGINE_MALFORMED);
+static_assert(static_cast<unsigned>(Guarantee::target_registered) == MPIX_ENGINE_TARGET_REGISTERED);
+
+template <typename Body>
+int status_of(Body body) noexcept {
+  try {
+    return static_cast<int>(body());
+  } catch (std::bad_alloc const&) {
+    return MPIX_ENGINE_OUT_OF_MEMORY;
+  }
+}
+
+Layout layout_of(mpix_engine_layout const& layout) noexcept {
+  return {layout.block, {layout.dims, layout.dim_count}, {layout.segments, layout.segment_count}};
+}
+
+/// Stands in the private part of the caller's completion.
+struct Teller : Completion {
+  static Completion* of(mpix_engine_completion* told) noexcept {
+    static_assert(sizeof(Teller) <= sizeof told->engine_private);
+    return told == nullptr ? nullptr : new (told->engine_private) Teller(*told);
+  }
+
+ private:
+  explicit Teller(mpix_engine_completion& told) noexcept : told_(&told) {
+    done = [](Completion& self, Status status, std::size_t bytes) noexcept {
+      mpix_engine_completion* const whom = static_cast<Teller&>(self).told_;
+      whom->done(whom, static_cast<int>(status), bytes);
+    };
+  }
+
+  mpix_engine_completion* told_;
+};
+
+int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
+          mpix_engine_transfer const& given, mpix_engine_issued* result) noexcept {
+  return status_of([&] {
+    Transfer transfer;
+    transfer.direction = direction;
+    transfer.guarantees = static_cast<Guarantee>(given.guarantees);
+    transfer.context = given.context;
+    transfer.origin = static_cast<std::byte*>(given.origin);
+    transfer.origin_layout = layout_of(given.origin_layout);
+    transfer.target = given.target;
+    transfer.target_layout = layout_of(given.target_layout);
+    transfer.notify = given.notify;
+    transfer.completion = Teller::of(given.completion);
+    Issued const issued = engine_of(engine).issue(peer_of(peer), transfer);
+    if (result != nullptr) *result = {issued.complete ? 1 : 0, issued.sequence};
+    return issued.status;
+  });
+}
+
+void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
+  std::ranges::copy(traffic.operations, shown->operations);
+  std::ranges::copy(traffic.bytes, shown->bytes);
+  shown->messages_sent = traffic.messages_sent;
+  shown->messages_executed = traffic.messages_executed;
+}
+
+}  // namespace
+}  // namespace mpix::engine
+
+using namespace mpix::engine;
+
+void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context) {
+  engine_of(engine).wait_until([&] { return done(context) != 0; });
+}
+
+mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process) {
+  Peer* peer = nullptr;
+  (void)status_of([&] {
+    peer = engine_of(engine).peer(process);
+    return Status::ok;
+  });
+  return peer;
+}
+
+int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes, const struct mpix_engine_hints* hints,
+                         void** base) {
+  AllocationHints const wishes =
+      hints == nullptr ? AllocationHints{}
+                       : AllocationHints{hints->alignment, hints->huge_pages != 0, hints->lazy != 0};
+  return status_of([&] { return engine_of(engine).allocate(bytes, wishes, base); });
+}
+
+int mpix_engine_free(mpix_engine_t* engine, void* base) {
+  return status_of([&] { return engine_of(engine).free(base); });
+}
+
+int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t bytes) {
+  return status_of([&] { return engine_of(engine).attach(base, bytes); });
+}
+
+int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes) {
+  return status_of([&] { return engine_of(engine).detach(base, bytes); });
+}
+
+void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {
+  void* local = nullptr;
+  (void)status_of([&] {
+    local = engine_of(engine).map(peer_of(peer), address, bytes);
+    return Status::ok;
+  });
+  return local;
+}
+
+int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                    const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
+  return issue(engine, peer, Direction::put, *transfer, issued);
+}
+
+int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                    const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
+  return issue(engine, peer, Direction::get, *transfer, issued);
+}
+
+uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }
+
+void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).complete(peer_of(peer), sequence);
+}
+
+void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).complete_local(peer_of(peer), sequence);
+}
+
+int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  return engine_of(engine).test(peer_of(peer), sequence) ? 1 : 0;
+}
+
+void mpix_engine_fence(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).fence(peer_of(peer), sequence);
+}
+
+int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t context) {
+  return static_cast<int>(engine_of(engine).take_error(peer_of(peer), context));
+}
+
+int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
+                      struct mpix_engine_completion* completion) {
+  return status_of([&] {
+    engine_of(engine).watch(counter, threshold, *Teller::of(completion));
+    return Status::ok;
+  });
+}
+
+void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end) {
+  engine_of(engine).forget_counters(begin, end);
+}
+
+void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {
+  show(engine_of(engine).statistics().traffic, traffic);
+}
+
+void mpix_engine_read_traffic_with(const mpix_engine_t* engine, uint64_t process,
+                                   struct mpix_engine_traffic* traffic) {
+  show(engine_of(engine).traffic(process), traffic);
+}

@@ -1,0 +1,46 @@
+/**
+ * What the host of an engine chooses and lends. Plain C.
+ */
+#ifndef MPIX_ENGINE_CONFIG_H
+#define MPIX_ENGINE_CONFIG_H
+
+#include <stddef.h>
+
+/** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
+enum mpix_engine_path {
+  MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
+  MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
+  MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
+  MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
+};
+
+struct mpix_engine_config {
+  size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
+  unsigned paths;              /**< set of mpix_engine_path that may be used */
+  int rdma_without_hardware;   /**< nonzero: use the rdma path also where UCX emulates it */
+  size_t fragment_bytes;       /**< largest payload of one agent message; 0: default */
+  size_t window_bytes;         /**< most that is under way to a peer on the agent path; 0: default */
+  size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
+  size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
+  size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
+  size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
+  size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
+  int agent_poll_us;           /**< how long the agent trusts a polling application before it
+                                    serves messages itself, microseconds; 0: default */
+  int verbose;                 /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int check;                   /**< nonzero: layers above verify what callers vouch for */
+  int count_direct;            /**< nonzero: operations by load and store are counted; slower */
+  int thread_multiple;         /**< nonzero: several application threads call at once */
+  const char* interfaces;    /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
+                                  '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
+
+  /** Drives the progress of everything else in the process once. Called, with `context`, by waiting
+   * application threads; may call mpix_engine_progress. May be NULL. */
+  void (*progress)(void* context);
+  /** Nonzero when processes share cores, so that a waiting one is to give its core away at once. May be NULL
+   *  for never. */
+  int (*yields_when_idle)(void* context);
+  void* context;
+};
+
+#endif
