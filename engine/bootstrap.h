@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/** One for each engine. Every function is handed `context`; returns 0, or nonzero where it fails; and must not
- *  call the engine. */
+/** One for each engine. Every function is handed `context`; returns 0, or nonzero where it fails; and must
+ * not call the engine. */
 struct mpix_bootstrap {
   size_t size;   /**< sizeof(struct mpix_bootstrap) of the host's build */
   void* context; /**< the host's */
@@ -26,10 +26,18 @@ struct mpix_bootstrap {
    *  started and takes messages. The bytes are valid during the call. */
   int (*publish)(void* context, const void* address, size_t length);
 
-  /** The blob that process `process` published. Local to the caller from the engine's point of view: no action
-   *  of an application is needed at the other process. The outputs are valid until the engine is destroyed.
-   *  Nonzero: it has none. Called from application threads only, from any of them. */
+  /** The blob that process `process` published. Local to the caller from the engine's point of view: no
+   * action of an application is needed at the other process. The outputs are valid until the engine is
+   * destroyed. Nonzero: it has none. Called from application threads only, from any of them. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
+
+  /** A file descriptor that becomes readable when processes have gone. May be NULL, and so may next_gone, for
+   *  who is not told. */
+  int (*gone_fd)(void* context);
+
+  /** The next process that has gone for good; each is told once. What is under way to it ends, and it is
+   *  reached no more. Nonzero: no more for now. Does not block. Called by the engine's agent only. */
+  int (*next_gone)(void* context, uint64_t* process);
 };
 
 #ifdef __cplusplus

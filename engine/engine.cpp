@@ -55,6 +55,8 @@ Status Engine::start() {
   state.address = encode(address);
   state.publication = publish(address, state.credentials.secret);
   state.channels.for_each([&](Channel& channel) { channel.agent_path.set_address(state.address); });
+  if (mpix_bootstrap const& job = state.bootstrap; job.gone_fd != nullptr && job.next_gone != nullptr)
+    state.channels.front().agent.attend(job.gone_fd(job.context), [&state] { state.take_gone(); });
   if (Status const status = state.channels.start(); failed(status)) return status;
   if (state.bootstrap.publish(state.bootstrap.context, state.publication.data(), state.publication.size()) ==
       0)
@@ -100,6 +102,16 @@ Peer* Engine::peer(std::uint64_t process) {
   Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
   if (own) state.self.store(entry, std::memory_order_release);
   return entry;
+}
+
+void Engine::State::take_gone() {
+  std::uint64_t process = 0;
+  while (bootstrap.next_gone(bootstrap.context, &process) == 0) {
+    channels.for_each([&](Channel& channel) {
+      std::lock_guard const held(channel.lock);
+      channel.lose(process);
+    });
+  }
 }
 
 /// What there is to know of the process with this address before anything is issued to it.

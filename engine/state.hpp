@@ -42,6 +42,9 @@ struct Engine::State {
 
   std::unique_ptr<PeerState> look_at(ProcessAddress its);
 
+  /// Takes note of processes that have gone, as the bootstrap tells.
+  void take_gone();
+
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
   Log log;

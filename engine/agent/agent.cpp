@@ -95,6 +95,7 @@ bool Agent::sleep_until_event() {
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     bool busy = false;
+    if (take_) take_();
     {
       std::lock_guard const held(channel_.lock);
       channel_.look_at_processes();
@@ -114,7 +115,8 @@ bool Agent::sleep_until_event() {
   pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
                       {channel_.watch.fd(), POLLIN, 0},
-                      {channel_.locks.fd(), POLLIN, 0}};
+                      {channel_.locks.fd(), POLLIN, 0},
+                      {attended_, POLLIN, 0}};
   int ready = -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
   if (ready == 0) {

@@ -9,7 +9,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "engine/log.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -25,6 +27,13 @@ class Agent {
   Agent(Channel& channel, std::chrono::microseconds trust, Log const& log)
       : channel_(channel), trust_(trust), log_(log) {}
   ~Agent() { stop(); }
+
+  /// Has `take` called, while the channel is not locked, when `fd` is readable, and now and then. Before
+  /// start().
+  void attend(int fd, std::function<void()> take) {
+    attended_ = fd;
+    take_ = std::move(take);
+  }
 
   Status start();
   void stop() noexcept;
@@ -45,6 +54,8 @@ class Agent {
   std::chrono::microseconds trust_;
   Log const& log_;
   FileDescriptor wake_event_;
+  int attended_ = -1;
+  std::function<void()> take_;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;
   std::thread thread_;

@@ -16,7 +16,7 @@
 #include "engine/agent/parting.hpp"
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
-#include "engine/mpix_engine.h"
+#include "engine/config.h"
 #include "engine/path/agent_path.hpp"
 #include "engine/segment/segment_table.hpp"
 
@@ -68,6 +68,12 @@ class Channel final : public MessageHandler {
   void look_at_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
     executor.look_at_holders();
+  }
+
+  /// The process has gone: it has said so, and others tell. With the lock held.
+  void lose(std::uint64_t process) {
+    if (connections.knows(process) || agent_path.knows(process))
+      connections.lose(process, "the process has gone");
   }
 
   /// Something is to be done that no event will announce.

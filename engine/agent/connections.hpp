@@ -58,6 +58,7 @@ class Connections {
     bool lost = false;
     std::uint64_t asked = 0;  ///< the other side was asked whether it may be closed, with this token; 0: no
   };
+  bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// The connection to `process` as long as it may be used, else nullptr.
   Connection* find(std::uint64_t process) noexcept;
   /// Calls `visit(process, connection)` for all that may be used.

@@ -55,6 +55,8 @@ class AgentPath {
   /// Makes the loss of `peer` known. Called when the peer is made.
   void add_peer(Peer& peer);
 
+  bool knows(std::uint64_t process) const { return peers_.contains(process); }
+
   /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
   Issued issue(Peer& peer, Update const& update, StripeHold hold);

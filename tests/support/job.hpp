@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
@@ -17,6 +18,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/bootstrap/file_bootstrap.h"
 #include "engine/engine.hpp"
 #include "engine/mpix_engine.h"
 #include "tests/support/slowness.hpp"
@@ -30,20 +32,13 @@ struct Blackboard {
   pthread_barrier_t barrier;
   std::uint64_t values[max_ranks][16];
   bool dies[max_ranks];
-  std::size_t address_bytes[max_ranks];
-  std::byte addresses[max_ranks][8192];
 };
-
-/// The address that `rank` has published.
-inline std::span<std::byte const> address_of(Blackboard const& board, int rank) {
-  return {board.addresses[rank], board.address_bytes[rank]};
-}
 
 /// What the body of one process works with.
 class Rank {
  public:
-  Rank(Blackboard& board, int rank, int size, engine::Engine& engine)
-      : board_(board), rank_(rank), size_(size), engine_(engine) {}
+  Rank(Blackboard& board, int rank, int size, engine::Engine& engine, mpix_bootstrap const& bootstrap)
+      : board_(board), rank_(rank), size_(size), engine_(engine), bootstrap_(bootstrap) {}
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -76,7 +71,13 @@ class Rank {
     return false;
   }
 
-  std::span<std::byte const> address_of(int rank) const { return test::address_of(board_, rank); }
+  /// What it has published.
+  std::span<std::byte const> address_of(int rank) const {
+    void const* address = nullptr;
+    std::size_t length = 0;
+    EXPECT_EQ(bootstrap_.peer_address(bootstrap_.context, process_of(rank), &address, &length), 0);
+    return {static_cast<std::byte const*>(address), length};
+  }
 
   /// Process `rank` is going to be killed.
   void expect_death(int rank) const { board_.dies[rank] = true; }
@@ -95,30 +96,24 @@ class Rank {
   int rank_;
   int size_;
   engine::Engine& engine_;
+  mpix_bootstrap const& bootstrap_;
 };
 
-/// Addresses by way of the blackboard.
-struct BoardAddresses {
-  Blackboard& board;
-  int rank;
+/// A new directory for a job, which goes away with all that is in it.
+class JobDirectory {
+ public:
+  JobDirectory() { EXPECT_NE(::mkdtemp(path_), nullptr); }
+  ~JobDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  JobDirectory(JobDirectory const&) = delete;
+  JobDirectory& operator=(JobDirectory const&) = delete;
 
-  mpix_bootstrap bootstrap() {
-    return {sizeof(mpix_bootstrap), this, Rank::process_of(rank), &publish, &peer_address};
-  }
-  static int publish(void* self, void const* address, std::size_t length) {
-    auto const& [board, rank] = *static_cast<BoardAddresses*>(self);
-    std::memcpy(board.addresses[rank], address, length);
-    board.address_bytes[rank] = length;
-    return 0;
-  }
-  static int peer_address(void* self, std::uint64_t process, void const** address, std::size_t* length) {
-    std::uint64_t const peer = process - Rank::process_of(0);
-    if (peer >= max_ranks) return -1;
-    auto const bytes = address_of(static_cast<BoardAddresses*>(self)->board, static_cast<int>(peer));
-    *address = bytes.data();
-    *length = bytes.size();
-    return bytes.empty() ? -1 : 0;
-  }
+  char const* path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/mpix-job-XXXXXX";
 };
 
 /// What `configure` of run_job is: a function of the configuration, or of that and the rank.
@@ -150,6 +145,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
   auto* const board = static_cast<Blackboard*>(
       ::mmap(nullptr, sizeof(Blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(board, MAP_FAILED);
+  JobDirectory const directory;
   pthread_barrierattr_t attributes;
   pthread_barrierattr_init(&attributes);
   pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -166,15 +162,19 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     configure(config, rank);
-    BoardAddresses addresses{*board, rank};
+    constexpr int patience_ms = 10000 * slowness;
+    mpix_file_bootstrap_t* files = nullptr;
+    if (mpix_file_bootstrap_open(directory.path(), Rank::process_of(rank), patience_ms, &files) != 0)
+      ::_exit(2);
+    mpix_bootstrap const& bootstrap = *mpix_file_bootstrap_get(files);
     mpix_engine_t* engine = nullptr;
-    mpix_bootstrap const bootstrap = addresses.bootstrap();
     if (mpix_engine_create(&config, &bootstrap, &engine) != 0) ::_exit(2);
-    Rank self(*board, rank, ranks, *static_cast<engine::Engine*>(engine));
+    Rank self(*board, rank, ranks, *static_cast<engine::Engine*>(engine), bootstrap);
     pthread_barrier_wait(&board->barrier);
     body(self);
     if (kind == JobKind::meeting) self.barrier();
     mpix_engine_destroy(engine);
+    mpix_file_bootstrap_close(files);
     bool const failed = ::testing::Test::HasFailure();
     std::fflush(nullptr);
     ::_exit(failed ? 1 : 0);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <map>
-#include <mutex>
 #include <random>
 #include <thread>
 
@@ -13,54 +12,35 @@
 namespace mpix::engine {
 namespace {
 
-/// What the engines of this process know of each other.
+/// Engines of this process, which find each other by files.
 class Neighbours {
  public:
   ~Neighbours() {
-    for (auto const& [process, engine] : engines_) mpix_engine_destroy(engine);
+    while (!members_.empty()) stop(members_.begin()->first);
   }
 
   Engine& start(std::uint64_t process, mpix_engine_config const& config) {
-    Place& place = places_.emplace(process, Place{this, process}).first->second;
-    mpix_bootstrap const bootstrap{sizeof(mpix_bootstrap), &place, process, &publish, &peer_address};
-    mpix_engine_t* engine = nullptr;
-    EXPECT_EQ(mpix_engine_create(&config, &bootstrap, &engine), 0);
-    engines_[process] = engine;
+    Member& member = members_[process];
+    EXPECT_EQ(mpix_file_bootstrap_open(directory_.path(), process, 10000, &member.files), 0);
+    EXPECT_EQ(mpix_engine_create(&config, mpix_file_bootstrap_get(member.files), &member.engine), 0);
     return at(process);
   }
   void stop(std::uint64_t process) {
-    mpix_engine_destroy(engines_.at(process));
-    engines_.erase(process);
+    Member const& member = members_.at(process);
+    mpix_engine_destroy(member.engine);
+    mpix_file_bootstrap_close(member.files);
+    members_.erase(process);
   }
-  Engine& at(std::uint64_t process) { return *static_cast<Engine*>(engines_.at(process)); }
+  Engine& at(std::uint64_t process) { return *static_cast<Engine*>(members_.at(process).engine); }
 
  private:
-  struct Place {
-    Neighbours* neighbours;
-    std::uint64_t process;
+  struct Member {
+    mpix_file_bootstrap_t* files = nullptr;
+    mpix_engine_t* engine = nullptr;
   };
 
-  static int publish(void* context, void const* address, std::size_t length) {
-    auto const& [self, process] = *static_cast<Place*>(context);
-    auto const* const bytes = static_cast<std::byte const*>(address);
-    std::lock_guard const held(self->lock_);
-    self->addresses_[process].assign(bytes, bytes + length);
-    return 0;
-  }
-  static int peer_address(void* context, std::uint64_t process, void const** address, std::size_t* length) {
-    Neighbours& self = *static_cast<Place*>(context)->neighbours;
-    std::lock_guard const held(self.lock_);
-    auto const found = self.addresses_.find(process);
-    if (found == self.addresses_.end()) return -1;
-    *address = found->second.data();
-    *length = found->second.size();
-    return 0;
-  }
-
-  std::mutex lock_;
-  std::map<std::uint64_t, std::vector<std::byte>> addresses_;
-  std::map<std::uint64_t, Place> places_;
-  std::map<std::uint64_t, mpix_engine_t*> engines_;
+  test::JobDirectory directory_;
+  std::map<std::uint64_t, Member> members_;
 };
 
 constexpr std::size_t slots = 64;  ///< of 64 bytes, one for each thread of the job
@@ -245,7 +225,13 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   put(0, 1);
   put(1, 2);
   put(2, 0);
+  Engine& first = neighbours.at(Rank::process_of(0));
+  Peer& second = *first.peer(Rank::process_of(1));
   neighbours.stop(Rank::process_of(1));
+  // Its file is no more; from then on it is known to have gone.
+  for (int i = 0; i < 2000 && !second.is_lost(); ++i) ::usleep(5000);
+  EXPECT_EQ(run(first, second, contiguous(Direction::put, &value, address_of(word), sizeof word)),
+            Status::unreachable);
   put(0, 2);
   put(2, 0);
   neighbours.start(Rank::process_of(3), config_of(3));
