@@ -8,7 +8,7 @@
 namespace mpix::engine {
 namespace {
 
-static_assert(static_cast<int>(Status::malformed) == MPIX_ENGINE_MALFORMED);
+static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
 static_assert(static_cast<unsigned>(Guarantee::target_registered) == MPIX_ENGINE_TARGET_REGISTERED);
 
 template <typename Body>
@@ -42,6 +42,11 @@ struct Teller : Completion {
   mpix_engine_completion* told_;
 };
 
+Status tell(Issued const& issued, mpix_engine_issued* result) noexcept {
+  if (result != nullptr) *result = {issued.complete ? 1 : 0, issued.sequence};
+  return issued.status;
+}
+
 int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
           mpix_engine_transfer const& given, mpix_engine_issued* result) noexcept {
   return status_of([&] {
@@ -55,9 +60,7 @@ int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
     transfer.target_layout = layout_of(given.target_layout);
     transfer.notify = given.notify;
     transfer.completion = Teller::of(given.completion);
-    Issued const issued = engine_of(engine).issue(peer_of(peer), transfer);
-    if (result != nullptr) *result = {issued.complete ? 1 : 0, issued.sequence};
-    return issued.status;
+    return tell(engine_of(engine).issue(peer_of(peer), transfer), result);
   });
 }
 
@@ -157,6 +160,27 @@ int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t t
 
 void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end) {
   engine_of(engine).forget_counters(begin, end);
+}
+
+int mpix_engine_create_locks(mpix_engine_t* engine, uint32_t count, uint32_t* first) {
+  return status_of([&] { return engine_of(engine).create_locks(count, first); });
+}
+
+int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t count) {
+  return status_of([&] { return engine_of(engine).destroy_locks(first, count); });
+}
+
+int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                     const struct mpix_engine_lock_request* request, struct mpix_engine_issued* issued) {
+  LockRequest const wanted{request->lock, request->shared != 0 ? LockMode::shared : LockMode::exclusive,
+                           request->owner, request->attempt != 0, Teller::of(request->completion)};
+  return status_of([&] { return tell(engine_of(engine).lock(peer_of(peer), wanted), issued); });
+}
+
+int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock, uint32_t owner,
+                       uint32_t context, struct mpix_engine_issued* issued) {
+  return status_of(
+      [&] { return tell(engine_of(engine).unlock(peer_of(peer), lock, owner, context), issued); });
 }
 
 void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {

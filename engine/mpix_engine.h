@@ -41,7 +41,11 @@ enum mpix_engine_status {
   MPIX_ENGINE_NO_DESCRIPTORS, /**< the limit of open files is reached */
   MPIX_ENGINE_UNREACHABLE,    /**< no address of the peer is known, or no transport leads to it */
   MPIX_ENGINE_TRANSPORT,      /**< the transport reported a failure, or the peer has ended */
-  MPIX_ENGINE_MALFORMED       /**< a message did not pass its checks */
+  MPIX_ENGINE_MALFORMED,      /**< a message did not pass its checks */
+  MPIX_ENGINE_BUSY,           /**< the lock is held, and whoever tries it does not wait */
+  MPIX_ENGINE_OUT_OF_BOUNDS,  /**< the memory does not lie within the exposure that names it */
+  MPIX_ENGINE_ACCESS_DENIED,  /**< the exposure does not permit what the operation does */
+  MPIX_ENGINE_STALE_EXPOSURE  /**< no such exposure: never made, or withdrawn */
 };
 
 /** Fills `config` with the defaults. */
@@ -193,6 +197,39 @@ MPIX_ENGINE_API int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* cou
 
 /** The counters in [begin, end) go away. */
 MPIX_ENGINE_API void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end);
+
+/* ---- Locks: they live at a process, their target, and are held by owners: a process, and a number by which
+ * it tells its own apart. Who asks for one that is not free waits in a queue at the target. ---- */
+
+struct mpix_engine_lock_request {
+  uint32_t lock;                             /**< number at the target */
+  uint32_t owner;                            /**< less than 2^24 */
+  int shared;                                /**< nonzero: with others that share it */
+  int attempt;                               /**< nonzero: BUSY instead of a place in the queue */
+  struct mpix_engine_completion* completion; /**< not NULL */
+};
+
+/** Makes `count` locks of this process, all free, with consecutive numbers from `*first` on. Local.
+ * BAD_ARGUMENT: none; OUT_OF_MEMORY: there are too many. */
+MPIX_ENGINE_API int mpix_engine_create_locks(mpix_engine_t* engine, uint32_t count, uint32_t* first);
+
+/** Ends locks of this process. Whoever waits for one is told BAD_ARGUMENT, which is also the answer to later
+ *  requests; who holds one has it no more. BAD_ARGUMENT: one does not exist, nothing is done. */
+MPIX_ENGINE_API int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t count);
+
+/** Takes a lock of `peer`, or a place in its queue: held when `issued->complete`, or when the completion is
+ * told 0. A holder that ends loses it, one that waits loses its place. Does not wait. By the call or by the
+ *  completion: BAD_ARGUMENT: no such lock, or its owner holds it or waits for it already; BUSY; TRANSPORT,
+ *  UNREACHABLE: the peer has ended. */
+MPIX_ENGINE_API int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                                     const struct mpix_engine_lock_request* request,
+                                     struct mpix_engine_issued* issued);
+
+/** Gives a lock back. The next holder comes after everything that this process has issued to `peer` before.
+ *  Complete when it returns; mpix_engine_complete waits until it is executed. BAD_ARGUMENT: not held by
+ * `owner`, by the call or by mpix_engine_take_error with `context`. */
+MPIX_ENGINE_API int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock,
+                                       uint32_t owner, uint32_t context, struct mpix_engine_issued* issued);
 
 /* ---- Statistics ---- */
 

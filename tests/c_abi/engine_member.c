@@ -16,7 +16,7 @@
     }                                                                        \
   } while (0)
 
-enum { timeout_ms = 30000, rows = 8, words = 64 };
+enum { timeout_ms = 30000, rows = 8, words = 64, rounds = 50 };
 
 /* What a process offers: where it stands is told by a file of its own in the directory. */
 struct memory {
@@ -24,6 +24,7 @@ struct memory {
   uint64_t block[words];
   uint64_t strided[rows * words];
   uint64_t listed[words];
+  uint64_t guarded; /* at process 1: by its lock */
 };
 
 struct job {
@@ -157,6 +158,27 @@ static void check_errors(const struct job* job, mpix_engine_peer_t* peer) {
   REQUIRE(strlen(mpix_engine_status_text(status)) > 0);
 }
 
+/* Everybody counts at process 1, in two steps. */
+static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uint64_t word) {
+  for (int i = 0; i < rounds; ++i) {
+    struct waiting waiting = {.completion.done = tell};
+    const struct mpix_engine_lock_request request = {.owner = 5, .completion = &waiting.completion};
+    struct mpix_engine_issued issued;
+    REQUIRE(mpix_engine_lock(job->engine, peer, &request, &issued) == MPIX_ENGINE_OK);
+    if (!issued.complete) {
+      mpix_engine_wait_until(job->engine, is_told, &waiting);
+      REQUIRE(waiting.status == MPIX_ENGINE_OK);
+    }
+    uint64_t value;
+    struct mpix_engine_transfer transfer = {.origin = &value, .target = word};
+    transfer.origin_layout.block = transfer.target_layout.block = sizeof(value);
+    run(job, peer, 1, transfer);
+    ++value;
+    run(job, peer, 0, transfer);
+    REQUIRE(mpix_engine_unlock(job->engine, peer, 0, 5, 0, NULL) == MPIX_ENGINE_OK);
+  }
+}
+
 static void work(const struct job* job, struct memory* memory) {
   const uint64_t next = job->self % job->count + 1, before = (job->self + job->count - 2) % job->count + 1;
   mpix_engine_peer_t* peer = mpix_engine_find_peer(job->engine, next);
@@ -173,11 +195,14 @@ static void work(const struct job* job, struct memory* memory) {
   mpix_engine_read_traffic(job->engine, &all);
   mpix_engine_read_traffic_with(job->engine, next, &with_next);
   REQUIRE(memcmp(all.operations, with_next.operations, sizeof(all.operations)) == 0);
+  count_with_lock(job, mpix_engine_find_peer(job->engine, 1),
+                  place_of(job, "memory", 1) + offsetof(struct memory, guarded));
   /* Nobody goes before everybody is done. */
   show_place(job, "done", memory);
   for (uint64_t process = 1; process <= job->count; ++process) {
     (void)place_of(job, "done", process);
   }
+  REQUIRE(job->self != 1 || memory->guarded == rounds * job->count);
 }
 
 int main(int argc, char** argv) {
@@ -204,7 +229,11 @@ int main(int argc, char** argv) {
   memset(base, 0, sizeof(struct memory));
   static char registered[100];
   REQUIRE(mpix_engine_attach(job.engine, registered, sizeof(registered)) == MPIX_ENGINE_OK);
+  uint32_t first_lock;
+  REQUIRE(mpix_engine_create_locks(job.engine, 1, &first_lock) == MPIX_ENGINE_OK);
+  REQUIRE(first_lock == 0);
   work(&job, base);
+  REQUIRE(mpix_engine_destroy_locks(job.engine, first_lock, 1) == MPIX_ENGINE_OK);
   REQUIRE(mpix_engine_detach(job.engine, registered, 0) == MPIX_ENGINE_OK);
   REQUIRE(mpix_engine_detach(job.engine, registered, 0) == MPIX_ENGINE_BAD_ARGUMENT);
   mpix_engine_forget_counters(job.engine, base, (char*)base + sizeof(struct memory));
