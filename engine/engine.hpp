@@ -39,6 +39,8 @@ struct Statistics {
 
 struct Footprint;
 struct OwnSegment;
+struct ExposedView;
+enum class Rights : std::uint32_t;
 namespace wire {
 enum class ReleaseKind : std::uint8_t;
 }
@@ -145,6 +147,16 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// reach the memory through it any more. bad_argument: there is none.
   Status detach(void* base, std::size_t bytes = 0);
 
+  /// Lets peers do what `rights` say with memory, which is registered as by attach() until conceal(). The
+  /// name is to be told to them. Errors: as of attach(); bad_argument also for no rights; out_of_memory.
+  Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
+  /// Ends expose(). An operation that begins when it has returned finds the exposure stale; those that UCX
+  /// puts and gets have ended. free() does it for all exposures in the memory. stale_exposure: there is none.
+  Status conceal(ExposureId id);
+  /// What a peer on this host exposes, mapped here. stale_exposure: there is none of this name; unsupported:
+  /// it cannot be reached by load and store.
+  Status view(Peer& peer, ExposureId id, ExposedView* view);
+
   /// The segment of `peer` that holds `address`: bad_address when there is none. May ask the peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
 
@@ -229,20 +241,31 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::optional<Status> issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes);
   template <typename Operation>
-  std::optional<Issued> issue_local(Peer& peer, Operation const& operation);
+  Status resolve(Peer& peer, Operation* operation);
+  template <typename Operation>
+  Status look_again(Peer& peer, Operation const& named);
+  template <typename Operation>
+  std::optional<Status> issue_local(Peer& peer, Operation const& operation, Operation const& named);
+  template <typename Operation>
+  std::optional<Status> issue_here(Peer& peer, Operation const& operation);
   template <typename Operation>
   Issued issue_any(Peer& peer, Operation const& operation);
   template <typename Operation>
   Issued issue_message(Peer& peer, Operation const& operation);
   template <typename Done>
   Issued notify(Peer& peer, Done const& done);
+  std::optional<Issued> issue_exposed_rdma(Peer& peer, Transfer const& transfer,
+                                           std::unique_lock<std::mutex>& held);
   std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
   static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
-  static Status query(Peer& peer, RemoteAddress address, SegmentInfo* info,
+  static Status query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
                       std::unique_lock<std::mutex>& held);
   void revoke(std::vector<OwnSegment> const& segments);
+  void revoke(std::uint64_t number, RemoteAddress base);
+  bool is_forgotten(std::uint64_t number);
+  void wait_until_concealed(ExposureId id);
   bool is_forgotten(RemoteAddress begin, RemoteAddress end);
   void wait_until_forgotten(RemoteAddress begin, RemoteAddress end);
 

@@ -54,6 +54,48 @@ std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &bad);
 }
 
+Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
+  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
+  wait_for_held_stores(peer);
+  return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
+}
+
+/// Puts the address in the place of an exposure of a peer on this host and the offset in it, and sees to it
+/// that the counter is one.
+template <typename Operation>
+Status Engine::resolve(Peer& peer, Operation* operation) {
+  RemoteSegments const& segments = *peer.state().segments;
+  Exposure exposure;
+  ExposedMemory const named = std::exchange(operation->exposed, {});
+  if (named.target != ExposureId::none) {
+    if (!segments.find(named.target, &exposure)) return Status::stale_exposure;
+    Status const status =
+        exposure.permits(operation->target, operation->target_layout.extent(), rights_for(*operation));
+    if (failed(status)) return status;
+    operation->target += exposure.base;
+  }
+  if (named.notify == ExposureId::none) return Status::ok;
+  return segments.find(named.notify, &exposure) ? exposure.permits_counter(operation->notify)
+                                                : Status::stale_exposure;
+}
+
+/// Whether what the exposures say still holds. Of addresses nothing is asked.
+template <typename Operation>
+Status Engine::look_again(Peer& peer, Operation const& named) {
+  if (!named.exposed.is_named()) return Status::ok;
+  Operation again = named;
+  return resolve(peer, &again);
+}
+
+/// What needs no message, or nullopt.
+template <typename Operation>
+std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation) {
+  if (!operation.exposed.is_named()) return issue_local(peer, operation, operation);
+  Operation resolved = operation;
+  Status const status = resolve(peer, &resolved);
+  return failed(status) ? status : issue_local(peer, resolved, operation);
+}
+
 /// An operation that was not refused.
 template <typename Operation>
 void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
@@ -61,8 +103,8 @@ void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
 }
 
 /// Bytes [position, position + bytes) of the operation's data, of which the target's are at `target`.
-void Engine::direct_part(Transfer const& transfer, std::byte* target, std::size_t position,
-                         std::size_t bytes, UpdateModes&) {
+void Engine::direct_part(Transfer const& transfer, std::byte* target, std::size_t position, std::size_t bytes,
+                         UpdateModes&) {
   if (transfer.direction == Direction::get) {
     unpack(transfer.origin, transfer.origin_layout, position, target, bytes);
   } else {
@@ -139,28 +181,25 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& op
   return status;
 }
 
+/// By load and store or through the kernel, or nullopt. `named`: the same with exposures, if it has them.
 template <typename Operation>
-std::optional<Issued> Engine::issue_local(Peer& peer, Operation const& operation) {
+std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
   wait_for_held_stores(peer);
   Extent const extent = operation.target_layout.extent();
   RemoteAddress const begin = plus(operation.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
-  if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
-  std::optional<Status> status;
-  {
-    Holds const holds = hold(peer, footprint_of(operation, peer.stripes()->modes));
-    status = issue_direct(peer, operation, begin, bytes);
-    if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
-    if (!status) status = issue_cross_memory(peer, operation, begin, bytes);
-  }
-  if (!status) return std::nullopt;
-  return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);
+  if (begin + bytes < begin) return Status::bad_address;
+  Holds const holds = hold(peer, footprint_of(operation, peer.stripes()->modes));
+  if (Status const status = look_again(peer, named); failed(status)) return status;  // after a wait
+  std::optional<Status> const status = issue_direct(peer, operation, begin, bytes);
+  if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
+  return status ? status : issue_cross_memory(peer, operation, begin, bytes);
 }
 
 /// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
 template <typename Done>
 Issued Engine::notify(Peer& peer, Done const& done) {
-  if (done.notify == 0) return {};
+  if (!notifies(done)) return {};
   Update increment;
   increment.operation = Operation::increment;
   increment.type = ElementType::uint64;
@@ -169,6 +208,7 @@ Issued Engine::notify(Peer& peer, Done const& done) {
   increment.context = done.context;
   increment.target = done.notify;
   increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));
+  increment.exposed.target = done.exposed.notify;
   increment.completion = done.completion;
   increment.is_notification = true;
   return issue(peer, increment);
@@ -196,7 +236,7 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   if (RdmaPath::find_key(peer, transfer) == nullptr) {
     RemoteAddress const begin = plus(transfer.target, transfer.target_layout.extent().begin);
     SegmentInfo info{};
-    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, &info, held)))
+    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
       return std::nullopt;
   }
   // Messages that a fence or the ordering guarantee puts before this operation travel another way.
@@ -206,11 +246,31 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   drive_until(peer, held, [&] { return !stream.suspended && AgentPath::finished(peer, before); });
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
-  if (key == nullptr || stream.broken) return std::nullopt;
+  RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);
+  bool const gone = transfer.exposed.target != ExposureId::none && exposure == nullptr;
+  if (key == nullptr || gone || stream.broken) return std::nullopt;
   peer.state().messages.last_use = peer.state().channel->connections.note_use();
   Issued const issued = RdmaPath::issue(peer, transfer, *key);
+  if (exposure != nullptr) exposure->newest_use = key->newest_use;
   if (!failed(issued.status)) count(peer, Path::rdma, transfer);
   return issued;
+}
+
+/// nullopt: the path does not serve; the agent says why, if it is for the exposure.
+std::optional<Issued> Engine::issue_exposed_rdma(Peer& peer, Transfer const& transfer,
+                                                 std::unique_lock<std::mutex>& held) {
+  if (!RdmaPath::suits(transfer)) return std::nullopt;
+  SegmentInfo info{};
+  bool const known = RdmaPath::find_exposure(peer, transfer) != nullptr;
+  if (!known && failed(query(peer, 0, transfer.exposed.target, &info, held))) return std::nullopt;
+  RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
+  if (found == nullptr || !found->usable) return std::nullopt;
+  Status const status =
+      found->exposure.permits(transfer.target, transfer.target_layout.extent(), rights_for(transfer));
+  if (failed(status)) return Issued{status, true, 0};
+  Transfer resolved = transfer;
+  resolved.target += found->exposure.base;
+  return issue_rdma(peer, resolved, held);
 }
 
 namespace {
@@ -241,7 +301,8 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
   if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) wait_for_puts_to_self();
   if (peer.state().same_host) {
-    if (auto const issued = issue_local(peer, operation)) return *issued;
+    if (auto const status = issue_here(peer, operation))
+      return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);
   }
   return issue_message(peer, operation);
 }
@@ -272,7 +333,10 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   wait_for_rdma(peer, ordered ? std::max(rdma.fence, rdma.newest_ordered) : rdma.fence, held);
   if constexpr (std::is_same_v<Operation, Transfer>) {
     if (state_->rdma_usable && !peer.state().same_host) {
-      if (auto const issued = issue_rdma(peer, operation, held)) return *issued;
+      bool const named = operation.exposed.target != ExposureId::none;
+      auto const issued =
+          named ? issue_exposed_rdma(peer, operation, held) : issue_rdma(peer, operation, held);
+      if (issued) return *issued;
     }
   }
   Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
@@ -282,11 +346,12 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   return issued;
 }
 
-/// Asks the peer's agent. Under the lock, released while waiting.
-Status Engine::query(Peer& peer, RemoteAddress address, SegmentInfo* info,
+/// Asks the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, released
+/// while waiting.
+Status Engine::query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
                      std::unique_lock<std::mutex>& held) {
   AgentPath& path = channel_of(peer).agent_path;
-  Outstanding* const question = path.find_segment(peer, address);
+  Outstanding* const question = path.find_segment(peer, address, exposure);
   if (question == nullptr) return Status::unreachable;
   drive_until(peer, held, [&] { return !question->live; });
   std::optional<wire::SegmentReply> const answer = question->segment;
@@ -305,7 +370,7 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
     return Status::ok;
   }
   std::unique_lock held(channel_of(peer).lock);
-  return query(peer, address, info, held);
+  return query(peer, address, ExposureId::none, info, held);
 }
 
 }  // namespace mpix::engine

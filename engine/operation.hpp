@@ -80,7 +80,7 @@ struct Transfer {
   /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
   /// 64-bit word in memory that the target has allocated for communication.
   RemoteAddress notify = 0;
-  ExposedMemory exposed;  ///< in which `target` and `notify` are offsets
+  ExposedMemory exposed;  ///< in which `target` and `notify` are offsets; no counter: neither is set
   Completion* completion = nullptr;
 };
 
@@ -108,6 +108,11 @@ struct Update {
   bool is_notification = false;  ///< of another operation, which is counted in its stead
   Completion* completion = nullptr;
 };
+
+/// Whether a counter at the target is to go up.
+constexpr bool notifies(auto const& operation) noexcept {
+  return operation.notify != 0 || operation.exposed.notify != ExposureId::none;
+}
 
 /// What became of an operation when issue() returned.
 struct Issued {

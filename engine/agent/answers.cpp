@@ -78,13 +78,13 @@ std::uint64_t Executor::window() const noexcept {
   return std::min(std::max(share, wire::first_window), settings_.window_bytes);
 }
 
-void Executor::revoke(OwnSegment const& segment) {
-  auto const found = holders_.find(segment.generation);
+void Executor::revoke(std::uint64_t number, RemoteAddress base) {
+  auto const found = holders_.find(number);
   if (found == holders_.end()) return;
   for (std::uint64_t const process : found->second) {
     wire::RequestHeader none{};
-    none.token = segment.generation;
-    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none).header.offset = segment.base;
+    none.token = number;
+    new_reply(*origins_.at(process), wire::ReplyKind::revoke, none).header.offset = base;
   }
   answer();
 }
@@ -119,14 +119,28 @@ void Executor::forget_holder_of_all(std::uint64_t process) noexcept {
 void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
   wire::SegmentReply found{};
   std::vector<std::byte> key;
-  OwnSegment const* const segment = segments_.find(request.header.address);
-  if (segment == nullptr) {
+  auto const id = static_cast<ExposureId>(request.header.exposure);
+  Exposure const* const exposure = segments_.exposures().find(id);
+  OwnSegment const* const segment =
+      segments_.find(exposure != nullptr ? exposure->base : request.header.address);
+  if (id != ExposureId::none && (exposure == nullptr || segment == nullptr)) {
+    found.is_gap = 1;
+  } else if (segment == nullptr) {
     SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
-    found = {0, gap.begin, gap.end - gap.begin, 0, 1};
+    found.base = gap.begin;
+    found.length = gap.end - gap.begin;
+    found.is_gap = 1;
   } else {
     if (provide_key_) key = provide_key_(*segment);
-    found = {segment->generation, segment->base, segment->length, key.size(), 0};
+    found = {segment->generation, segment->base, segment->length, key.size(), 0, 0, 0, 0, 0};
     if (!key.empty()) holders_[segment->generation].insert(origin.process);
+  }
+  if (exposure != nullptr && segment != nullptr) {
+    found.exposure = request.header.exposure;
+    found.exposed_base = exposure->base;
+    found.exposed_length = exposure->length;
+    found.rights = static_cast<std::uint64_t>(exposure->rights);
+    holders_[request.header.exposure].insert(origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();

@@ -65,9 +65,20 @@ ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   wire::RequestHeader const& header = request.header;
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
   (void)touched_range(request, &update.begin, &update.end);
-  update.single = is_single(guarantees_of(header), static_cast<Operation>(header.operation), update.type,
-                            header.total);
+  update.single =
+      is_single(guarantees_of(header), static_cast<Operation>(header.operation), update.type, header.total);
   return update;
+}
+
+/// What an exposure has to permit.
+Rights rights_for(wire::RequestHeader const& header) noexcept {
+  switch (static_cast<wire::RequestKind>(header.kind)) {
+    case wire::RequestKind::get: return Rights::read;
+    case wire::RequestKind::put: return Rights::write;
+    default: break;
+  }
+  return (wire::is_fetching(header) ? Rights::read : Rights::none) |
+         (is_write(header) ? Rights::update : Rights::none);
 }
 
 }  // namespace
@@ -91,10 +102,9 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {
-    bool const wanted =
-        kind == wire::RequestKind::update
-            ? locks_target(guarantees_of(header), request.layout, elements_of(request), modes)
-            : (header.flags & wire::flag_atomic) != 0;
+    bool const wanted = kind == wire::RequestKind::update
+                            ? locks_target(guarantees_of(header), request.layout, elements_of(request), modes)
+                            : (header.flags & wire::flag_atomic) != 0;
     RemoteAddress begin = 0;
     RemoteAddress end = 0;
     if (wanted && touched_range(request, &begin, &end)) stripes = stripes_of(begin, end);
@@ -131,6 +141,32 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
   return Status::ok;
 }
 
+/// Puts addresses in the place of exposures and offsets.
+Status Executor::resolve(wire::CheckedRequest& request) const {
+  wire::RequestHeader& header = request.header;
+  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  if ((header.exposure | header.notify_exposure) == 0 || kind == wire::RequestKind::find_segment)
+    return Status::ok;
+  if (header.exposure != 0) {
+    Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
+    if (exposure == nullptr) return Status::stale_exposure;
+    Extent const extent = touched(request.layout, header.position, header.bytes);
+    Status const status = exposure->permits(header.address, extent, rights_for(header));
+    if (failed(status)) return status;
+    header.address += exposure->base;
+    header.flags |= wire::flag_registered;  // as long as it is exposed
+  }
+  if (header.notify_exposure != 0) {
+    Exposure const* const exposure =
+        segments_.exposures().find(static_cast<ExposureId>(header.notify_exposure));
+    if (exposure == nullptr) return Status::stale_exposure;
+    Status const status = exposure->permits_counter(header.notify);
+    if (failed(status)) return status;
+    header.notify += exposure->base;
+  }
+  return Status::ok;
+}
+
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
@@ -139,7 +175,9 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
     case wire::RequestKind::release: return release_lock(origin, request.header);
     default: break;
   }
-  if (request.header.notify != 0 && !counter_exists(request.header.notify)) return Status::bad_address;
+  bool const named = request.header.notify_exposure != 0;
+  if (!named && request.header.notify != 0 && !counter_exists(request.header.notify))
+    return Status::bad_address;
   if (Status const status = reachable(request, is_write(request.header)); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   return carry_out(origin, request);
@@ -173,7 +211,7 @@ bool Executor::counter_exists(RemoteAddress counter) const {
 /// Increments the operation's counter when this was the last message of it and none has failed.
 void Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
   wire::RequestHeader const& header = request.header;
-  if (header.notify == 0) return;
+  if ((header.notify | header.notify_exposure) == 0) return;
   Counted state{0, failed};
   if (header.bytes < header.total) {
     Counted& kept = origin.make_out_of_order().counted[header.token];

@@ -186,14 +186,16 @@ void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::si
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
-void Executor::receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
+void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
   constexpr int short_spins = 64;
-  StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
-  if (stripes.empty()) return perform(origin, request, {}, payload.size());
+  Status const resolved = resolve(request);
+  StripeSets const stripes =
+      failed(resolved) ? StripeSets{} : stripes_for(request, segments_.stripes().modes);
+  if (stripes.empty()) return perform(origin, request, {}, payload.size(), resolved);
   StripeHold hold(segments_.stripes(), stripes);
   for (int spins = 0; spins < short_spins; ++spins) {
-    if (hold.acquire()) return perform(origin, request, std::move(hold), payload.size());
+    if (hold.acquire()) return perform(origin, request, std::move(hold), payload.size(), Status::ok);
     cpu_relax();
   }
   if (must_not_wait(request)) return answer_busy(origin, request, payload.size());
@@ -222,14 +224,15 @@ void Executor::retry_deferred() {
     wire::CheckedRequest request{};
     (void)wire::check(ready.kept.header(), ready.kept.payload(), &request);  // it passed when it arrived
     ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
-    perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size());
+    Status const resolved = resolve(request);  // again: an exposure may be gone
+    perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size(), resolved);
     release_held(*ready.origin);
   }
 }
 
-/// The stripes, if any, are held.
+/// The stripes, if any, are held. `resolved`: a failure that is known already.
 void Executor::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
-                       std::size_t payload_bytes) {
+                       std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
   std::uint64_t const cost = wire::cost_of(header, payload_bytes);
   if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
@@ -238,7 +241,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     note_executed(origin, header.sequence, cost);
     return;
   }
-  Status const status = execute(origin, request);
+  Status const status = failed(resolved) ? resolved : execute(origin, request);
   if (failed(status)) answer_failure(origin, header, status);
   count(origin, request, failed(status));
   bool ended = header.offset + header.bytes == header.total;

@@ -76,10 +76,10 @@ class Executor {
   /// The connection to the process is closed, and with it go its keys. It introduces itself again.
   void part(std::uint64_t process) noexcept;
 
-  /// Tells every peer that holds a key of the segment to forget it.
-  void revoke(OwnSegment const& segment);
+  /// Tells every peer that knows the segment or the exposure with this number, at `base`, to forget it.
+  void revoke(std::uint64_t number, RemoteAddress base);
   /// True when all have done so.
-  bool revoked(OwnSegment const& segment) const { return !holders_.contains(segment.generation); }
+  bool revoked(std::uint64_t number) const { return !holders_.contains(number); }
 
   /// Whose session has this token for requests; nothing for a stranger.
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
@@ -119,16 +119,17 @@ class Executor {
   void note_kept(Origin& origin, Kept const& kept) noexcept;
   void note_released(Origin& origin, Kept const& kept) noexcept;
   void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
-  void receive(Origin& origin, wire::CheckedRequest const& request, std::span<std::byte const> header,
+  void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                std::span<std::byte const> payload);
   void answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes);
   void retry_deferred();
   void release_held(Origin& origin);
   void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
-               std::size_t payload_bytes);
+               std::size_t payload_bytes, Status resolved);
   void note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost);
 
   // execute.cpp: the execution of one request.
+  Status resolve(wire::CheckedRequest& request) const;
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   bool counter_exists(RemoteAddress counter) const;
   static void count(Origin& origin, wire::CheckedRequest const& request, bool failed);
@@ -170,10 +171,11 @@ class Executor {
   std::vector<ProcessAddress> introductions_;              ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
-  std::list<Deferred> deferred_;                              ///< in the order of arrival
-  std::size_t kept_bytes_ = 0;                                ///< of requests that are held or deferred
-  std::map<std::uint64_t, std::set<std::uint64_t>> holders_;  ///< number of a segment -> who has its key
-  std::vector<std::uint64_t> aligned_;                        ///< scratch for misaligned payloads
+  std::list<Deferred> deferred_;  ///< in the order of arrival
+  std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
+  std::map<std::uint64_t, std::set<std::uint64_t>>
+      holders_;                         ///< number of a segment or exposure -> who knows it
+  std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> executed_for_gone_;  ///< by process
   Drops drops_{"request", log_};

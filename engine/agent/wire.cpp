@@ -120,8 +120,11 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (introduction ? !alone : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
-  if (fields.notify != 0 && fields.kind > static_cast<unsigned>(RequestKind::update))
-    return "counter of a request that moves nothing";
+  if (fields.kind > static_cast<unsigned>(RequestKind::update)) {
+    if ((fields.notify | fields.notify_exposure) != 0) return "counter of a request that moves nothing";
+    bool const asks = fields.kind == static_cast<unsigned>(RequestKind::find_segment);
+    if (fields.exposure != 0 && !asks) return "exposure of a request that moves nothing";
+  }
   bool const named = fields.token != 0;
   bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) ||
                         fields.kind == static_cast<unsigned>(RequestKind::acquire);

@@ -88,10 +88,12 @@ struct RequestHeader {
   std::uint64_t total;     ///< bytes of the whole operation
   std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
   std::uint64_t stripes;   ///< lock: the set that is asked for
+  std::uint64_t exposure;  ///< in which `address` is an offset; find_segment: that is asked for; 0: none
+  std::uint64_t notify_exposure;  ///< in which `notify` is an offset; 0: none
   std::uint8_t scale[32];
 };
-static_assert(sizeof(RequestHeader) == 152 && alignof(RequestHeader) == 8);
-static_assert(offsetof(RequestHeader, session) == 24 && offsetof(RequestHeader, scale) == 120);
+static_assert(sizeof(RequestHeader) == 168 && alignof(RequestHeader) == 8);
+static_assert(offsetof(RequestHeader, session) == 24 && offsetof(RequestHeader, scale) == 136);
 
 struct WireDimension {
   std::uint64_t count;
@@ -180,13 +182,18 @@ constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload
   return per_message + payload_bytes + (is_fetching(header) ? header.bytes : 0);
 }
 
-/// The segment that holds the address, or the gap around the address in which none stands.
+/// The segment that holds the address, or the gap around the address in which none stands. Of an exposure:
+/// the segment that holds it, or an empty gap when there is none of this name.
 struct SegmentReply {
   std::uint64_t number;  ///< of the segment: no other has it, before or after
   std::uint64_t base;
   std::uint64_t length;
   std::uint64_t key_bytes;  ///< 0: not registered with the network
   std::uint64_t is_gap;     ///< 1: no segment stands there
+  std::uint64_t exposure;   ///< that was asked for
+  std::uint64_t exposed_base;
+  std::uint64_t exposed_length;
+  std::uint64_t rights;
 };
 
 /// A request whose fields are consistent with each other and with the size of its payload.

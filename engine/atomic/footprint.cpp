@@ -20,14 +20,29 @@ StripeSet stripes_of_buffer(void const* buffer, Layout const& layout) noexcept {
   return buffer == nullptr ? 0 : stripes_in(range_of(reinterpret_cast<RemoteAddress>(buffer), layout));
 }
 
+/// Of the target. Where an exposure begins in another process is not known here: any stripe may be one of it.
+template <typename Operation>
+StripeSet stripes_of_target(Operation const& operation) noexcept {
+  if (operation.exposed.target != ExposureId::none) return ~StripeSet{0};
+  return stripes_in(range_of(operation.target, operation.target_layout));
+}
+
 }  // namespace
+
+Rights rights_for(Transfer const& transfer) noexcept {
+  return transfer.direction == Direction::get ? Rights::read : Rights::write;
+}
+Rights rights_for(Update const& update) noexcept {
+  return (update.result != nullptr ? Rights::read : Rights::none) |
+         (update.operation != Operation::no_op ? Rights::update : Rights::none);
+}
 
 Footprint footprint_of(Transfer const& transfer) noexcept {
   Footprint result;
   bool const whole = has(transfer.guarantees, Guarantee::atomic);
   if (!whole && !has(transfer.guarantees, Guarantee::element_atomic)) return result;
   bool const get = transfer.direction == Direction::get;
-  StripeSet const target = stripes_in(range_of(transfer.target, transfer.target_layout));
+  StripeSet const target = stripes_of_target(transfer);
   (get ? result.target.shared : result.target.exclusive) = target;
   if (!whole) return result;
   StripeSet const origin = stripes_of_buffer(transfer.origin, transfer.origin_layout);
@@ -39,7 +54,7 @@ namespace {
 
 /// The stripes of the target, to read or to write it.
 StripeSets target_stripes(Update const& update) noexcept {
-  StripeSet const stripes = stripes_in(range_of(update.target, update.target_layout));
+  StripeSet const stripes = stripes_of_target(update);
   return update.operation == Operation::no_op ? StripeSets{0, stripes} : StripeSets{stripes, 0};
 }
 
@@ -72,7 +87,8 @@ ElementUpdate elements_of(Update const& update) noexcept {
 
 Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept {
   bool const atomic = has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  return {update.type, update.operation, atomic && uses_cpu_atomics(modes, elements_of(update)), update.scale};
+  return {update.type, update.operation, atomic && uses_cpu_atomics(modes, elements_of(update)),
+          update.scale};
 }
 
 }  // namespace mpix::engine

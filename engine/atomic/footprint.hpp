@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/exposure.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -45,5 +46,9 @@ inline bool locks_target(Guarantee guarantees, Layout const& layout, ElementUpda
 /// What the update has to do to each element in memory of a process with these modes. The caller holds the
 /// stripes that footprint_of() has asked for.
 Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept;
+
+/// What an exposure that holds the target has to permit.
+Rights rights_for(Transfer const& transfer) noexcept;
+Rights rights_for(Update const& update) noexcept;
 
 }  // namespace mpix::engine

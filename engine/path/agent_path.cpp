@@ -75,6 +75,8 @@ template <typename Operation>
 Issued AgentPath::start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold) {
   message.header.context = operation.context;
   message.header.address = operation.target;
+  message.header.exposure = static_cast<std::uint64_t>(operation.exposed.target);
+  message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
   message.target = operation.target_layout;
   message.total = operation.target_layout.size();
   message.until_executed = has(operation.guarantees, Guarantee::remote_completion);
@@ -324,15 +326,16 @@ void AgentPath::send_lock(Outstanding& entry) {
   header.sequence = entry.first_sequence;
   // Nothing of this stream waits for the stripes while they are held: it would keep the window closed.
   header.after = header.sequence - 1;
-  header.notify = 0;
+  header.notify = header.exposure = header.notify_exposure = 0;
   (void)send(*entry.peer, header, transport_.message(), 0);
 }
 
-Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
+Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address, ExposureId exposure) {
   if (!connect(peer)) return nullptr;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = address;
+  operation.header.exposure = static_cast<std::uint64_t>(exposure);
   Outstanding& entry = queue(peer, operation);
   advance(peer);
   return &entry;

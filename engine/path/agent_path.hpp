@@ -67,10 +67,9 @@ class AgentPath {
   /// Gives it back, after everything that was issued before; a failure is kept under `context`.
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind, std::uint32_t context);
 
-  /// Asks for the segment at `address`; the answer is in the returned object, to be given to release(): empty
-  /// when there is none.
-  /// nullptr when the peer cannot be reached.
-  Outstanding* find_segment(Peer& peer, RemoteAddress address);
+  /// Asks for the segment at `address`, or for the one that holds `exposure`; the answer is in the returned
+  /// object, to be given to release(): empty when there is none. nullptr when the peer cannot be reached.
+  Outstanding* find_segment(Peer& peer, RemoteAddress address, ExposureId exposure);
   void release(Outstanding& entry) noexcept { pool_.release(entry); }
 
   /// Whether everything up to `sequence` is executed and answered.

@@ -27,7 +27,7 @@ RdmaState const& RdmaState::none() noexcept {
 
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
   // What has to lock or to count is done by the target's agent.
-  if (transfer.notify != 0) return false;
+  if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;
@@ -50,8 +50,20 @@ RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
                                                                                                 : nullptr;
 }
 
+RemoteExposure* RdmaPath::find_exposure(Peer& peer, Transfer const& transfer) noexcept {
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return nullptr;
+  auto const found = state->exposures.find(transfer.exposed.target);
+  return found != state->exposures.end() ? &found->second : nullptr;
+}
+
 void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
   RdmaState& state = peer.state().make_rdma();
+  if (answer.exposure != 0 && !state.revoked.contains(answer.exposure)) {
+    Exposure const exposure{answer.exposed_base, answer.exposed_length, static_cast<Rights>(answer.rights)};
+    state.exposures.try_emplace(static_cast<ExposureId>(answer.exposure),
+                                RemoteExposure{exposure, !key.empty(), 0});
+  }
   if (key.empty()) return state.gaps.add(answer.base, answer.base + answer.length);
   if (state.revoked.contains(answer.number)) return;
   RemoteKey made{answer.number, answer.length, nullptr, 0};
@@ -78,10 +90,14 @@ bool RdmaPath::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
     state.revoked.emplace(number, known->second);
     state.keys.erase(known);
   }
+  if (auto const known = state.exposures.find(ExposureId{number}); known != state.exposures.end()) {
+    state.revoked.emplace(number, RemoteKey{number, 0, nullptr, known->second.newest_use});
+    state.exposures.erase(known);
+  }
   auto const found = state.revoked.find(number);
   if (found == state.revoked.end()) return true;
   if (!reached(peer, found->second.newest_use)) return false;
-  ucp_rkey_destroy(found->second.key);
+  if (found->second.key != nullptr) ucp_rkey_destroy(found->second.key);
   state.revoked.erase(found);
   return true;
 }
@@ -90,8 +106,11 @@ void RdmaPath::forget_all(Peer& peer) noexcept {
   RdmaState* const state = peer.state().rdma_if_any();
   if (state == nullptr) return;
   for (auto const& [base, key] : state->keys) ucp_rkey_destroy(key.key);
-  for (auto const& [number, key] : state->revoked) ucp_rkey_destroy(key.key);
+  for (auto const& [number, key] : state->revoked) {
+    if (key.key != nullptr) ucp_rkey_destroy(key.key);
+  }
   state->keys.clear();
+  state->exposures.clear();
   state->revoked.clear();
 }
 
@@ -276,6 +295,7 @@ void RdmaPath::lose(Peer& peer) {
   if (state.pending.empty()) return forget_all(peer);
   for (auto const& [base, key] : state.keys) state.revoked.emplace(key.number, key);
   state.keys.clear();
+  state.exposures.clear();
 }
 
 bool RdmaPath::reached(Peer& peer, std::uint64_t number) {

@@ -34,8 +34,10 @@ class RdmaPath {
   /// Keeps what the peer's agent has answered: a segment with its key, if there is one, or a gap. In the
   /// order of arrival, with revoke().
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
-  /// The owner takes the segment back that has this number and begins at `base`: its key serves no operation
-  /// any more. True once none uses it and it is destroyed; to be called again until then.
+  /// What is known of the exposure that the transfer names; nullptr: nothing.
+  static RemoteExposure* find_exposure(Peer& peer, Transfer const& transfer) noexcept;
+  /// The owner takes the segment, or the exposure, back that has this number and begins at `base`: it serves
+  /// no operation any more. True once none uses it and its key is destroyed; to be called again until then.
   static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
   /// The peer is out of reach: whoever waits for its operations is told. UCX ends those on this machine
   /// never, and keeps the keys that they use.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 
+#include "engine/exposure.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -18,6 +19,13 @@ struct RemoteKey {
   std::size_t length = 0;
   ucp_rkey_h key = nullptr;
   std::uint64_t newest_use = 0;  ///< number of the newest operation that was made with it
+};
+
+/// An exposure of a peer, until the peer takes it back.
+struct RemoteExposure {
+  Exposure exposure;
+  bool usable = false;  ///< the segment that holds it has a key
+  std::uint64_t newest_use = 0;
 };
 
 /// Ranges of a peer's addresses in which no segment stands that this path could use. The peer shows by a
@@ -49,8 +57,10 @@ struct RdmaOperation;
 /// Operations are numbered from 1 in the order of issue. A get has ended when UCX says so; a put has when
 /// UCX has let go of its buffer and a flush that was begun after it has ended.
 struct RdmaState {
-  std::map<RemoteAddress, RemoteKey> keys;     ///< by base of the segment; of segments that do not overlap
-  std::map<std::uint64_t, RemoteKey> revoked;  ///< by number; destroyed as soon as no operation uses them
+  std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; of segments that do not overlap
+  std::map<ExposureId, RemoteExposure> exposures;
+  /// Keys and exposures by number; forgotten as soon as no operation uses them. An exposure has no key.
+  std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
   std::uint64_t issued = 0;                         ///< the newest operation
   std::uint64_t newest_put = 0;                     ///< the newest put

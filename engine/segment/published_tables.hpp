@@ -15,6 +15,7 @@ namespace mpix::engine {
 
 inline constexpr std::uint32_t max_regions = 1024;
 inline constexpr std::uint32_t max_segments = 1 << 18;  // of a sparse file: what is not used takes no memory
+inline constexpr std::uint32_t max_exposures = 1 << 16;
 inline constexpr std::uint32_t no_region = UINT32_MAX;  ///< user memory: not mappable by peers
 
 using SegmentIndex = BasicRangeIndex<std::atomic, max_segments, 9>;
@@ -22,7 +23,7 @@ using SegmentIndexWriter = BasicRangeIndexWriter<std::atomic, max_segments, 9>;
 
 struct PublishedTables {
   static constexpr std::uint32_t expected_magic = 0x4d504358;  // "MPCX"
-  static constexpr std::uint32_t expected_version = 3;
+  static constexpr std::uint32_t expected_version = 4;
 
   std::uint32_t magic;
   std::uint32_t version;
@@ -33,6 +34,7 @@ struct PublishedTables {
       64) RangeSlot regions[max_regions];  ///< files that peers can map; `number`: descriptor in the owner
   RangeSlot segments[max_segments];        ///< `number`: index into `regions`, or no_region
   alignas(64) SegmentIndex segment_index;  ///< of `segments`, which do not overlap
+  RangeSlot exposures[max_exposures];      ///< `number`: as of a segment
 };
 static_assert(sizeof(PublishedTables) % 64 == 0);
 

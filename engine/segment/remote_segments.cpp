@@ -52,6 +52,32 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
   return true;
 }
 
+bool RemoteSegments::read(ExposureId id, PublishedRange* out) const noexcept {
+  static_assert(max_exposures == 1u << exposure_slot_bits);
+  return tables_->exposures[slot_of(id)].read(out) && make_exposure_id(slot_of(id), out->generation) == id;
+}
+
+bool RemoteSegments::find(ExposureId id, Exposure* out) const noexcept {
+  PublishedRange range;
+  if (!read(id, &range)) return false;
+  *out = {range.base, range.length, static_cast<Rights>(range.rights)};
+  return true;
+}
+
+Status RemoteSegments::view(ExposureId id, ExposedView* out) {
+  std::lock_guard const lock(mutex_);
+  PublishedRange range;
+  if (!read(id, &range)) return Status::stale_exposure;
+  std::int64_t delta = 0;
+  bool const mapped = range.number < max_regions && (own_ || map_region(range.number, range, &delta));
+  if (!mapped) return Status::unsupported;
+  *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta),
+          {range.base, range.length, static_cast<Rights>(range.rights)},
+          &tables_->exposures[slot_of(id)].generation(),
+          range.generation};
+  return Status::ok;
+}
+
 bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noexcept {
   // Acquire, here and in scan(): pairs with the releases in SegmentTable.
   std::uint32_t const count = std::min(tables_->region_end.load(std::memory_order_acquire), max_regions);

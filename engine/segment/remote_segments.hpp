@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "engine/atomic/process_locks.hpp"
+#include "engine/exposure.hpp"
 #include "engine/log.hpp"
+#include "engine/peer/exposed_view.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -39,6 +41,11 @@ class RemoteSegments {
   };
   bool find(RemoteAddress address, Found* out);
 
+  /// What the peer says of an exposure; false when it has none of this name.
+  bool find(ExposureId id, Exposure* out) const noexcept;
+  /// Maps it: stale_exposure, or unsupported where it cannot be reached by load and store.
+  Status view(ExposureId id, ExposedView* out);
+
   /// Whether [begin, end) touches memory of the peer's regions, allocated or not.
   bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
 
@@ -60,6 +67,7 @@ class RemoteSegments {
   };
 
   bool scan(RemoteAddress address, Found* out);
+  bool read(ExposureId id, PublishedRange* out) const noexcept;
   bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta);
 
   mutable std::mutex mutex_;

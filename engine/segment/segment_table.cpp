@@ -44,6 +44,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   tables_->version = PublishedTables::expected_version;
   tables_->process = process;
   index_.open(tables_->segment_index);
+  exposures_.open(tables_->exposures);
   return Status::ok;
 }
 
@@ -103,7 +104,7 @@ Status SegmentTable::publish(Reservation const& reservation, void** base) {
 
 void SegmentTable::cancel(Reservation const& reservation) { return_memory(reservation.segment); }
 
-Status SegmentTable::hide(void const* base) {
+Status SegmentTable::hide(void const* base, std::vector<ExposureId>* concealed) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
   if (it->second.hidden) return Status::ok;
@@ -111,11 +112,16 @@ Status SegmentTable::hide(void const* base) {
   withdraw(it->second);
   index_.finish_change();
   it->second.hidden = true;
+  for (ExposureId const id : exposures_.within(it->second.base, it->second.base + it->second.length)) {
+    Exposure ended;
+    if (exposures_.remove(id, &ended)) concealed->push_back(id);
+  }
   return Status::ok;
 }
 
 Status SegmentTable::free(void const* base) {
-  if (Status const status = hide(base); failed(status)) return status;
+  std::vector<ExposureId> concealed;
+  if (Status const status = hide(base, &concealed); failed(status)) return status;
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   OwnSegment const segment = it->second;
   registrations_.erase(registrations_.lower_bound(segment.base),
@@ -154,6 +160,19 @@ Status SegmentTable::detach(void const* base, std::size_t bytes, std::vector<Own
   *ended = {begin, begin + registration.length};
   if (!registration.allocated) uncover(*ended, replaced);
   return Status::ok;
+}
+
+Status SegmentTable::expose(Exposure const& exposure, ExposureId* id) {
+  if (exposures_.is_full()) return Status::out_of_memory;
+  OwnSegment const* const segment = find(exposure.base);
+  if (segment == nullptr || !segment->contains(exposure.base, exposure.length)) return Status::bad_argument;
+  generation_ += 2;
+  *id = exposures_.add(exposure, segment->region, generation_);
+  return Status::ok;
+}
+
+Status SegmentTable::conceal(ExposureId id, Exposure* concealed) {
+  return exposures_.remove(id, concealed) ? Status::ok : Status::stale_exposure;
 }
 
 /// The first segment that ends behind `address`.

@@ -18,6 +18,7 @@
 #include "engine/segment/allocation_hints.hpp"
 #include "engine/segment/commit.hpp"
 #include "engine/segment/coverage.hpp"
+#include "engine/segment/exposure_table.hpp"
 #include "engine/segment/heap.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -69,9 +70,10 @@ class SegmentTable {
   void cancel(Reservation const& reservation);
 
   /// First step of free() for who has to wait between the two: peers and find() see the allocation at `base`
-  /// no more, and its memory stays as it is. bad_argument: there is none.
-  Status hide(void const* base);
-  /// Registrations within the memory end with it.
+  /// no more, and its memory stays as it is. Exposures within it are withdrawn, and added to `concealed`.
+  /// bad_argument: there is none.
+  Status hide(void const* base, std::vector<ExposureId>* concealed);
+  /// Second step. Registrations within the memory end with it.
   Status free(void const* base);
 
   /// Registers memory. Segments that it overlaps, and does not lie within, become part of a larger one: they
@@ -82,6 +84,13 @@ class SegmentTable {
   /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
   Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
                 Coverage::Range* ended);
+
+  /// Lets peers use memory, which has to be registered, and stays so until the exposure is concealed.
+  /// bad_argument: it is not; out_of_memory.
+  Status expose(Exposure const& exposure, ExposureId* id);
+  /// Peers find the exposure no more; its memory is still registered. stale_exposure: there is none.
+  Status conceal(ExposureId id, Exposure* concealed);
+  ExposureTable const& exposures() const noexcept { return exposures_; }
 
   /// The segment that holds `address`, or nullptr; none that is hidden.
   OwnSegment const* find(RemoteAddress address) const;
@@ -140,11 +149,12 @@ class SegmentTable {
   SegmentIndexWriter index_;
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t segment_end_ = 0;  ///< no slot from here on was ever used
-  std::uint64_t generation_ = 1;   ///< of the newest slot in use; odd
+  std::uint64_t generation_ = 1;   ///< of the newest segment or exposure; odd
   std::uint32_t version_ = 1;
   Segments segments_;                                         ///< by base
   std::multimap<RemoteAddress, Registration> registrations_;  ///< by base, the newest last
-  Coverage user_memory_;                                      ///< the registrations of it
+  ExposureTable exposures_;
+  Coverage user_memory_;  ///< the registrations of it
 };
 
 }  // namespace mpix::engine

@@ -95,6 +95,12 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"after itself", [](RequestHeader& h) { h.after = h.sequence; }},
       {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
       {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
+      {"exposure of a question about nothing",
+       [](RequestHeader& h) {
+         h.kind = static_cast<std::uint8_t>(RequestKind::forgotten);
+         h.bytes = h.total = h.block = h.dimensions = 0;
+         h.exposure = 1;
+       }},
       {"position", [](RequestHeader& h) { h.position = 1; }},
       {"a question about bytes",
        [](RequestHeader& h) { h.kind = static_cast<std::uint8_t>(RequestKind::find_segment); }},
@@ -158,6 +164,12 @@ TEST(WireRequest, what_moves_nothing_has_no_counter) {
     EXPECT_EQ(sample.run(), nullptr);
     sample.header.notify = 0x2000;
     EXPECT_NE(sample.run(), nullptr);
+    sample.header.notify = 0;
+    sample.header.notify_exposure = 1;
+    EXPECT_NE(sample.run(), nullptr);
+    sample.header.notify_exposure = 0;
+    sample.header.exposure = 1;
+    EXPECT_EQ(sample.run() == nullptr, kind == RequestKind::find_segment);
   }
 }
 

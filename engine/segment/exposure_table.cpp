@@ -1,0 +1,42 @@
+#include "engine/segment/exposure_table.hpp"
+
+#include <algorithm>
+
+namespace mpix::engine {
+
+ExposureId ExposureTable::add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation) {
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    entries_.emplace_back();
+  }
+  std::uint32_t const slot = free_slots_.back();
+  ExposureId const id = make_exposure_id(slot, generation);
+  by_base_.emplace(exposure.base, id);
+  free_slots_.pop_back();
+  entries_[slot] = {id, exposure};
+  slots_[slot].publish(
+      {exposure.base, exposure.length, region, generation, static_cast<std::uint32_t>(exposure.rights)});
+  return id;
+}
+
+bool ExposureTable::remove(ExposureId id, Exposure* removed) {
+  Exposure const* const found = find(id);
+  if (found == nullptr) return false;
+  std::uint32_t const slot = slot_of(id);
+  slots_[slot].withdraw(generation_of(id) + 1);
+  *removed = *found;
+  auto const [first, last] = by_base_.equal_range(removed->base);
+  by_base_.erase(std::find_if(first, last, [&](auto const& entry) { return entry.second == id; }));
+  entries_[slot] = {};
+  free_slots_.push_back(slot);
+  return true;
+}
+
+std::vector<ExposureId> ExposureTable::within(RemoteAddress begin, RemoteAddress end) const {
+  std::vector<ExposureId> result;
+  for (auto it = by_base_.lower_bound(begin); it != by_base_.end() && it->first < end; ++it)
+    result.push_back(it->second);
+  return result;
+}
+
+}  // namespace mpix::engine
