@@ -108,9 +108,15 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
   ASSERT_TRUE(seen.open(process, ::getpid(), table.tables_fd(), table.stripes_fd()));
   RemoteSegments::Found found;
   ASSERT_TRUE(seen.find(address, &found));
-  ASSERT_EQ(table.hide(memory), Status::ok);
-  EXPECT_EQ(table.hide(memory), Status::ok);
-  EXPECT_EQ(table.hide(memory + 1), Status::bad_argument);
+  ExposureId id{};
+  ASSERT_EQ(table.expose({address, 64, Rights::read}, &id), Status::ok);
+  EXPECT_EQ(table.expose({address, 65, Rights::read}, &id), Status::bad_argument);
+  std::vector<ExposureId> concealed;
+  ASSERT_EQ(table.hide(memory, &concealed), Status::ok);
+  EXPECT_EQ(concealed, std::vector<ExposureId>{id});
+  EXPECT_EQ(table.exposures().find(id), nullptr);
+  EXPECT_EQ(table.hide(memory, &concealed), Status::ok);
+  EXPECT_EQ(table.hide(memory + 1, &concealed), Status::bad_argument);
   EXPECT_FALSE(seen.find(address, &found));
   EXPECT_EQ(table.find(address), nullptr);
   EXPECT_NE(table.at(memory), nullptr);
