@@ -9,7 +9,9 @@ namespace mpix::engine {
 namespace {
 
 static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
-static_assert(static_cast<unsigned>(Guarantee::target_registered) == MPIX_ENGINE_TARGET_REGISTERED);
+static_assert(static_cast<unsigned>(Guarantee::update_ordered) == MPIX_ENGINE_UPDATE_ORDERED);
+static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_LONG_DOUBLE_INT + 1);
+static_assert(static_cast<int>(Operation::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
 
 template <typename Body>
 int status_of(Body body) noexcept {
@@ -62,6 +64,30 @@ int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
     transfer.completion = Teller::of(given.completion);
     return tell(engine_of(engine).issue(peer_of(peer), transfer), result);
   });
+}
+
+template <typename Enumeration>
+bool is_one_of(int value, Enumeration end) noexcept {
+  return value >= 0 && value < static_cast<int>(end);
+}
+
+Update update_of(mpix_engine_update const& given) noexcept {
+  Update update;
+  update.operation = static_cast<Operation>(given.operation);
+  update.type = static_cast<ElementType>(given.type);
+  update.guarantees = static_cast<Guarantee>(given.guarantees);
+  update.context = given.context;
+  update.origin = static_cast<std::byte const*>(given.origin);
+  update.operand2 = static_cast<std::byte const*>(given.operand2);
+  update.origin_layout = layout_of(given.origin_layout);
+  update.result = static_cast<std::byte*>(given.result);
+  update.result_layout = layout_of(given.result_layout);
+  update.target = given.target;
+  update.target_layout = layout_of(given.target_layout);
+  update.scale = given.scale;
+  update.notify = given.notify;
+  update.completion = Teller::of(given.completion);
+  return update;
 }
 
 void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
@@ -126,6 +152,14 @@ int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
 int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                     const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
   return issue(engine, peer, Direction::get, *transfer, issued);
+}
+
+int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                             const struct mpix_engine_update* update, struct mpix_engine_issued* issued) {
+  bool const known =
+      is_one_of(update->operation, Operation::count_) && is_one_of(update->type, ElementType::count_);
+  if (!known) return MPIX_ENGINE_BAD_ARGUMENT;
+  return status_of([&] { return tell(engine_of(engine).issue(peer_of(peer), update_of(*update)), issued); });
 }
 
 uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }

@@ -120,7 +120,10 @@ enum mpix_engine_guarantee {
   MPIX_ENGINE_REMOTE_COMPLETION = 4, /**< the completion waits for the target's memory */
   /** No element of the target is updated by two operations with this or MPIX_ENGINE_ATOMIC at once. */
   MPIX_ENGINE_ELEMENT_ATOMIC = 8,
-  MPIX_ENGINE_TARGET_REGISTERED = 16 /**< the target memory is allocated or registered */
+  MPIX_ENGINE_TARGET_REGISTERED = 16, /**< the target memory is allocated or registered */
+  /** An update, after every earlier update with this guarantee of this process to overlapping memory of the
+   *  target. */
+  MPIX_ENGINE_UPDATE_ORDERED = 32
 };
 
 /** Told once when an operation is complete. Part of a larger object of the caller's, zero but for `done`, and
@@ -165,6 +168,87 @@ MPIX_ENGINE_API int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* p
 MPIX_ENGINE_API int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                                     const struct mpix_engine_transfer* transfer,
                                     struct mpix_engine_issued* issued);
+
+/** What an element is: sizes and representations are those of the C types. */
+enum mpix_engine_type {
+  MPIX_ENGINE_TYPE_NONE = 0, /**< untyped bytes; only replace and no_op */
+  MPIX_ENGINE_TYPE_INT8,
+  MPIX_ENGINE_TYPE_UINT8,
+  MPIX_ENGINE_TYPE_INT16,
+  MPIX_ENGINE_TYPE_UINT16,
+  MPIX_ENGINE_TYPE_INT32,
+  MPIX_ENGINE_TYPE_UINT32,
+  MPIX_ENGINE_TYPE_INT64,
+  MPIX_ENGINE_TYPE_UINT64,
+  MPIX_ENGINE_TYPE_FLOAT32,
+  MPIX_ENGINE_TYPE_FLOAT64,
+  MPIX_ENGINE_TYPE_LONG_DOUBLE,
+  MPIX_ENGINE_TYPE_COMPLEX_FLOAT,
+  MPIX_ENGINE_TYPE_COMPLEX_DOUBLE,
+  MPIX_ENGINE_TYPE_COMPLEX_LONG_DOUBLE,
+  MPIX_ENGINE_TYPE_BOOLEAN,   /**< C bool, one byte */
+  MPIX_ENGINE_TYPE_FLOAT_INT, /**< value and index, as the C struct of MPI's pair types; only minloc and
+                                 maxloc */
+  MPIX_ENGINE_TYPE_DOUBLE_INT,
+  MPIX_ENGINE_TYPE_LONG_INT,
+  MPIX_ENGINE_TYPE_INT_INT,
+  MPIX_ENGINE_TYPE_SHORT_INT,
+  MPIX_ENGINE_TYPE_LONG_DOUBLE_INT
+};
+
+/** What an update does to an element. `origin` is the first operand. */
+enum mpix_engine_operation {
+  MPIX_ENGINE_OP_REPLACE = 0, /**< swap, where the previous value is fetched */
+  MPIX_ENGINE_OP_NO_OP,       /**< the element stays as it is; the operand is ignored */
+  MPIX_ENGINE_OP_SUM,
+  MPIX_ENGINE_OP_PROD,
+  MPIX_ENGINE_OP_MIN,
+  MPIX_ENGINE_OP_MAX,
+  MPIX_ENGINE_OP_LAND,
+  MPIX_ENGINE_OP_LOR,
+  MPIX_ENGINE_OP_LXOR,
+  MPIX_ENGINE_OP_BAND,
+  MPIX_ENGINE_OP_BOR,
+  MPIX_ENGINE_OP_BXOR,
+  MPIX_ENGINE_OP_MINLOC,
+  MPIX_ENGINE_OP_MAXLOC,
+  MPIX_ENGINE_OP_INCREMENT, /**< target + 1; the operand is ignored */
+  MPIX_ENGINE_OP_MASK_SWAP, /**< bits set in origin are taken from operand2 */
+  MPIX_ENGINE_OP_COMPARE_SWAP_LT,
+  MPIX_ENGINE_OP_COMPARE_SWAP_LE,
+  MPIX_ENGINE_OP_COMPARE_SWAP_EQ,
+  MPIX_ENGINE_OP_COMPARE_SWAP_GE,
+  MPIX_ENGINE_OP_COMPARE_SWAP_GT,
+  MPIX_ENGINE_OP_COMPARE_SWAP_NE /**< origin (relation) target ? target = operand2 */
+};
+
+/** Accumulate, fetching accumulate and read-modify-write, element by element:
+ *  target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
+ *
+ *  All layouts have the same number of bytes, and runs of whole elements; the memory of the sides does not
+ * overlap. Without a guarantee of atomicity, concurrent updates of an element can be lost. Zero is the
+ * default of every field. */
+struct mpix_engine_update {
+  int operation;        /**< an mpix_engine_operation that is defined for the type, as MPI has it */
+  int type;             /**< an mpix_engine_type */
+  unsigned guarantees;  /**< set of mpix_engine_guarantee */
+  uint32_t context;     /**< as for a transfer */
+  const void* origin;   /**< not used where the operation has no operand */
+  const void* operand2; /**< laid out as `origin`; not used where there is no second operand */
+  struct mpix_engine_layout origin_layout;
+  void* result; /**< NULL: nothing is fetched */
+  struct mpix_engine_layout result_layout;
+  uint64_t target; /**< address in the target process */
+  struct mpix_engine_layout target_layout;
+  const void* scale; /**< factor of the operand, one element, or NULL; only with MPIX_ENGINE_OP_SUM */
+  uint64_t notify;   /**< as for a transfer */
+  struct mpix_engine_completion* completion;
+};
+
+/** Starts an update, as mpix_engine_put. */
+MPIX_ENGINE_API int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                                             const struct mpix_engine_update* update,
+                                             struct mpix_engine_issued* issued);
 
 /* ---- Completion and order ---- */
 

@@ -24,7 +24,9 @@ struct memory {
   uint64_t block[words];
   uint64_t strided[rows * words];
   uint64_t listed[words];
-  uint64_t guarded; /* at process 1: by its lock */
+  uint64_t guarded;   /* at process 1: by its lock */
+  uint64_t counter;   /* at process 1: by fetching updates */
+  double sums[words]; /* at process 1 */
 };
 
 struct job {
@@ -179,6 +181,54 @@ static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uin
   }
 }
 
+/* Everybody counts at process 1 in one step, and adds to an array. */
+static void update(const struct job* job, mpix_engine_peer_t* peer, uint64_t base) {
+  const uint64_t one = 1;
+  uint64_t before, last = 0;
+  double halves[words];
+  struct mpix_engine_update count = {.operation = MPIX_ENGINE_OP_SUM, .type = MPIX_ENGINE_TYPE_UINT64};
+  struct mpix_engine_update sum = {.operation = MPIX_ENGINE_OP_SUM, .type = MPIX_ENGINE_TYPE_FLOAT64};
+  count.origin = &one;
+  count.result = &before;
+  count.target = base + offsetof(struct memory, counter);
+  count.origin_layout.block = count.result_layout.block = count.target_layout.block = sizeof(one);
+  sum.origin = halves;
+  sum.target = base + offsetof(struct memory, sums);
+  sum.origin_layout.block = sum.target_layout.block = sizeof(halves);
+  sum.guarantees = count.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC | MPIX_ENGINE_REMOTE_COMPLETION;
+  for (int i = 0; i < words; ++i) {
+    halves[i] = 0.5 * i;
+  }
+  for (int i = 0; i < rounds; ++i) {
+    struct waiting counted = {.completion.done = tell}, added = {.completion.done = tell};
+    struct mpix_engine_issued issued;
+    count.completion = &counted.completion;
+    sum.completion = &added.completion;
+    REQUIRE(mpix_engine_issue_update(job->engine, peer, &count, &issued) == MPIX_ENGINE_OK);
+    if (!issued.complete) {
+      mpix_engine_wait_until(job->engine, is_told, &counted);
+      REQUIRE(counted.status == MPIX_ENGINE_OK);
+    }
+    REQUIRE(i == 0 || before > last);
+    last = before;
+    REQUIRE(mpix_engine_issue_update(job->engine, peer, &sum, &issued) == MPIX_ENGINE_OK);
+    if (!issued.complete) {
+      mpix_engine_wait_until(job->engine, is_told, &added);
+      REQUIRE(added.status == MPIX_ENGINE_OK);
+    }
+  }
+  sum.operation = 1000;
+  REQUIRE(mpix_engine_issue_update(job->engine, peer, &sum, NULL) == MPIX_ENGINE_BAD_ARGUMENT);
+}
+
+static void check_updates(const struct job* job, const struct memory* memory) {
+  REQUIRE(memory->guarded == rounds * job->count);
+  REQUIRE(memory->counter == rounds * job->count);
+  for (int i = 0; i < words; ++i) {
+    REQUIRE(memory->sums[i] == 0.5 * i * rounds * (double)job->count);
+  }
+}
+
 static void work(const struct job* job, struct memory* memory) {
   const uint64_t next = job->self % job->count + 1, before = (job->self + job->count - 2) % job->count + 1;
   mpix_engine_peer_t* peer = mpix_engine_find_peer(job->engine, next);
@@ -197,12 +247,15 @@ static void work(const struct job* job, struct memory* memory) {
   REQUIRE(memcmp(all.operations, with_next.operations, sizeof(all.operations)) == 0);
   count_with_lock(job, mpix_engine_find_peer(job->engine, 1),
                   place_of(job, "memory", 1) + offsetof(struct memory, guarded));
+  update(job, mpix_engine_find_peer(job->engine, 1), place_of(job, "memory", 1));
   /* Nobody goes before everybody is done. */
   show_place(job, "done", memory);
   for (uint64_t process = 1; process <= job->count; ++process) {
     (void)place_of(job, "done", process);
   }
-  REQUIRE(job->self != 1 || memory->guarded == rounds * job->count);
+  if (job->self == 1) {
+    check_updates(job, memory);
+  }
 }
 
 int main(int argc, char** argv) {
