@@ -1,20 +1,27 @@
-# mpix_unit_test(NAME SOURCES a.cpp... [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...])
-#   A GoogleTest binary that needs no MPI.
+# mpix_unit_test(NAME [SOURCES a.cpp...] [LIBRARIES ...] [TIMEOUT seconds] [LABELS ...] [VARIANT name] [ENVIRONMENT NAME=VALUE ...])
+#   A GoogleTest binary that needs no MPI. Without SOURCES the target exists already; VARIANT then names the test with
+#   this ENVIRONMENT.
 include(MpixSanitizers)
 
 function(mpix_unit_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;VARIANT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
-  add_test(NAME unit.${name} COMMAND ${name})
+  set(test_name unit.${name})
+  if(arg_VARIANT)
+    set(test_name ${test_name}.${arg_VARIANT})
+  endif()
+  if(arg_SOURCES)
+    add_executable(${name} ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
+  endif()
+  add_test(NAME ${test_name} COMMAND ${name})
   if(MPIX_SANITIZE)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
-  set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
-    ENVIRONMENT "${mpix_sanitizer_environment}")
-  mpix_sanitized_tests(unit.${name})
+  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
+    ENVIRONMENT "${mpix_sanitizer_environment};${arg_ENVIRONMENT}")
+  mpix_sanitized_tests(${test_name})
 endfunction()

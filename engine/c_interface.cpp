@@ -1,4 +1,5 @@
 /// The C interface: beginning and end of an engine.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -37,6 +38,14 @@ std::size_t most_endpoints() noexcept {
   return static_cast<std::size_t>(files.rlim_cur) / 2;
 }
 
+/// Threads of which only one runs at a time gain nothing by more than one.
+int default_channels(bool several_threads) noexcept {
+  constexpr int most = 4;
+  cpu_set_t usable;
+  if (!several_threads || ::sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  return std::min(most, CPU_COUNT(&usable));
+}
+
 /// What a host knows that was built with an older, shorter struct; the rest is zero.
 template <typename Struct>
 Struct copy_known(Struct const& given) noexcept {
@@ -61,6 +70,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   config.max_endpoints = std::min(config.max_endpoints, most_endpoints());
   set_if_zero(config.heap_bytes, default_heap_bytes);
   if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
+  if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not cut elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
   config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);

@@ -31,6 +31,8 @@ struct mpix_engine_config {
   int check;                   /**< nonzero: layers above verify what callers vouch for */
   int count_direct;            /**< nonzero: operations by load and store are counted; slower */
   int thread_multiple;         /**< nonzero: several application threads call at once */
+  int channels;                /**< threads that talk to processes on different ones of so many channels do not
+                                    wait for each other; at most 16, 0: default */
   const char* interfaces;    /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
                                   '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
 

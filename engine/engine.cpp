@@ -50,8 +50,8 @@ Status Engine::start() {
                          state.pid,
                          segments.tables_fd(),
                          segments.stripes_fd(),
-                         state.channels.front().transport.worker_address()};
-  if (address.worker.empty()) return Status::transport;
+                         state.channels.worker_addresses()};
+  if (address.workers.empty()) return Status::transport;
   state.address = encode(address);
   state.publication = publish(address, state.credentials.secret);
   state.channels.for_each([&](Channel& channel) { channel.agent_path.set_address(state.address); });
@@ -120,7 +120,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   std::uint64_t const process = its.process;
   int const tables_fd = its.tables_fd;
   int const stripes_fd = its.stripes_fd;
-  peer->channel = &channels.front();
+  peer->channel = &channels.of(process);
   peer->location = peer->channel->connections.locate(std::move(its));
   // Without these, neighbours are treated like processes of another host.
   bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
@@ -350,7 +350,13 @@ void Engine::wait_step(unsigned spins) {
 }
 
 void Engine::wait_step(Peer& peer, unsigned spins) {
-  if (channel_of(peer).poll_now() + state_->watches.check() == 0) rest(spins);
+  // The other channels are for the threads that wait there, and for the agents; for this one, too, now and
+  // then, so that their messages need not wake an agent while a thread is awake.
+  constexpr unsigned others_interval = 16;
+  Channels& channels = state_->channels;
+  int events = channel_of(peer).poll_now() + state_->watches.check();
+  if (channels.size() > 1 && spins % others_interval == others_interval - 1) events += channels.poll();
+  if (events == 0) rest(spins);
 }
 
 void Engine::rest(unsigned spins) const {

@@ -20,6 +20,7 @@ static size_t process_memory;
 static size_t origins_memory;
 static size_t max_endpoints;
 static int agent_poll_us;
+static int channels;
 static int verbose;
 static bool check;
 static bool statistics;
@@ -56,6 +57,7 @@ int ompi_osc_mpix_register(void)
     origins_memory = defaults.origins_memory_bytes;
     max_endpoints = defaults.max_endpoints;
     agent_poll_us = defaults.agent_poll_us;
+    channels = 0;
     verbose = 0;
     check = defaults.check != 0;
     statistics = defaults.count_direct != 0;
@@ -104,6 +106,11 @@ int ompi_osc_mpix_register(void)
         "How long the agent thread leaves messages to an application that polls before it looks whether the "
         "application still does, microseconds",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &agent_poll_us);
+    add("channels",
+        "Channels for messages, each with a lock, a UCX worker and an agent thread of its own: threads that "
+        "talk to processes on different ones do not wait for each other. 0: with MPI_THREAD_MULTIPLE one for "
+        "each core that the process may use, at most 4; else 1",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &channels);
     add("statistics",
         "Count operations by load and store too, for MPIX_RMA_Statistics and performance variables; slower",
         MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &statistics);
@@ -163,6 +170,7 @@ static int check_numbers(void)
         int value, least, most;
     } numbers[] = {
         {"agent_poll_us", agent_poll_us, 1, 1000000},
+        {"channels", channels, 0, 16},
         {"verbose", verbose, 0, 2},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); ++i) {
@@ -223,6 +231,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->process_memory_bytes = process_memory;
     config->origins_memory_bytes = origins_memory;
     config->agent_poll_us = agent_poll_us;
+    config->channels = channels;
     config->verbose = verbose;
     config->check = check;
     config->count_direct = statistics;

@@ -28,7 +28,7 @@ class Channel final : public MessageHandler {
           SegmentTable const& segments, LockTable& lock_table, Log const& log)
       : locks(lock_table),
         transport(log),
-        connections(transport, watch, host, log),
+        connections(transport, watch, host, credentials.process, log),
         agent_path(transport, connections, credentials,
                    {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
                     config.process_memory_bytes},

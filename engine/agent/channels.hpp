@@ -18,6 +18,7 @@ class Channels {
   Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
            SegmentTable const& segments, LockTable& locks, Log const& log);
 
+  /// Makes the workers. Where the system does not permit all of them there are fewer channels.
   Status open(bool remote_memory, char const* interfaces);
   /// Starts the agents.
   Status start();
@@ -27,6 +28,12 @@ class Channels {
 
   UcxContext const& context() const noexcept { return context_; }
   Channel& front() noexcept { return *channels_.front(); }
+  std::size_t size() const noexcept { return channels_.size(); }
+
+  /// The one that exchanges messages with `process`. Its worker has the same place among the addresses.
+  Channel& of(std::uint64_t process) noexcept { return *channels_[worker_for(process, channels_.size())]; }
+  /// nothing on failure.
+  std::vector<std::vector<std::byte>> worker_addresses() const;
 
   template <typename Action>
   void for_each(Action action) {
@@ -53,7 +60,8 @@ class Channels {
   }
 
  private:
-  Status open(UcxContext::Features const& features);
+  Status open_first(UcxContext::Features const& features);
+  void open_others();
 
   Log const& log_;
   UcxContext context_;

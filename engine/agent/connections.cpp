@@ -3,7 +3,8 @@
 namespace mpix::engine {
 
 Location Connections::locate(ProcessAddress address) const {
-  return {std::move(address.worker), address.host == host_, address.pid};
+  std::size_t const worker = worker_for(process_, address.workers.size());
+  return {std::move(address.workers[worker]), address.host == host_, address.pid};
 }
 
 ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {

@@ -25,8 +25,9 @@ class Connections {
     std::string reason;
   };
 
-  Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, Log const& log)
-      : transport_(transport), watch_(watch), host_(host), log_(log) {}
+  Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, std::uint64_t process,
+              Log const& log)
+      : transport_(transport), watch_(watch), host_(host), process_(process), log_(log) {}
 
   /// Where the process with this address is from here.
   Location locate(ProcessAddress address) const;
@@ -89,6 +90,7 @@ class Connections {
   Transport& transport_;
   ProcessWatch& watch_;
   HostIdentity const& host_;
+  std::uint64_t process_;
   Log const& log_;
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;

@@ -107,6 +107,8 @@ char const* Executor::take_introduction(std::span<std::byte const> data) {
   if (!decode(said.address, &address) || address.process != opening.origin ||
       address.incarnation != opening.origin_incarnation)
     return "an introduction that does not fit its sender";
+  if (worker_for(address.process, executors_) != place_)
+    return "an introduction on a channel that is not its sender's";
   introductions_.reserve(introductions_.size() + 1);  // whoever is admitted is met
   if (char const* const fault = admit(opening); fault != nullptr) return fault;
   introductions_.push_back(std::move(address));

@@ -51,6 +51,12 @@ class Executor {
   /// Locks whose holders have ended unnoticed go to those who wait for them.
   void look_at_holders() { locks_.look_at_holders(lock_answers_); }
 
+  /// It is executor `place` of `executors`: processes that belong to another one are turned away.
+  void set_place(std::size_t place, std::size_t executors) noexcept {
+    place_ = place;
+    executors_ = executors;
+  }
+
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
   /// Takes one message. Without memory for it, its origin is lost.
@@ -162,6 +168,8 @@ class Executor {
   LockTable::Mailbox lock_answers_;
   Credentials const& credentials_;
   Settings settings_;
+  std::size_t place_ = 0;
+  std::size_t executors_ = 1;
   Log const& log_;
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process

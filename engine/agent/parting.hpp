@@ -1,5 +1,5 @@
 /// Closes the connections that were not used for longest, once there are more than the process is to have.
-/// Under the engine's lock.
+/// Under the channel's lock.
 ///
 /// Only where nothing is under way in either direction, and in agreement: who asks sends nothing before it
 /// has the answer, who agrees does not use the connection any more. Both go on with the positions of their

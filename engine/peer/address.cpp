@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -12,7 +11,7 @@ namespace mpix::engine {
 namespace {
 
 constexpr std::uint32_t blob_magic = 0x4d504144;  // "MPAD"
-constexpr std::uint32_t blob_version = 3;
+constexpr std::uint32_t blob_version = 4;
 
 struct Blob {
   std::uint32_t magic;
@@ -25,8 +24,8 @@ struct Blob {
   std::int32_t pid;
   std::int32_t tables_fd;
   std::int32_t stripes_fd;
-  std::uint32_t reserved;
-  std::uint64_t worker_bytes;
+  std::uint32_t workers;
+  std::uint64_t worker_bytes;  ///< of all: each but the last behind its length, a std::uint64_t
 };
 static_assert(sizeof(Blob) == 104);
 
@@ -50,7 +49,46 @@ HostIdentity HostIdentity::of_this_process() {
   return identity;
 }
 
+namespace {
+
+void append(std::vector<std::byte>& bytes, void const* begin, std::size_t count) {
+  auto const* const first = static_cast<std::byte const*>(begin);
+  bytes.insert(bytes.end(), first, first + count);
+}
+
+std::vector<std::byte> encode_workers(std::vector<std::vector<std::byte>> const& workers) {
+  std::vector<std::byte> bytes;
+  for (auto const& worker : workers) {
+    std::uint64_t const length = worker.size();
+    if (&worker != &workers.back()) append(bytes, &length, sizeof length);
+    append(bytes, worker.data(), length);
+  }
+  return bytes;
+}
+
+bool decode_workers(std::span<std::byte const> bytes, std::size_t count,
+                    std::vector<std::vector<std::byte>>* workers) {
+  if (count == 0 || count > max_workers) return false;
+  workers->clear();
+  for (std::size_t left = count; left != 0; --left) {
+    std::uint64_t length = bytes.size();
+    if (left != 1) {
+      if (bytes.size() < sizeof length) return false;
+      std::memcpy(&length, bytes.data(), sizeof length);
+      bytes = bytes.subspan(sizeof length);
+      if (length > bytes.size()) return false;
+    }
+    auto const worker = bytes.first(length);
+    workers->emplace_back(worker.begin(), worker.end());
+    bytes = bytes.subspan(length);
+  }
+  return true;
+}
+
+}  // namespace
+
 std::vector<std::byte> encode(ProcessAddress const& address) {
+  std::vector<std::byte> const workers = encode_workers(address.workers);
   Blob blob{blob_magic,
             blob_version,
             address.process,
@@ -61,12 +99,12 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
             static_cast<std::int32_t>(address.pid),
             address.tables_fd,
             address.stripes_fd,
-            0,
-            address.worker.size()};
+            static_cast<std::uint32_t>(address.workers.size()),
+            workers.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
-  std::vector<std::byte> bytes(sizeof blob + address.worker.size());
-  std::memcpy(bytes.data(), &blob, sizeof blob);
-  std::copy(address.worker.begin(), address.worker.end(), bytes.begin() + sizeof blob);
+  std::vector<std::byte> bytes;
+  append(bytes, &blob, sizeof blob);
+  append(bytes, workers.data(), workers.size());
   return bytes;
 }
 
@@ -86,9 +124,15 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   address->pid = blob.pid;
   address->tables_fd = blob.tables_fd;
   address->stripes_fd = blob.stripes_fd;
-  auto const worker = bytes.subspan(sizeof blob);
-  address->worker.assign(worker.begin(), worker.end());
-  return true;
+  return decode_workers(bytes.subspan(sizeof blob), blob.workers, &address->workers);
+}
+
+std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept {
+  if (workers == 1) return 0;
+  // The sum of the digits to this base: spreads neighbours, and as well every second or fourth of them.
+  std::size_t sum = 0;
+  for (; process != 0; process /= workers) sum += process % workers;
+  return sum % workers;
 }
 
 std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secret) {

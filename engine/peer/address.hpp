@@ -23,21 +23,26 @@ struct HostIdentity {
   bool operator==(HostIdentity const&) const = default;
 };
 
+inline constexpr std::size_t max_workers = 16;
+
 struct ProcessAddress {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;  ///< of that identity: the greatest is the one that lives
   HostIdentity host;
   pid_t pid = 0;
-  int tables_fd = -1;             ///< of its PublishedTables
-  int stripes_fd = -1;            ///< of its ProcessLocks
-  std::vector<std::byte> worker;  ///< UCX worker address
+  int tables_fd = -1;                           ///< of its PublishedTables
+  int stripes_fd = -1;                          ///< of its ProcessLocks
+  std::vector<std::vector<std::byte>> workers;  ///< their UCX addresses: one at least, max_workers at most
 };
+
+/// Of `workers` workers that a process has, the place of the one that exchanges messages with `process`.
+std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept;
 
 /// What is needed of it to connect to the process.
 struct Location {
-  std::vector<std::byte> worker;
-  bool same_machine = false;  ///< it runs on this host, whether or not its memory is at hand
-  pid_t pid = 0;              ///< there
+  std::vector<std::byte> worker;  ///< the one for this process
+  bool same_machine = false;      ///< it runs on this host, whether or not its memory is at hand
+  pid_t pid = 0;                  ///< there
 };
 
 /// Random bytes of a process: whoever has them is admitted to its memory (engine/agent/session.hpp).

@@ -1,5 +1,6 @@
 /// The segments of this process: memory that it allocates for communication and user memory that it
-/// has registered. Owns what peers see of them. Not thread-safe: used under the engine's lock.
+/// has registered. Owns what peers see of them. Not thread-safe: looked at with the lock of any channel, changed
+/// with those of all.
 ///
 /// Segments do not overlap, registrations may: those of user memory that overlap form one segment, and one
 /// within allocated memory is no more than a note that it is there.

@@ -21,9 +21,9 @@ struct Waiter : engine::Completion {
   std::atomic<bool> complete{false};
 
   /// What became of what was issued with this completion.
-  engine::Status wait(engine::Issued const& issued) {
+  engine::Status wait(engine::Peer& peer, engine::Issued const& issued) {
     if (engine::failed(issued.status) || issued.complete) return issued.status;
-    engine_of_process().wait_until([&] { return complete.load(std::memory_order_acquire); });
+    engine_of_process().wait_until(peer, [&] { return complete.load(std::memory_order_acquire); });
     return status;
   }
 };
@@ -41,7 +41,7 @@ engine::Status wait_any(Target& target, Operation& operation) {
   Waiter waiter;
   operation.completion = &waiter;
   engine::Issued const issued = issue_any(target, operation);
-  if (!issued.complete) return waiter.wait(issued);
+  if (!issued.complete) return waiter.wait(*target.peer, issued);
   if (has(operation.guarantees, Guarantee::remote_completion))
     std::atomic_thread_fence(std::memory_order_seq_cst);
   return issued.status;
@@ -97,7 +97,7 @@ engine::Status issue_and_wait(Target& target, engine::Update& update) { return w
 engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
   Waiter waiter;
   request.completion = &waiter;
-  return waiter.wait(engine_of_process().lock(*target.peer, request));
+  return waiter.wait(*target.peer, engine_of_process().lock(*target.peer, request));
 }
 
 engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) {

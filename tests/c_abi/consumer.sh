@@ -102,6 +102,7 @@ refused heap_size -5 'is -5 bytes, and is to be 65536 to 1099511627776'
 refused target_memory 1 'is 1 bytes, and is to be 65536 to 1099511627776'
 refused process_memory 70000 'is 70000 bytes, and is to be 8388608 to 1099511627776'
 refused agent_poll_us -1 'is -1, and is to be 1 to 1000000'
+refused channels 17 'is 17, and is to be 0 to 16'
 refused rdma sometimes 'is "sometimes", and is to be auto, always or never'
 refused path direct,telepathy 'has "telepathy", which is none of'
 probe_argument=without-descriptors

@@ -18,7 +18,11 @@ std::vector<std::byte> damaged(Reader& reader) {
   address.pid = static_cast<pid_t>(reader.byte());
   address.host = engine::HostIdentity::of_this_process();
   Input const worker = reader.take(reader.byte());
-  address.worker.assign(worker.begin(), worker.end());
+  address.workers.emplace_back(worker.begin(), worker.end());
+  for (unsigned more = reader.byte() % engine::max_workers; more != 0; --more) {
+    Input const other = reader.take(reader.byte());
+    address.workers.emplace_back(other.begin(), other.end());
+  }
   std::vector<std::byte> bytes = engine::encode(address);
   for (unsigned changes = reader.byte() % 8; changes != 0; --changes) {
     std::size_t const at = (reader.byte() * std::size_t{256} + reader.byte()) % bytes.size();
@@ -38,11 +42,13 @@ bool address(Input input) {
       raw ? std::vector<std::byte>(rest.begin(), rest.end()) : damaged(reader);
   engine::ProcessAddress address;
   if (!engine::decode(bytes, &address)) return false;
-  require(address.worker.size() <= bytes.size(), "a worker address that is longer than the whole");
+  std::size_t workers = 0;
+  for (auto const& worker : address.workers) workers += worker.size();
+  require(workers <= bytes.size(), "worker addresses that are longer than the whole");
   engine::ProcessAddress again;
   require(engine::decode(engine::encode(address), &again), "an address that cannot be decoded again");
   require(again.process == address.process && again.incarnation == address.incarnation &&
-              again.host == address.host && again.worker == address.worker,
+              again.host == address.host && again.workers == address.workers,
           "an address that is another one after it was encoded");
   return true;
 }

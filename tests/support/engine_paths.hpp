@@ -91,7 +91,7 @@ Status run(Engine& engine, Peer& peer, Operation operation) {
   operation.guarantees = operation.guarantees | Guarantee::remote_completion;
   Issued const issued = engine.issue(peer, operation);
   if (failed(issued.status) || issued.complete) return issued.status;
-  engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  engine.wait_until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });
   return waiter.status;
 }
 

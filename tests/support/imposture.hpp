@@ -53,7 +53,7 @@ struct Identity {
 inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t process) {
   Identity self{target_of(rank, rank.rank()).address, {}};
   self.address.process = process;
-  self.address.worker = rogue.worker_address();
+  self.address.workers = {rogue.worker_address()};
   self.nonce.fill(std::byte{7});
   return self;
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -47,7 +48,7 @@ class Rank {
 
   /// Blocks in the kernel: the engine gets no progress from the caller meanwhile.
   void barrier() const {
-    // Through the engine's lock the agent's accesses to memory are ordered with this thread's, visibly for
+    // Through the engine's locks the agents' accesses to memory are ordered with this thread's, visibly for
     // the thread sanitizer, which does not see the order that comes about through other processes.
     (void)engine().statistics();
     pthread_barrier_wait(&board_.barrier);
@@ -138,6 +139,12 @@ class Configure {
 /// Whether the processes of a job meet before and after the body, or may end at any time.
 enum class JobKind { meeting, mortal };
 
+/// How many channels engines have that their test does not configure otherwise: MPIX_TEST_CHANNELS, or 1.
+inline int channels_of_tests() {
+  char const* const given = std::getenv("MPIX_TEST_CHANNELS");
+  return given == nullptr ? 1 : std::atoi(given);
+}
+
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
 /// to end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
@@ -161,6 +168,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     }
     mpix_engine_config config;
     mpix_engine_config_init(&config);
+    config.channels = channels_of_tests();
     configure(config, rank);
     constexpr int patience_ms = 10000 * slowness;
     mpix_file_bootstrap_t* files = nullptr;

@@ -263,7 +263,7 @@ void try_lock(Rank& rank) {
 
 void be_hostile(Rank& rank, std::uint64_t seed) {
   test::Target const target = test::target_of(rank, victim);
-  test::Rogue sender(target.address.worker);
+  test::Rogue sender(target.address.workers.front());
   ASSERT_TRUE(sender.is_connected());
   test::Identity const self = test::identity_beside(rank, sender, 0xbad);
   SessionOpening const opening = self.opening_to(target, 1);

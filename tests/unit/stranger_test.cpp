@@ -47,7 +47,7 @@ Target known_of(Rank& rank, int of) {
 
 class Sender {
  public:
-  explicit Sender(Target const& target) : rogue_(target.address.worker) {}
+  explicit Sender(Target const& target) : rogue_(target.address.workers.front()) {}
 
   void request(Text text) { send(wire::MessageClass::request, std::move(text)); }
   void reply(Text text) { send(wire::MessageClass::reply, std::move(text)); }
