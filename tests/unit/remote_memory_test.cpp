@@ -30,7 +30,7 @@ bool put_arrives(unsigned paths) {
         rank.show(0, const_cast<std::uint64_t*>(&word));
         rank.barrier();
         if (rank.rank() == stranger) {
-          Rogue rogue(target_of(rank, victim).address.worker);
+          Rogue rogue(target_of(rank, victim).address.workers.front());
           rogue.put(rank.shown(victim, 0), 0xbad, std::chrono::seconds(1));
         }
         rank.barrier();
