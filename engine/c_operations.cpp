@@ -4,12 +4,14 @@
 #include <new>
 
 #include "engine/c_handles.hpp"
+#include "engine/exposure.hpp"
 
 namespace mpix::engine {
 namespace {
 
 static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
 static_assert(static_cast<unsigned>(Guarantee::update_ordered) == MPIX_ENGINE_UPDATE_ORDERED);
+static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
 static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_LONG_DOUBLE_INT + 1);
 static_assert(static_cast<int>(Operation::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
 
@@ -24,6 +26,11 @@ int status_of(Body body) noexcept {
 
 Layout layout_of(mpix_engine_layout const& layout) noexcept {
   return {layout.block, {layout.dims, layout.dim_count}, {layout.segments, layout.segment_count}};
+}
+
+template <typename Operation>
+ExposedMemory exposed_by(Operation const& given) noexcept {
+  return {static_cast<ExposureId>(given.exposure), static_cast<ExposureId>(given.notify_exposure)};
 }
 
 /// Stands in the private part of the caller's completion.
@@ -61,6 +68,7 @@ int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
     transfer.target = given.target;
     transfer.target_layout = layout_of(given.target_layout);
     transfer.notify = given.notify;
+    transfer.exposed = exposed_by(given);
     transfer.completion = Teller::of(given.completion);
     return tell(engine_of(engine).issue(peer_of(peer), transfer), result);
   });
@@ -86,6 +94,7 @@ Update update_of(mpix_engine_update const& given) noexcept {
   update.target_layout = layout_of(given.target_layout);
   update.scale = given.scale;
   update.notify = given.notify;
+  update.exposed = exposed_by(given);
   update.completion = Teller::of(given.completion);
   return update;
 }
@@ -133,6 +142,19 @@ int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t bytes) {
 
 int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes) {
   return status_of([&] { return engine_of(engine).detach(base, bytes); });
+}
+
+int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights, uint64_t* exposure) {
+  return status_of([&] {
+    ExposureId id = ExposureId::none;
+    Status const status = engine_of(engine).expose(base, bytes, static_cast<Rights>(rights), &id);
+    *exposure = static_cast<std::uint64_t>(id);
+    return status;
+  });
+}
+
+int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure) {
+  return status_of([&] { return engine_of(engine).conceal(static_cast<ExposureId>(exposure)); });
 }
 
 void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {

@@ -104,6 +104,23 @@ MPIX_ENGINE_API int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t
  * reach the memory through it any more. BAD_ARGUMENT: there is none. */
 MPIX_ENGINE_API int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes);
 
+/** What others may do with exposed memory: a set. */
+enum mpix_engine_right {
+  MPIX_ENGINE_READ = 1,  /**< get; besides MPIX_ENGINE_UPDATE, what fetches the values before */
+  MPIX_ENGINE_WRITE = 2, /**< put */
+  MPIX_ENGINE_UPDATE = 4 /**< updates, and notification */
+};
+
+/** Lets peers do what `rights` say with memory, which is registered until mpix_engine_conceal. `*exposure`,
+ * never 0 and not given a second time, is to be told to them: in operations that name it, addresses are
+ * offsets. Errors: as of mpix_engine_attach; BAD_ARGUMENT also for no rights; OUT_OF_MEMORY. */
+MPIX_ENGINE_API int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights,
+                                       uint64_t* exposure);
+
+/** Ends it: an operation that begins when the call has returned is refused with STALE_EXPOSURE, which is also
+ *  the answer where there is no such exposure. mpix_engine_free does it for all exposures in the memory. */
+MPIX_ENGINE_API int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure);
+
 /** Local pointer to the `bytes` bytes at `address` of `peer`, which is mapped if need be; NULL when it cannot
  * be reached by load and store. Good until the peer frees the memory. */
 MPIX_ENGINE_API void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address,
@@ -148,6 +165,8 @@ struct mpix_engine_transfer {
   /** Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
    * 64-bit word in memory that the target has allocated with its engine. */
   uint64_t notify;
+  uint64_t exposure;        /**< not 0: `target` is an offset in this exposure of the target */
+  uint64_t notify_exposure; /**< not 0: so is `notify` in this one, where 0 is an offset, too */
   struct mpix_engine_completion* completion;
 };
 
@@ -242,6 +261,8 @@ struct mpix_engine_update {
   struct mpix_engine_layout target_layout;
   const void* scale; /**< factor of the operand, one element, or NULL; only with MPIX_ENGINE_OP_SUM */
   uint64_t notify;   /**< as for a transfer */
+  uint64_t exposure; /**< likewise */
+  uint64_t notify_exposure;
   struct mpix_engine_completion* completion;
 };
 

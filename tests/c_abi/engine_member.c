@@ -229,6 +229,30 @@ static void check_updates(const struct job* job, const struct memory* memory) {
   }
 }
 
+/* The names of exposures are told as places are. */
+static void use_exposure(const struct job* job, mpix_engine_peer_t* peer, uint64_t next) {
+  static uint64_t exposed[words];
+  uint64_t own, out = job->self + 7, in = 0;
+  REQUIRE(mpix_engine_expose(job->engine, exposed, sizeof(exposed), MPIX_ENGINE_READ | MPIX_ENGINE_WRITE,
+                             &own) == MPIX_ENGINE_OK);
+  REQUIRE(own != 0);
+  show_place(job, "exposure", (const void*)(uintptr_t)own);
+  struct mpix_engine_transfer transfer = {.origin = &out, .target = 3 * sizeof(out)};
+  transfer.exposure = place_of(job, "exposure", next);
+  transfer.origin_layout.block = transfer.target_layout.block = sizeof(out);
+  run(job, peer, 0, transfer);
+  transfer.origin = &in;
+  run(job, peer, 1, transfer);
+  REQUIRE(in == out);
+  show_place(job, "concealed", exposed);
+  for (uint64_t process = 1; process <= job->count; ++process) {
+    (void)place_of(job, "concealed", process);
+  }
+  REQUIRE(exposed[3] != 0);
+  REQUIRE(mpix_engine_conceal(job->engine, own) == MPIX_ENGINE_OK);
+  REQUIRE(mpix_engine_conceal(job->engine, own) == MPIX_ENGINE_STALE_EXPOSURE);
+}
+
 static void work(const struct job* job, struct memory* memory) {
   const uint64_t next = job->self % job->count + 1, before = (job->self + job->count - 2) % job->count + 1;
   mpix_engine_peer_t* peer = mpix_engine_find_peer(job->engine, next);
@@ -248,6 +272,7 @@ static void work(const struct job* job, struct memory* memory) {
   count_with_lock(job, mpix_engine_find_peer(job->engine, 1),
                   place_of(job, "memory", 1) + offsetof(struct memory, guarded));
   update(job, mpix_engine_find_peer(job->engine, 1), place_of(job, "memory", 1));
+  use_exposure(job, peer, next);
   /* Nobody goes before everybody is done. */
   show_place(job, "done", memory);
   for (uint64_t process = 1; process <= job->count; ++process) {
