@@ -67,7 +67,9 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
   if (index == no_region) {
     // Regions start at a page: room to move up to the next multiple of a larger alignment.
     std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
-    auto const status = add_region(std::max(region_bytes_, room), hints.huge_pages, &index);
+    // What fills a region of its own does not leave huge pages unused.
+    bool const huge = hints.huge_pages || (room > region_bytes_ && !hints.lazy);
+    auto const status = add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
     if (failed(status)) return status;
     offset = *take_from(*regions_[index], taken, alignment);
   }
@@ -84,6 +86,7 @@ Status SegmentTable::commit(Reservation const& reservation) noexcept {
   std::size_t const offset =
       reservation.segment.base - reinterpret_cast<RemoteAddress>(region.mapping.base());
   std::size_t const bytes = footprint(reservation.segment.length);
+  if (bytes >= huge_page_bytes) region.mapping.advise_huge_pages(offset, bytes);
   Status const status = commit_memory(region.fd, region.mapping, offset, bytes, credit_);
   if (failed(status)) log_.write(LogLevel::life, "no memory for %zu bytes", bytes);
   return status;
@@ -259,12 +262,12 @@ std::optional<std::size_t> SegmentTable::take_from(Region& region, std::size_t b
   return region.free_ranges.take(bytes, alignment, base % alignment);
 }
 
-Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index) {
+Status SegmentTable::add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index) {
   auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
   auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
   if (slot == max_regions) return Status::out_of_memory;
   auto region = std::make_unique<Region>();
-  region->huge_pages = huge_pages;
+  region->huge_pages = asked;
   if (huge_pages) {
     bytes = round_up(bytes, huge_page_bytes);
     if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
@@ -280,7 +283,7 @@ Status SegmentTable::add_region(std::size_t bytes, bool huge_pages, std::uint32_
       return status;
     }
     region->mapping = Mapping::of(region->fd, bytes);
-    if (region->mapping && huge_pages) region->mapping.advise_huge_pages();
+    if (region->mapping && asked) region->mapping.advise_huge_pages(0, bytes);
   }
   if (!region->mapping) return Status::out_of_memory;
   region->free_ranges = FreeRanges(bytes);
@@ -345,7 +348,8 @@ void SegmentTable::return_memory(OwnSegment const& segment) {
   std::size_t const offset = segment.base - reinterpret_cast<std::uint64_t>(region.mapping.base());
   std::size_t const taken = footprint(segment.length);
   region.free_ranges.give_back(offset, taken);
-  if (segment.length >= large_bytes) release_pages(region.fd, offset, taken);
+  // What is set aside stays so: nobody looks whether there is any when it is used again.
+  if (segment.length >= large_bytes && !region.set_aside) release_pages(region.fd, offset, taken);
   // One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
   bool const others =
       std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;

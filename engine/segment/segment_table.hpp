@@ -48,8 +48,8 @@ class SegmentTable {
     FileDescriptor fd;
     Mapping mapping;
     FreeRanges free_ranges{0};
-    bool huge_pages = false;
-    bool set_aside = false;  ///< its memory cannot be used by others
+    bool huge_pages = false;  ///< asked for
+    bool set_aside = false;   ///< its memory cannot be used by others
   };
 
  public:
@@ -118,7 +118,7 @@ class SegmentTable {
   int stripes_fd() const noexcept { return stripes_fd_.get(); }
 
  private:
-  Status add_region(std::size_t bytes, bool huge_pages, std::uint32_t* index);
+  Status add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index);
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index);
   using Segments = std::map<RemoteAddress, OwnSegment>;

@@ -37,7 +37,9 @@ void Mapping::release_memory() noexcept {
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
-void Mapping::advise_huge_pages() const noexcept { (void)::madvise(base_, length_, MADV_HUGEPAGE); }
+void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const noexcept {
+  (void)::madvise(base_ + offset, length, MADV_HUGEPAGE);
+}
 
 Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept {
   Mapping mapping;

@@ -53,8 +53,8 @@ class Mapping {
   /// For reading and writing, with its memory set aside, so that touching it cannot fail.
   static Mapping reserved(FileDescriptor const& fd, std::size_t length) noexcept;
 
-  /// Asks for huge pages behind ordinary memory; a hint.
-  void advise_huge_pages() const noexcept;
+  /// Asks for huge pages behind ordinary memory, as far as they fit into [offset, offset + length); a hint.
+  void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
 
   /// Lets go of the memory behind the addresses, for good. They stay as they are, for those who may be in the
   /// middle of an access: with memory of this process alone behind them.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -396,6 +397,41 @@ TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
   static_cast<char*>(lazy)[bytes - 1] = 1;
   EXPECT_EQ(resident_pages(lazy, bytes), 1u);
   EXPECT_EQ(table.free(lazy), Status::ok);
+}
+
+/// Huge pages that the system has set aside and that nobody uses.
+long free_huge_pages() {
+  std::FILE* const file = std::fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "re");
+  long pages = 0;
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) pages = 0;
+  if (file != nullptr) std::fclose(file);
+  return pages;
+}
+
+TEST_F(Segments, large_ones_stand_on_huge_pages_where_there_are_some) {
+  constexpr std::size_t bytes = 4 << 20;  // more than a region
+  bool const there_are_some = free_huge_pages() >= 4;
+  for (int round = 0; round < 2; ++round) {
+    auto* const memory = static_cast<char*>(allocate(bytes));
+    std::memset(memory, round + 1, bytes);
+    PublishedRange region;
+    ASSERT_TRUE(table.tables().regions[0].read(&region));
+    struct statfs status {};
+    ASSERT_EQ(::fstatfs(static_cast<int>(region.number), &status), 0);
+    if (there_are_some) {
+      EXPECT_EQ(status.f_bsize, 2 << 20);
+    }
+    in_another_process([&]() -> char const* {
+      RemoteSegments seen;
+      if (!seen.open(process, ::getppid(), table.tables_fd(), table.stripes_fd())) return "open";
+      RemoteSegments::Found found;
+      auto const last = reinterpret_cast<RemoteAddress>(memory + bytes - 1);
+      if (!seen.find(last, &found) || !found.mapped) return "not mapped";
+      char const value = *reinterpret_cast<char*>(static_cast<std::int64_t>(last) + found.delta);
+      return value == round + 1 ? nullptr : "value";
+    });
+    EXPECT_EQ(table.free(memory), Status::ok);
+  }
 }
 
 TEST_F(Segments, what_the_machine_does_not_have_is_refused) {
