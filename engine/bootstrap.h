@@ -26,9 +26,9 @@ struct mpix_bootstrap {
    *  started and takes messages. The bytes are valid during the call. */
   int (*publish)(void* context, const void* address, size_t length);
 
-  /** The blob that process `process` published. Local to the caller from the engine's point of view: no
-   * action of an application is needed at the other process. The outputs are valid until the engine is
-   * destroyed. Nonzero: it has none. Called from application threads only, from any of them. */
+  /** The blob that process `process` published. Local to the caller from the engine's point of view: no action
+   *  of an application is needed at the other process. The outputs are valid until the next call.
+   *  Nonzero: it has none. Called from application threads only, from any of them, one at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
   /** A file descriptor that becomes readable when processes have gone. May be NULL, and so may next_gone, for

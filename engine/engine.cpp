@@ -2,6 +2,7 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/atomic/backoff.hpp"
 #include "engine/path/cross_memory.hpp"
@@ -73,34 +74,71 @@ std::span<std::byte const> Engine::address() const noexcept { return state_->pub
 Peer* Engine::peer(std::uint64_t process) {
   State& state = *state_;
   std::lock_guard const held(state.peers_lock);
-  if (auto const known = state.peers.find(process); known != state.peers.end()) return known->second.get();
+  auto const known = state.peers.find(process);
+  Peer* const found = known != state.peers.end() ? known->second.get() : state.make_peer(process);
+  if (found != nullptr) ++found->state().users;
+  return found;
+}
 
-  void const* blob = state.publication.data();
-  std::size_t length = state.publication.size();
-  bool const own = process == this->process();
-  mpix_bootstrap const& bootstrap = state.bootstrap;
+void Engine::release(Peer& peer) {
+  State& state = *state_;
+  std::lock_guard const held(state.peers_lock);
+  if (--peer.state().users != 0) return;
+  if (!std::exchange(peer.state().unused, true)) state.unused.push_back(&peer);
+  state.forget_lost();
+}
+
+/// Forgets unused peers whose processes have ended since the last time.
+void Engine::State::forget_lost() {
+  std::uint64_t lost = 0;
+  channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
+  bool const newest_lost = !unused.empty() && unused.back()->is_lost();
+  if (lost == losses && !newest_lost) return;
+  losses = lost;
+  std::erase_if(unused, [this](Peer* peer) {
+    peer->state().unused = peer->state().users == 0;
+    return !peer->state().unused || (peer->is_lost() && forget(*peer));
+  });
+}
+
+bool Engine::State::forget(Peer& peer) {
+  {
+    Channel& channel = channel_of(peer);
+    std::lock_guard const held(channel.lock);
+    if (!channel.agent_path.remove_peer(peer)) return false;
+  }
+  traffic_of_forgotten += peer.state().traffic.read();
+  peers.erase(peer.process());
+  return true;
+}
+
+/// Under `peers_lock`.
+Peer* Engine::State::make_peer(std::uint64_t process) {
+  forget_lost();
+  void const* blob = publication.data();
+  std::size_t length = publication.size();
+  bool const own = process == bootstrap.process;
   if (!own && bootstrap.peer_address(bootstrap.context, process, &blob, &length) != 0) return nullptr;
   ProcessAddress its;
   Secret secret;
   if (!read_published({static_cast<std::byte const*>(blob), length}, &its, &secret) ||
       its.process != process) {
-    state.log.write(LogLevel::error, "process %llx published no usable address",
-                    static_cast<unsigned long long>(process));
+    log.write(LogLevel::error, "process %llx published no usable address",
+              static_cast<unsigned long long>(process));
     return nullptr;
   }
-  auto made = Peer::make(process, state.look_at(std::move(its)));
+  auto made = Peer::make(process, look_at(std::move(its)));
   PeerState& peer = made->state();
   peer.secret = secret;
-  state.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
-                  peer.same_host ? "same host" : "other host",
-                  peer.cross_memory ? ", cross-memory permitted" : "");
+  log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
+            peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(peer.channel->lock);
     peer.channel->agent_path.add_peer(*made);
     if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
   }
-  Peer* const entry = state.peers.emplace(process, std::move(made)).first->second.get();
-  if (own) state.self.store(entry, std::memory_order_release);
+  Peer* const entry = peers.emplace(process, std::move(made)).first->second.get();
+  if (own) self.store(entry, std::memory_order_release);
   return entry;
 }
 
@@ -293,6 +331,7 @@ Statistics Engine::statistics() const {
   std::lock_guard const listed(state.peers_lock);
   Statistics result{};
   result.peers = state.peers.size();
+  result.traffic = state.traffic_of_forgotten;
   for (auto const& [process, peer] : state.peers) {
     if (peer->state().same_host) result.mapped_regions += peer->state().segments->mapped_regions();
     result.traffic += peer->state().traffic.read();

@@ -71,9 +71,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// The blob by which other processes find this one and are admitted to it: with its secret.
   std::span<std::byte const> address() const noexcept;
 
-  /// The peer with identity `process`, made at first use; stays valid as long as the engine. Local.
+  /// The peer with identity `process`, made at first use; stays valid until release(). Local.
   /// nullptr when the bootstrap knows no address of it.
   Peer* peer(std::uint64_t process);
+  /// Whoever has called peer() uses what it has returned no more. The engine forgets a peer that nobody uses
+  /// once the process has ended.
+  void release(Peer& peer);
 
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
   /// origin and result buffers when it is complete.

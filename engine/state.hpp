@@ -41,6 +41,9 @@ struct Engine::State {
   }
 
   std::unique_ptr<PeerState> look_at(ProcessAddress its);
+  Peer* make_peer(std::uint64_t process);
+  void forget_lost();
+  bool forget(Peer& peer);
 
   /// Takes note of processes that have gone, as the bootstrap tells.
   void take_gone();
@@ -64,6 +67,9 @@ struct Engine::State {
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
+  std::vector<Peer*> unused;         ///< peers without users
+  std::uint64_t losses = 0;          ///< of connections, when unused peers were last looked at
+  Traffic traffic_of_forgotten;      ///< with peers that were forgotten
   std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
 
   /// No mapping is kept where Peer::reach looks.

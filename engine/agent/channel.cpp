@@ -16,6 +16,7 @@ void Channel::settle_losses() {
     }
     executor.forget(loss.process);
     connections.close(loss.process);
+    losses_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -108,6 +108,9 @@ class Channel final : public MessageHandler {
     return held.owns_lock() ? drive() : 0;
   }
 
+  /// Connections that were lost so far.
+  std::uint64_t losses() const noexcept { return losses_.load(std::memory_order_relaxed); }
+
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
   void set_quiet(bool quiet) noexcept { quiet_.store(quiet, std::memory_order_relaxed); }
@@ -138,6 +141,7 @@ class Channel final : public MessageHandler {
   std::function<void()> wake_ = [] {};
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
+  std::atomic<std::uint64_t> losses_{0};
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};
 };

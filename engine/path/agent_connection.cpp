@@ -14,6 +14,22 @@ void AgentPath::add_peer(Peer& peer) {
   peer.state().messages.suspended = connection != nullptr && connection->asked != 0;
 }
 
+bool AgentPath::remove_peer(Peer& peer) {
+  settle_due();
+  PeerState& state = peer.state();
+  if (!state.messages.broken || state.messages.unfinished.front() != nullptr) return false;
+  if (!state.rdma().pending.empty() || state.rdma().flushing) return false;
+  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) return false;
+  }
+  RdmaPath::forget_all(peer);
+  std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
+  std::erase(stalled_, &peer);
+  std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == &peer; });
+  peers_.erase(peer.process());
+  return true;
+}
+
 /// As long as nothing may be sent, what is to be sent waits; resume() comes here again.
 bool AgentPath::connect(Peer& peer) {
   PeerState& state = peer.state();

@@ -52,6 +52,9 @@ class AgentPath {
     revoke_ = std::move(revoke);
   }
 
+  /// The peer, which is lost, is not to be known any more. False: something still refers to it.
+  bool remove_peer(Peer& peer);
+
   /// Makes the loss of `peer` known. Called when the peer is made.
   void add_peer(Peer& peer);
 

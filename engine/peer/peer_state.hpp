@@ -96,6 +96,9 @@ struct MessageStream {
 
 /// What only some peers need is made for those: a job may have many processes.
 struct PeerState {
+  // Under Engine::State::peers_lock.
+  std::uint32_t users = 0;  ///< calls of Engine::peer without one of Engine::release
+  bool unused = false;      ///< among Engine::State::unused
   Location location;
   Channel* channel = nullptr;  ///< through which it is reached
   bool same_host = false;      ///< its tables and locks are mapped: stripes and segments are at hand

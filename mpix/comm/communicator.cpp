@@ -58,7 +58,11 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
 void Communicator::retire() {
   comm_.withdraw();
   context_.store(0, std::memory_order_relaxed);
-  for_each_target([](Target& target) { delete &target; });
+  engine::Engine* const engine = hosted_engine();
+  for_each_target([&](Target& target) {
+    if (engine != nullptr && engine->is_of_this_process()) engine->release(*target.peer);
+    delete &target;
+  });
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   pages_.reset();
   size_ = 0;
@@ -84,6 +88,8 @@ Target* Communicator::make_target(int rank) {
     made->rank = rank;
     made->context = context();
     entry.store(made.release(), std::memory_order_release);
+  } else {
+    engine.release(*peer);  // another thread was faster
   }
   return entry.load(std::memory_order_relaxed);
 }
