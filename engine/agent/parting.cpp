@@ -74,8 +74,9 @@ std::size_t Parting::ask_idle() {
     if (process == process_ || !is_idle(process, connection)) return;
     idle.emplace_back(std::max(agent_path_.last_use(process), executor_.last_use(process)), process);
   });
-  auto const oldest =
-      idle.begin() + static_cast<std::ptrdiff_t>(std::min(connections_.size() - limit_, idle.size()));
+  // Some more than need be: to look at all of them takes time.
+  std::size_t const too_many = connections_.size() - limit_ + limit_ / 8;
+  auto const oldest = idle.begin() + static_cast<std::ptrdiff_t>(std::min(too_many, idle.size()));
   std::partial_sort(idle.begin(), oldest, idle.end());
   idle.erase(oldest, idle.end());
   for (auto const& [last_use, process] : idle) ask(process);
