@@ -27,6 +27,9 @@ struct mpix_engine_config {
   size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;           /**< how long the agent trusts a polling application before it
                                     serves messages itself, microseconds; 0: default */
+  /** Cores of the agent's thread: a list as in "0,2-3", "bound" for those that the process is bound to, or
+   *  "auto" (NULL, too): away from them where the host has cores that no process of the job is bound to. */
+  const char* agent_cores;
   int verbose;                 /**< 0 errors only, 1 life cycle, 2 paths and peers */
   int check;                   /**< nonzero: layers above verify what callers vouch for */
   int count_direct;            /**< nonzero: operations by load and store are counted; slower */

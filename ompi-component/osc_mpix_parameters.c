@@ -19,6 +19,7 @@ static size_t target_memory;
 static size_t process_memory;
 static size_t origins_memory;
 static size_t max_endpoints;
+static char *agent_cores = "auto";
 static int agent_poll_us;
 static int channels;
 static int verbose;
@@ -49,6 +50,7 @@ int ompi_osc_mpix_register(void)
     path = "auto";
     rdma = "auto";
     interfaces = "auto";
+    agent_cores = "auto";
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
     heap_size = defaults.heap_bytes;
@@ -102,6 +104,10 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &max_endpoints);
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
+    add("agent_cores",
+        "Cores of the agent thread: auto (cores of the host that no process of the job is bound to, where the "
+        "own process is bound to some), bound (those of the process), or a list as in 0,2-3",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_6, &agent_cores);
     add("agent_poll_us",
         "How long the agent thread leaves messages to an application that polls before it looks whether the "
         "application still does, microseconds",
@@ -230,6 +236,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->target_memory_bytes = target_memory;
     config->process_memory_bytes = process_memory;
     config->origins_memory_bytes = origins_memory;
+    config->agent_cores = agent_cores;
     config->agent_poll_us = agent_poll_us;
     config->channels = channels;
     config->verbose = verbose;

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "engine/agent/channel.hpp"
+#include "engine/agent/placement.hpp"
 
 namespace mpix::engine {
 
@@ -71,6 +72,9 @@ void Agent::run() {
   pthread_setname_np(pthread_self(), "mpix-agent");
   // Default slack rounds short sleeps up by 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  if (!serve()) return;
+  // With the first event other processes of the job are there, and bound.
+  place_agent(cores_, log_);
   while (serve()) {
     // No poll since the last event: the application computes, and its messages are executed at once.
     if (channel_.polls() != polls_seen_) yield_to_application();

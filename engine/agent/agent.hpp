@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -24,8 +25,9 @@ class Channel;
 class Agent {
  public:
   /// `trust`: how long a poll is taken as a sign that the application goes on polling.
-  Agent(Channel& channel, std::chrono::microseconds trust, Log const& log)
-      : channel_(channel), trust_(trust), log_(log) {}
+  /// `cores`: as mpix_engine_config::agent_cores.
+  Agent(Channel& channel, std::chrono::microseconds trust, char const* cores, Log const& log)
+      : channel_(channel), trust_(trust), cores_(cores != nullptr ? cores : ""), log_(log) {}
   ~Agent() { stop(); }
 
   /// Has `take` called, while the channel is not locked, when `fd` is readable, and now and then. Before
@@ -52,6 +54,7 @@ class Agent {
 
   Channel& channel_;
   std::chrono::microseconds trust_;
+  std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;
   int attended_ = -1;

@@ -36,7 +36,7 @@ class Channel final : public MessageHandler {
         executor(transport, connections, segments, locks, credentials,
                  {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
         parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
-        agent(*this, std::chrono::microseconds(config.agent_poll_us), log) {
+        agent(*this, std::chrono::microseconds(config.agent_poll_us), config.agent_cores, log) {
     executor.set_wake([this] { wake_(); });
   }
 

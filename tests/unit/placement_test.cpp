@@ -1,0 +1,126 @@
+/// Where the agent's thread runs.
+#include "engine/agent/placement.hpp"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::engine {
+namespace {
+
+Cores cores(std::string_view list) {
+  Cores result;
+  EXPECT_TRUE(parse_cores(list, &result)) << list;
+  return result;
+}
+
+TEST(Placement, ListsAreRead) {
+  EXPECT_EQ(cores("0").count(), 1u);
+  EXPECT_EQ(cores("3,1-2"), cores("1-3"));
+  EXPECT_EQ(cores("0-7,16-23").count(), 16u);
+  Cores ignored;
+  for (char const* const wrong : {"", "a", "1-", "-1", "2-1", "1,", "1;2", "1024", "0-9999"})
+    EXPECT_FALSE(parse_cores(wrong, &ignored)) << wrong;
+}
+
+TEST(Placement, TheAgentGetsWhatNobodyIsBoundTo) {
+  EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), {}), cores("1-3"));
+  EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), cores("1,2")), cores("3"));
+  // Every core has somebody: it stays.
+  EXPECT_TRUE(cores_for_agent(cores("0"), cores("0-1"), cores("1")).none());
+  // Others may be bound to what this process must not use.
+  EXPECT_EQ(cores_for_agent(cores("4"), cores("4-5"), cores("0-3")), cores("5"));
+}
+
+/// Cores of the thread of this process that has the agent's name.
+Cores cores_of_agent() {
+  DIR* const threads = ::opendir("/proc/self/task");
+  Cores found;
+  while (dirent const* const entry = ::readdir(threads)) {
+    std::string const directory = std::string("/proc/self/task/") + entry->d_name;
+    std::string name;
+    std::getline(std::ifstream(directory + "/comm"), name);
+    if (name != "mpix-agent") continue;
+    std::ifstream status(directory + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("Cpus_allowed_list:\t")) found = cores(line.substr(line.find('\t') + 1));
+    }
+  }
+  ::closedir(threads);
+  return found;
+}
+
+void bind(unsigned core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+class TwoCores : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+    if (CPU_COUNT(&set) != 2 || !CPU_ISSET(0, &set) || !CPU_ISSET(1, &set))
+      GTEST_SKIP() << "for a machine with cores 0 and 1";
+  }
+  static void wake_agent(test::Rank& rank) {
+    static std::uint64_t word = 0;
+    rank.show(0, &word);
+    rank.barrier();
+    int const other = 1 - rank.rank();
+    std::uint64_t const one = 1;
+    Update const add =
+        contiguous(Operation::sum, ElementType::uint64, &one, rank.shown(other, 0), sizeof one);
+    ASSERT_EQ(rank.engine().issue(rank.peer(other), add).status, Status::ok);
+    rank.engine().complete(rank.peer(other), UINT64_MAX);
+    rank.barrier();
+    ::usleep(100000);
+  }
+};
+
+TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
+  auto const configure = [](mpix_engine_config& config) {
+    config.paths = MPIX_ENGINE_PATH_AGENT;
+    bind(0);  // both: core 1 is nobody's
+  };
+  test::run_job(2, configure, [](test::Rank& rank) {
+    wake_agent(rank);
+    EXPECT_EQ(cores_of_agent(), cores("1"));
+  });
+}
+
+TEST_F(TwoCores, TheAgentStaysWhereEveryCoreIsTaken) {
+  auto const configure = [](mpix_engine_config& config, int rank) {
+    config.paths = MPIX_ENGINE_PATH_AGENT;
+    bind(static_cast<unsigned>(rank));
+  };
+  test::run_job(2, configure, [](test::Rank& rank) {
+    wake_agent(rank);
+    EXPECT_EQ(cores_of_agent(), cores(rank.rank() == 0 ? "0" : "1"));
+  });
+}
+
+TEST_F(TwoCores, TheAgentRunsWhereItIsTold) {
+  auto const configure = [](mpix_engine_config& config, int rank) {
+    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.agent_cores = rank == 0 ? "bound" : "0-1";
+    bind(0);
+  };
+  test::run_job(2, configure, [](test::Rank& rank) {
+    wake_agent(rank);
+    EXPECT_EQ(cores_of_agent(), cores(rank.rank() == 0 ? "0" : "0-1"));
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
