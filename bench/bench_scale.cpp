@@ -1,47 +1,233 @@
-/// What a process pays for the size of the job: ranks that talk in a ring. Any number of ranks.
-#include <mpi.h>
-#include <mpix_rma.h>
+/// What the engine of one process takes, in memory and time, as the job grows: peers that it knows and talks
+/// to, origins that talk to it, segments. The other processes are made up (bench/support/stub_network.hpp),
+/// so what UCX keeps for a connection is not in it. A line for each number; bytes and times are for one of
+/// them.
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <random>
 #include <vector>
 
-#include "hosting/hosted.hpp"
+#include "bench/support/stub_network.hpp"
+#include "engine/engine.hpp"
+#include "engine/mpix_engine.h"
+
+namespace {
+
+using mpix::engine::Direction;
+using mpix::engine::Engine;
+using mpix::engine::Layout;
+using mpix::engine::Peer;
+using mpix::engine::RemoteAddress;
+using mpix::engine::Transfer;
+namespace wire = mpix::engine::wire;
+
+constexpr std::uint64_t own_process = 1;
+constexpr unsigned operations = 20000;
+
+/// Heap and time since it was made.
+class Meter {
+ public:
+  double bytes_each(std::size_t count) const {
+    double const grown = static_cast<double>(::mallinfo2().uordblks) - static_cast<double>(heap_);
+    return grown / static_cast<double>(count);
+  }
+  double us_each(std::size_t count) const {
+    std::chrono::duration<double, std::micro> const passed = std::chrono::steady_clock::now() - start_;
+    return passed.count() / static_cast<double>(count);
+  }
+
+ private:
+  std::size_t heap_ = ::mallinfo2().uordblks;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<std::byte> published;        // by a made-up process
+std::vector<std::byte> own_publication;  // by the engine
+mpix_engine_t* running = nullptr;
+
+Engine& the_engine() { return *static_cast<Engine*>(running); }
+
+void start_engine(std::size_t max_endpoints) {
+  mpix_engine_config config;
+  mpix_engine_config_init(&config);
+  config.max_endpoints = max_endpoints;
+  mpix_bootstrap bootstrap{};
+  bootstrap.size = sizeof bootstrap;
+  bootstrap.process = own_process;
+  bootstrap.publish = [](void*, void const* address, std::size_t length) {
+    auto const* const begin = static_cast<std::byte const*>(address);
+    own_publication.assign(begin, begin + length);
+    return 0;
+  };
+  bootstrap.peer_address = [](void*, std::uint64_t process, void const** address, std::size_t* length) {
+    published = bench::made_up_publication(static_cast<std::uint32_t>(process - bench::first_process));
+    *address = published.data();
+    *length = published.size();
+    return 0;
+  };
+  if (mpix_engine_create(&config, &bootstrap, &running) != 0) std::exit(1);
+}
+
+void put(Peer& peer) {
+  static std::uint64_t word = 1;
+  Transfer transfer;
+  transfer.direction = Direction::put;
+  transfer.origin = reinterpret_cast<std::byte*>(&word);
+  transfer.target = 0x1000;
+  transfer.origin_layout = transfer.target_layout = Layout::contiguous(sizeof word);
+  Engine& engine = the_engine();
+  auto const issued = engine.issue(peer, transfer);
+  if (mpix::engine::failed(issued.status)) std::exit(1);
+  engine.complete(peer, issued.sequence);
+}
+
+void measure_peers(std::size_t count, std::size_t max_endpoints, char const* label) {
+  bench::open_stub_network(count);
+  start_engine(max_endpoints);
+  Engine& engine = the_engine();
+  std::vector<Peer*> peers(count);
+  put(*(peers[0] = engine.peer(bench::first_process)));  // what the first operation of all takes
+  Meter const making;
+  for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peer(bench::first_process + i);
+  double const made_bytes = making.bytes_each(count);
+  double const made_us = making.us_each(count);
+  Meter const first;
+  for (Peer* const peer : peers) put(*peer);
+  double const first_bytes = made_bytes + first.bytes_each(count);
+  double const first_us = first.us_each(count);
+  std::mt19937 random(1);
+  std::vector<std::uint32_t> order(operations);
+  for (std::uint32_t& which : order) which = static_cast<std::uint32_t>(random() % count);
+  Meter const look_up;
+  for (std::uint32_t const which : order) engine.release(*engine.peer(bench::first_process + which));
+  double const look_up_us = look_up.us_each(operations);
+  Meter const steady;
+  for (std::uint32_t const which : order) put(*peers[which]);
+  std::printf("peers,%s,%zu,%.0f,%.2f,%.0f,%.2f,%.3f,%.2f,%zu\n", label, count, made_bytes, made_us,
+              first_bytes, first_us, look_up_us, steady.us_each(operations), engine.statistics().endpoints);
+}
+
+void wait_for_network() {
+  the_engine().wait_until([] { return bench::waiting_in_stub_network() == 0; });
+}
+
+wire::RequestHeader request_of(wire::RequestKind kind, std::size_t bytes) {
+  auto header = wire::begin_header<wire::RequestHeader>(kind);
+  header.block = header.bytes = header.total = bytes;
+  return header;
+}
+
+void measure_origins(std::size_t count) {
+  bench::open_stub_network(count);
+  start_engine(SIZE_MAX);
+  Engine& engine = the_engine();
+  void* memory = nullptr;
+  if (mpix::engine::failed(engine.allocate(4096, &memory))) std::exit(1);
+  std::vector<std::uint64_t> sequences(count);
+  std::vector<mpix::engine::SessionTokens> sessions(count);
+  std::vector<std::byte> const data(sizeof(std::uint64_t));
+  auto const send_put = [&](std::size_t origin) {
+    wire::RequestHeader header = request_of(wire::RequestKind::put, data.size());
+    header.session = sessions[origin].request;
+    header.sequence = ++sequences[origin];
+    header.address = reinterpret_cast<RemoteAddress>(memory);
+    bench::send_to_engine(header, data);
+    wait_for_network();
+  };
+  auto const introduce = [&](std::size_t origin) {
+    std::vector<std::byte> said =
+        bench::made_up_introduction(static_cast<std::uint32_t>(origin), own_publication, &sessions[origin]);
+    wire::RequestHeader const header = request_of(wire::RequestKind::introduction, said.size());
+    bench::send_to_engine(header, std::move(said));
+    wait_for_network();
+    send_put(origin);
+  };
+  introduce(0);
+  Meter const first;
+  for (std::size_t i = 1; i < count; ++i) introduce(i);
+  double const first_bytes = first.bytes_each(count);
+  double const first_us = first.us_each(count);
+  std::mt19937 random(1);
+  Meter const steady;
+  for (unsigned i = 0; i < operations; ++i) send_put(random() % count);
+  double const steady_us = steady.us_each(operations);
+  std::uint64_t const executed = engine.statistics().traffic.messages_executed;
+  if (executed != count + operations) {
+    std::fprintf(stderr, "bench_scale: %lu of %zu requests were executed\n", executed, count + operations);
+    std::exit(1);
+  }
+  std::printf("origins,,%zu,%.0f,%.2f,%.2f\n", count, first_bytes, first_us, steady_us);
+}
+
+void measure_segments(std::size_t count) {
+  constexpr std::size_t spacing = 2 * 4096;
+  bench::open_stub_network(1);
+  start_engine(0);
+  Engine& engine = the_engine();
+  auto* const memory = static_cast<std::byte*>(
+      ::mmap(nullptr, count * spacing, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  Meter const attaching;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (mpix::engine::failed(engine.attach(memory + i * spacing, 4096))) std::exit(1);
+  }
+  double const bytes = attaching.bytes_each(count);
+  double const attach_us = attaching.us_each(count);
+  Peer& self = *engine.peer(own_process);
+  std::mt19937 random(1);
+  Meter const looking;
+  for (unsigned i = 0; i < operations; ++i) {
+    mpix::engine::SegmentInfo info{};
+    auto const address = reinterpret_cast<RemoteAddress>(memory + random() % count * spacing + 8);
+    if (mpix::engine::failed(engine.find_segment(self, address, &info))) std::exit(1);
+  }
+  double const find_us = looking.us_each(operations);
+  Meter const detaching;
+  for (std::size_t i = 0; i < count; ++i) (void)engine.detach(memory + i * spacing, 4096);
+  std::printf("segments,,%zu,%.0f,%.2f,%.3f,%.2f\n", count, bytes, attach_us, find_us,
+              detaching.us_each(count));
+}
+
+/// In a process of its own, whose heap nobody has used before.
+template <typename Measure>
+bool apart(Measure measure) {
+  std::fflush(stdout);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    measure();
+    mpix_engine_destroy(running);
+    std::fflush(stdout);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm world = MPI_COMM_WORLD;
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
-  // Plain memory, and an integer accumulate: messages, not only mappings.
-  static long slot = 0;
-  std::vector<long*> where(static_cast<std::size_t>(size));
-  long* const mine = &slot;
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, where.data(), sizeof mine, MPI_BYTE, world);
-  int const next = (rank + 1) % size;
-  long one = 1;
-  MPIX_RMA_Attributes attributes{};
-  attributes.set = MPIX_RMA_ATTR_ATOMICITY;
-  for (int i = 0; i < 10; ++i) {
-    MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, next, where[static_cast<std::size_t>(next)], 1,
-                  MPI_LONG, nullptr, &world, &attributes);
-  }
-  MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
-  MPI_Barrier(world);
-  auto const statistics = mpix::hosted_engine()->statistics();
-  unsigned long most[2] = {statistics.peers, statistics.endpoints};
-  MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UNSIGNED_LONG, MPI_MAX, world);
-  int right = slot == 10 ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, world);
-  if (rank == 0) {
-    std::printf("scale,mpix,peers,none,%d,0,%lu\nscale,mpix,endpoints,none,%d,0,%lu\n", size, most[0], size,
-                most[1]);
-  }
-  // One endpoint to the next process, one over which the one before is answered.
-  bool const bounded = most[0] <= 1 && most[1] <= 2;
-  if (rank == 0 && !bounded)
-    std::fprintf(stderr, "bench_scale: more peers or endpoints than the neighbours\n");
-  MPI_Finalize();
-  return right != 0 && bounded ? 0 : 1;
+  std::size_t const most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100000;
+  rlimit const many{1u << 20, 1u << 20};  // as if every connection had its descriptor
+  (void)::setrlimit(RLIMIT_NOFILE, &many);
+  bool right = true;
+  std::puts("peers,endpoints,number,known_bytes,known_us,used_bytes,first_us,look_up_us,operation_us,open");
+  for (std::size_t count = 10; count <= most; count *= 10)
+    right = apart([&] { measure_peers(count, SIZE_MAX, "all"); }) && right;
+  for (std::size_t count = 10; count <= most; count *= 10)
+    right = apart([&] { measure_peers(count, 0, "limited"); }) && right;
+  std::puts("origins,,number,bytes,first_us,request_us");
+  for (std::size_t count = 10; count <= most; count *= 10)
+    right = apart([&] { measure_origins(count); }) && right;
+  std::puts("segments,,number,bytes,attach_us,find_us,detach_us");
+  for (std::size_t count = 100; count <= most; count *= 10)
+    right = apart([&] { measure_segments(count); }) && right;
+  return right ? 0 : 1;
 }

@@ -1,0 +1,207 @@
+#include "bench/support/stub_network.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <ucp/api/ucp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "engine/peer/address.hpp"
+
+namespace {
+
+namespace wire = mpix::engine::wire;
+
+constexpr std::size_t worker_address_bytes = 200;
+constexpr mpix::engine::Secret secret{};
+
+/// A made-up process as a target.
+struct Target {
+  std::uint64_t session;  ///< token for replies
+  std::uint64_t executed;
+  std::uint64_t done;
+  bool owes_answer;
+};
+
+struct Handler {
+  ucp_am_recv_callback_t callback = nullptr;
+  void* argument = nullptr;
+};
+
+struct Inbound {
+  wire::MessageClass kind;
+  std::vector<std::byte> header;
+  std::vector<std::byte> payload;
+};
+
+Handler handlers[32];
+Target* targets = nullptr;
+std::uint32_t* owing = nullptr;
+std::size_t owing_count = 0;
+std::deque<Inbound> inbound;
+int event = -1;
+
+template <typename Type>
+Type* outside_of_the_heap(std::size_t count) {
+  return static_cast<Type*>(::mmap(nullptr, count * sizeof(Type), PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
+std::uint32_t number_of(ucp_ep_h endpoint) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(endpoint) / 64 - 1);
+}
+
+template <typename Header>
+std::vector<std::byte> bytes_of(Header const& header) {
+  auto const* const begin = reinterpret_cast<std::byte const*>(&header);
+  return {begin, begin + sizeof header};
+}
+
+void deliver(wire::MessageClass kind, void const* header, std::size_t bytes, void* payload,
+             std::size_t length) {
+  Handler const& handler = handlers[static_cast<unsigned>(kind)];
+  ucp_am_recv_param_t const param{};
+  (void)handler.callback(handler.argument, header, bytes, payload, length, &param);
+}
+
+void take(std::uint32_t number, wire::RequestHeader const& header, std::span<std::byte const> payload) {
+  Target& target = targets[number];
+  if (header.sequence == 0) {
+    mpix::engine::Introduction introduction;
+    if (!mpix::engine::read_introduction(secret, payload, &introduction)) std::abort();
+    target.session = mpix::engine::tokens_of(secret, introduction.opening).reply;
+    return;
+  }
+  target.executed = std::max(target.executed, header.sequence);
+  target.done += wire::cost_of(header, payload.size());
+  if (!std::exchange(target.owes_answer, true)) owing[owing_count++] = number;
+}
+
+void acknowledge(std::uint32_t number) {
+  Target& target = targets[number];
+  target.owes_answer = false;
+  auto reply = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
+  reply.session = target.session;
+  reply.executed = target.executed;
+  reply.done = target.done;
+  reply.window = wire::first_window;
+  deliver(wire::MessageClass::reply, &reply, sizeof reply, nullptr, 0);
+}
+
+void agree(std::uint32_t number, wire::FarewellHeader const& asked) {
+  auto answer = wire::begin_header<wire::FarewellHeader>(wire::Farewell::agree);
+  answer.session = targets[number].session;
+  answer.token = asked.token;
+  if (asked.kind == static_cast<std::uint8_t>(wire::Farewell::ask))
+    inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
+}
+
+mpix::engine::ProcessAddress address_of(std::uint32_t number) {
+  mpix::engine::ProcessAddress address;
+  address.process = bench::first_process + number;
+  address.incarnation = 1;
+  std::strncpy(address.host.boot_id.data(), "another host", address.host.boot_id.size() - 1);
+  address.pid = 1;
+  std::vector<std::byte>& worker = address.workers.emplace_back(worker_address_bytes);
+  std::memcpy(worker.data(), &number, sizeof number);
+  return address;
+}
+
+}  // namespace
+
+namespace bench {
+
+std::vector<std::byte> made_up_publication(std::uint32_t number) {
+  return mpix::engine::publish(address_of(number), secret);
+}
+
+std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
+                                            mpix::engine::SessionTokens* tokens) {
+  mpix::engine::ProcessAddress its;
+  mpix::engine::Secret its_secret{};
+  if (!mpix::engine::read_published(target, &its, &its_secret)) std::abort();
+  mpix::engine::SessionOpening const opening{first_process + number, 1, its.process, 1, {}};
+  *tokens = mpix::engine::tokens_of(its_secret, opening);
+  return mpix::engine::make_introduction(its_secret, opening, mpix::engine::encode(address_of(number)));
+}
+
+void open_stub_network(std::size_t processes) {
+  targets = outside_of_the_heap<Target>(processes);
+  owing = outside_of_the_heap<std::uint32_t>(processes);
+}
+
+void send_to_engine(wire::RequestHeader const& header, std::vector<std::byte> payload) {
+  inbound.push_back({wire::MessageClass::request, bytes_of(header), std::move(payload)});
+}
+
+std::size_t waiting_in_stub_network() { return owing_count + inbound.size(); }
+
+}  // namespace bench
+
+// What of UCX is replaced.
+extern "C" {
+
+ucs_status_t ucp_worker_create(ucp_context_h, ucp_worker_params_t const*, ucp_worker_h* worker) {
+  *worker = reinterpret_cast<ucp_worker_h>(handlers);
+  event = ::eventfd(0, EFD_CLOEXEC);
+  return UCS_OK;
+}
+void ucp_worker_destroy(ucp_worker_h) { ::close(event); }
+ucs_status_t ucp_worker_get_efd(ucp_worker_h, int* descriptor) {
+  *descriptor = event;
+  return UCS_OK;
+}
+ucs_status_t ucp_worker_arm(ucp_worker_h) { return UCS_OK; }
+ucs_status_t ucp_worker_get_address(ucp_worker_h, ucp_address_t** address, size_t* length) {
+  static std::byte own[worker_address_bytes];
+  *address = reinterpret_cast<ucp_address_t*>(own);
+  *length = sizeof own;
+  return UCS_OK;
+}
+void ucp_worker_release_address(ucp_worker_h, ucp_address_t*) {}
+ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h, ucp_am_handler_param_t const* param) {
+  handlers[param->id] = {param->cb, param->arg};
+  return UCS_OK;
+}
+
+unsigned ucp_worker_progress(ucp_worker_h) {
+  unsigned events = 0;
+  for (; owing_count != 0; ++events) acknowledge(owing[--owing_count]);
+  for (; !inbound.empty(); ++events) {
+    Inbound message = std::move(inbound.front());
+    inbound.pop_front();
+    deliver(message.kind, message.header.data(), message.header.size(), message.payload.data(),
+            message.payload.size());
+  }
+  return events;
+}
+
+ucs_status_t ucp_ep_create(ucp_worker_h, ucp_ep_params_t const* params, ucp_ep_h* endpoint) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, params->address, sizeof number);
+  *endpoint = reinterpret_cast<ucp_ep_h>((std::uintptr_t{number} + 1) * 64);
+  return UCS_OK;
+}
+ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h, ucp_request_param_t const*) { return nullptr; }
+ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h, ucp_request_param_t const*) { return nullptr; }
+
+ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* header, size_t,
+                                 void const* payload, size_t payload_bytes, ucp_request_param_t const*) {
+  std::uint32_t const number = number_of(endpoint);
+  if (id == static_cast<unsigned>(wire::MessageClass::request)) {
+    wire::RequestHeader request;
+    std::memcpy(&request, header, sizeof request);
+    take(number, request, {static_cast<std::byte const*>(payload), payload_bytes});
+  } else if (id == static_cast<unsigned>(wire::MessageClass::farewell)) {
+    wire::FarewellHeader farewell;
+    std::memcpy(&farewell, header, sizeof farewell);
+    agree(number, farewell);
+  }
+  return nullptr;
+}
+}
