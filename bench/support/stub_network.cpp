@@ -127,6 +127,7 @@ std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std:
   if (!mpix::engine::read_published(target, &its, &its_secret)) std::abort();
   mpix::engine::SessionOpening const opening{first_process + number, 1, its.process, 1, {}};
   *tokens = mpix::engine::tokens_of(its_secret, opening);
+  targets[number].session = tokens->request;  // what the engine knows it by, in farewells
   return mpix::engine::make_introduction(its_secret, opening, mpix::engine::encode(address_of(number)));
 }
 
