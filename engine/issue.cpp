@@ -26,6 +26,11 @@ bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
   return reduction_for(update, modes).element_atomic;
 }
 
+bool is_ordered_update(Transfer const&) noexcept { return false; }
+bool is_ordered_update(Update const& update) noexcept {
+  return has(update.guarantees, Guarantee::update_ordered);
+}
+
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
@@ -185,6 +190,14 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& op
 template <typename Operation>
 std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
   wait_for_held_stores(peer);
+  // What does not travel as a message must not overtake the messages that it comes after.
+  MessageStream const& stream = peer.state().messages;
+  if (is_ordered_update(operation) && stream.executed.load(std::memory_order_acquire) < peer.newest()) {
+    std::unique_lock held(channel_of(peer).lock);
+    std::uint64_t const last = stream.ordered;
+    held.unlock();
+    wait_until(peer, [&] { return finished(peer, last); });
+  }
   Extent const extent = operation.target_layout.extent();
   RemoteAddress const begin = plus(operation.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);

@@ -141,12 +141,12 @@ std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation,
                                         std::uint64_t messages) {
   MessageStream& stream = peer.state().messages;
   bool const ordered = has(guarantees, Guarantee::ordered);
-  operation.header.after = ordered ? std::max(stream.fence, stream.ordered) : stream.fence;
+  // Messages keep the order of updates with that of all ordered operations: it is free there.
+  bool const in_order = ordered || has(guarantees, Guarantee::update_ordered);
+  operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
-  if (ordered) {
-    stream.ordered = last;
-    if (peer.state().same_host) peer.hold_stores(last);
-  }
+  if (in_order) stream.ordered = last;
+  if (ordered && peer.state().same_host) peer.hold_stores(last);
   return last;
 }
 
