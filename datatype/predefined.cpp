@@ -64,6 +64,10 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
       {MPI_COMPLEX16, ElementType::complex_double},
       {MPI_DOUBLE_COMPLEX, ElementType::complex_double},
       {MPI_2INTEGER, ElementType::int_int},
+      {MPI_REAL16, ElementType::float128},
+      {MPI_COMPLEX32, ElementType::complex_float128},
+      {MPI_2REAL, ElementType::float_float},
+      {MPI_2DOUBLE_PRECISION, ElementType::double_double},
       {MPI_CXX_FLOAT_COMPLEX, ElementType::complex_float},
       {MPI_CXX_DOUBLE_COMPLEX, ElementType::complex_double},
       {MPI_CXX_LONG_DOUBLE_COMPLEX, ElementType::complex_long_double},
@@ -92,9 +96,7 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   return ElementType::none;
 }
 
-bool is_pair(ElementType element) noexcept {
-  return element >= ElementType::float_int && element < ElementType::count_;
-}
+bool is_pair(ElementType element) noexcept { return engine::is_defined(Operation::minloc, element); }
 
 std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
   struct Entry {

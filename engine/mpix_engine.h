@@ -212,7 +212,11 @@ enum mpix_engine_type {
   MPIX_ENGINE_TYPE_LONG_INT,
   MPIX_ENGINE_TYPE_INT_INT,
   MPIX_ENGINE_TYPE_SHORT_INT,
-  MPIX_ENGINE_TYPE_LONG_DOUBLE_INT
+  MPIX_ENGINE_TYPE_LONG_DOUBLE_INT,
+  MPIX_ENGINE_TYPE_FLOAT128, /**< IEEE 754 binary128 */
+  MPIX_ENGINE_TYPE_COMPLEX_FLOAT128,
+  MPIX_ENGINE_TYPE_FLOAT_FLOAT,  /**< value and index, both float; only minloc and maxloc */
+  MPIX_ENGINE_TYPE_DOUBLE_DOUBLE /**< value and index, both double */
 };
 
 /** What an update does to an element. `origin` is the first operand. */

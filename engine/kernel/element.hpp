@@ -16,11 +16,19 @@ struct Complex {
   T re;
   T im;
 };
-template <typename T>
+template <typename T, typename Index = int>
 struct ValueIndex {
   T value;
-  int index;
+  Index index;
 };
+
+// IEEE 754 binary128.
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Float128;
+#else
+static_assert(__LDBL_MANT_DIG__ == 113);
+using Float128 = long double;
+#endif
 
 template <ElementType>
 struct ElementOf;
@@ -51,6 +59,12 @@ MPIX_ELEMENT(long_int, ValueIndex<long>)
 MPIX_ELEMENT(int_int, ValueIndex<int>)
 MPIX_ELEMENT(short_int, ValueIndex<short>)
 MPIX_ELEMENT(long_double_int, ValueIndex<long double>)
+MPIX_ELEMENT(float128, Float128)
+MPIX_ELEMENT(complex_float128, Complex<Float128>)
+using FloatPair = ValueIndex<float, float>;
+MPIX_ELEMENT(float_float, FloatPair)
+using DoublePair = ValueIndex<double, double>;
+MPIX_ELEMENT(double_double, DoublePair)
 #undef MPIX_ELEMENT
 
 template <typename T>
@@ -63,8 +77,9 @@ enum class Class { bytes, logical, integer, real, complex, pair };
 constexpr Class class_of(ElementType type) noexcept {
   if (type == ElementType::none) return Class::bytes;
   if (type <= ElementType::uint64) return Class::integer;
-  if (type <= ElementType::long_double) return Class::real;
-  if (type <= ElementType::complex_long_double) return Class::complex;
+  if (type <= ElementType::long_double || type == ElementType::float128) return Class::real;
+  if (type <= ElementType::complex_long_double || type == ElementType::complex_float128)
+    return Class::complex;
   return type == ElementType::boolean ? Class::logical : Class::pair;
 }
 

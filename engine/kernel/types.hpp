@@ -30,6 +30,11 @@ enum class ElementType : std::uint8_t {
   int_int,
   short_int,
   long_double_int,
+  // Fortran's, which have no C type.
+  float128,
+  complex_float128,
+  float_float,    ///< value and index, the index a number of the same type
+  double_double,  ///< likewise
   count_
 };
 

@@ -10,11 +10,16 @@ namespace mpix::stress {
 
 namespace {
 
-template <typename T>
+template <typename T, typename Index = int>
 struct Pair {
   T value;
-  int index;
+  Index index;
 };
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Quad;
+#else
+using Quad = long double;
+#endif
 /// Bytes on which no arithmetic is defined.
 struct Octet {
   unsigned char value;
@@ -45,8 +50,8 @@ struct Traits<std::complex<T>> {
   static constexpr Family family = Family::complex;
   using Scalar = T;
 };
-template <typename T>
-struct Traits<Pair<T>> {
+template <typename T, typename Index>
+struct Traits<Pair<T, Index>> {
   static constexpr Family family = Family::pair;
   using Scalar = T;
 };
@@ -241,7 +246,7 @@ void fill(Random& random, bool factor, std::byte* value) {
   } else {
     std::memset(&made, 0, sizeof made);
     made.value = small();
-    made.index = static_cast<int>(random() % 9);
+    made.index = static_cast<decltype(made.index)>(static_cast<int>(random() % 9));
   }
   std::memcpy(value, &made, sizeof made);
 }
@@ -271,7 +276,7 @@ Arithmetic const* arithmetic() {
     if constexpr (family == Family::complex)
       std::memset(result.significant + sizeof(Scalar), 1, value_bytes<Scalar>());
     if constexpr (family == Family::pair)
-      std::memset(result.significant + offsetof(T, index), 1, sizeof(int));
+      std::memset(result.significant + offsetof(T, index), 1, sizeof(T::index));
     return result;
   }();
   return &made;
@@ -292,7 +297,11 @@ int zone_of() {
                                      arithmetic<Pair<long>>(),
                                      arithmetic<Pair<int>>(),
                                      arithmetic<Pair<short>>(),
-                                     arithmetic<Pair<long double>>()};
+                                     arithmetic<Pair<long double>>(),
+                                     arithmetic<Quad>(),
+                                     arithmetic<std::complex<Quad>>(),
+                                     arithmetic<Pair<float, float>>(),
+                                     arithmetic<Pair<double, double>>()};
   static_assert(std::size(known) == zones - 1);
   for (int i = 0; i < zones - 1; ++i) {
     if (known[i] == arithmetic<T>()) return i + 1;
@@ -312,8 +321,7 @@ void add(std::vector<Base>& bases, std::initializer_list<MPI_Datatype> types, bo
 }
 
 void add_movable(std::vector<Base>& bases) {
-  for (MPI_Datatype const type : {MPI_CHAR, MPI_WCHAR, MPI_PACKED, MPI_CHARACTER, MPI_2REAL,
-                                  MPI_2DOUBLE_PRECISION, MPI_REAL16, MPI_COMPLEX32}) {
+  for (MPI_Datatype const type : {MPI_CHAR, MPI_WCHAR, MPI_PACKED, MPI_CHARACTER}) {
     int size = 0;
     if (MPI_Type_size(type, &size) != MPI_SUCCESS || size == 0) continue;
     bases.push_back({type, static_cast<std::size_t>(size)});
@@ -384,6 +392,10 @@ std::vector<Base> make_bases() {
   add<Pair<int>>(bases, {MPI_2INT, MPI_2INTEGER});
   add<Pair<short>>(bases, {MPI_SHORT_INT});
   add<Pair<long double>>(bases, {MPI_LONG_DOUBLE_INT});
+  add<Quad>(bases, {MPI_REAL16});
+  add<std::complex<Quad>>(bases, {MPI_COMPLEX32});
+  add<Pair<float, float>>(bases, {MPI_2REAL});
+  add<Pair<double, double>>(bases, {MPI_2DOUBLE_PRECISION});
   return bases;
 }
 

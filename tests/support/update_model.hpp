@@ -22,6 +22,12 @@ struct Pair {
   I index;
 };
 
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Quad;
+#else
+using Quad = long double;
+#endif
+
 template <typename T>
 constexpr bool is_pair = requires {
   typename T::Value;
@@ -62,7 +68,12 @@ using ElementCases = ::testing::Types<
     ElementCase<engine::ElementType::long_int, Pair<long>>,
     ElementCase<engine::ElementType::int_int, Pair<int>>,
     ElementCase<engine::ElementType::short_int, Pair<short>>,
-    ElementCase<engine::ElementType::long_double_int, Pair<long double>>>;
+    ElementCase<engine::ElementType::long_double_int, Pair<long double>>,
+    ElementCase<engine::ElementType::float128, Quad>,
+    ElementCase<engine::ElementType::complex_float128, std::complex<Quad>>,
+    ElementCase<engine::ElementType::float_float, Pair<float, float>>,
+    ElementCase<engine::ElementType::double_double, Pair<double, double>>>;
+static_assert(static_cast<int>(engine::ElementType::count_) == 26, "every type has its case");
 
 template <typename T>
 T load(std::byte const* from) {
