@@ -308,9 +308,10 @@ bool is_get(Update const&) noexcept { return false; }
 
 template <typename Operation>
 Issued Engine::issue_any(Peer& peer, Operation const& operation) {
-  if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (operation.target_layout.size() == 0) return notify(peer, operation);
+  if (operation.target_layout.size() == 0)
+    return notify(peer, operation);  // whatever it would do to elements
+  if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
   if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) wait_for_puts_to_self();
   if (peer.state().same_host) {
