@@ -1,6 +1,7 @@
 /// The C interface: beginning and end of an engine.
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -38,11 +39,20 @@ std::size_t most_endpoints() noexcept {
   return static_cast<std::size_t>(files.rlim_cur) / 2;
 }
 
+/// A worker of UCX takes some MiB of it in each process of a host, and MPI libraries do not survive when
+/// nothing is left for them.
+bool has_ample_shared_memory() noexcept {
+  constexpr std::uint64_t ample = std::uint64_t{1} << 30;
+  struct statvfs found {};
+  return ::statvfs("/dev/shm", &found) == 0 && std::uint64_t{found.f_bavail} * found.f_frsize >= ample;
+}
+
 /// Threads of which only one runs at a time gain nothing by more than one.
 int default_channels(bool several_threads) noexcept {
   constexpr int most = 4;
   cpu_set_t usable;
   if (!several_threads || ::sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  if (!has_ample_shared_memory()) return 1;
   return std::min(most, CPU_COUNT(&usable));
 }
 
