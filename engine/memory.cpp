@@ -1,0 +1,158 @@
+/// Engine: memory of this process that others may reach.
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/state.hpp"
+
+namespace mpix::engine {
+
+Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
+  SegmentTable& segments = state_->segments;
+  std::unique_lock held(state_->channels);
+  SegmentTable::Reservation reservation;
+  Status status = segments.reserve(bytes, hints, &reservation);
+  if (failed(status)) return status;
+  if (reservation.uncommitted != nullptr) {
+    held.unlock();  // gigabytes take seconds
+    status = segments.commit(reservation);
+    held.lock();
+  }
+  if (failed(status)) {
+    segments.cancel(reservation);
+    return status;
+  }
+  return segments.publish(reservation, base);
+}
+
+bool Engine::is_allocated(void const* base) const {
+  std::lock_guard const held(state_->channels.front().lock);
+  OwnSegment const* const segment = state_->segments.at(base);
+  return segment != nullptr && !segment->user_memory();
+}
+
+/// Peers are to forget the segment, or the exposure, with this number. With all channels locked.
+void Engine::revoke(std::uint64_t number, RemoteAddress base) {
+  state_->channels.for_each([&](Channel& channel) { channel.executor.revoke(number, base); });
+}
+
+/// With all channels locked.
+bool Engine::is_forgotten(std::uint64_t number) {
+  bool forgotten = true;
+  state_->channels.for_each(
+      [&](Channel& channel) { forgotten = forgotten && channel.executor.revoked(number); });
+  return forgotten;
+}
+
+/// Segments that are none any more: peers are to forget their keys. With all channels locked.
+void Engine::revoke(std::vector<OwnSegment> const& segments) {
+  for (OwnSegment const& segment : segments) {
+    if (!state_->registrations.has(segment)) continue;
+    revoke(segment.generation, segment.base);
+    state_->revoked.push_back(segment);
+  }
+}
+
+/// Whether no peer has a key any more for what stood in [begin, end) and is revoked.
+bool Engine::is_forgotten(RemoteAddress begin, RemoteAddress end) {
+  bool all = true;
+  std::erase_if(state_->revoked, [&](OwnSegment const& segment) {
+    bool const forgotten = is_forgotten(segment.generation);
+    if (forgotten) state_->registrations.remove(segment);
+    if (!forgotten && segment.base < end && begin < segment.base + segment.length) all = false;
+    return forgotten;
+  });
+  return all;
+}
+
+void Engine::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
+  wait_until([&] {
+    std::lock_guard const held(state_->channels);
+    return is_forgotten(begin, end);
+  });
+}
+
+Status Engine::attach(void* base, std::size_t bytes) {
+  if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
+  std::lock_guard const held(state_->channels);
+  std::vector<OwnSegment> replaced;
+  Status const status = state_->segments.attach(base, bytes, &replaced);
+  revoke(replaced);
+  return status;
+}
+
+Status Engine::detach(void* base, std::size_t bytes) {
+  Coverage::Range ended{};
+  {
+    std::lock_guard const held(state_->channels);
+    std::vector<OwnSegment> replaced;
+    Status const status = state_->segments.detach(base, bytes, &replaced, &ended);
+    if (failed(status)) return status;
+    revoke(replaced);
+  }
+  wait_until_forgotten(ended.begin, ended.end);
+  return Status::ok;
+}
+
+Status Engine::free(void* base) {
+  SegmentTable& segments = state_->segments;
+  OwnSegment segment;
+  std::vector<ExposureId> concealed;
+  {
+    std::lock_guard const held(state_->channels);
+    OwnSegment const* const found = segments.at(base);
+    if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
+    segment = *found;
+    // From here on nobody finds it, or gets a key of it.
+    (void)segments.hide(base, &concealed);
+    for (ExposureId const id : concealed) revoke(static_cast<std::uint64_t>(id), segment.base);
+    revoke({segment});
+  }
+  for (ExposureId const id : concealed) wait_until_concealed(id);
+  wait_until_forgotten(segment.base, segment.base + segment.length);
+  std::lock_guard const held(state_->channels);
+  return segments.free(base);
+}
+
+Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
+  if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
+  if (Status const status = attach(base, bytes); failed(status)) return status;
+  Status status = Status::ok;
+  {
+    std::lock_guard const held(state_->channels);
+    status = state_->segments.expose({reinterpret_cast<RemoteAddress>(base), bytes, rights}, id);
+  }
+  if (failed(status)) (void)detach(base, bytes);
+  return status;
+}
+
+Status Engine::conceal(ExposureId id) {
+  Exposure concealed;
+  {
+    std::lock_guard const held(state_->channels);
+    Status const status = state_->segments.conceal(id, &concealed);
+    if (failed(status)) return status;
+    revoke(static_cast<std::uint64_t>(id), concealed.base);
+  }
+  wait_until_concealed(id);
+  // It has ended with the memory when that was freed meanwhile.
+  (void)detach(reinterpret_cast<void*>(concealed.base), concealed.length);
+  return Status::ok;
+}
+
+void Engine::wait_until_concealed(ExposureId id) {
+  wait_until([&] {
+    std::lock_guard const held(state_->channels);
+    return is_forgotten(static_cast<std::uint64_t>(id));
+  });
+}
+
+void Engine::drop_stale_mappings() {
+  std::lock_guard const held(state_->peers_lock);
+  for (auto& [process, peer] : state_->peers) {
+    if (peer->state().same_host) peer->state().segments->drop_stale();
+  }
+}
+
+}  // namespace mpix::engine
