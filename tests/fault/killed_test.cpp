@@ -12,6 +12,7 @@
 #include "tests/fault/meeting.hpp"
 #include "tests/fault/spawn.hpp"
 #include "tests/support/mpix_fixture.hpp"
+#include "tests/support/stopped.hpp"
 
 namespace mpix::test {
 namespace {
@@ -23,20 +24,6 @@ int transport_class() {
   int transport = 0;
   EXPECT_EQ(MPIX_RMA_Error_classes(&address, &transport), MPI_SUCCESS);
   return transport;
-}
-
-/// Returns when no thread of the process runs any more.
-void stop(pid_t pid) {
-  ::kill(pid, SIGSTOP);
-  auto const runs = [&] {
-    for (auto const& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-      std::ifstream file(task.path() / "stat");
-      std::string const line{std::istreambuf_iterator<char>(file), {}};
-      if (line.find(") T ") == std::string::npos) return true;
-    }
-    return false;
-  };
-  while (runs()) ::usleep(100);
 }
 
 /// Children and parents have exchanged; from here on the children do as `part` says.
@@ -130,8 +117,8 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
   int rank = 0;
   MPI_Comm_rank(world, &rank);
   if (rank == 0) {
-    stop(pids_[0]);
-    stop(pids_[1]);
+    mpix::test::stop(pids_[0]);
+    mpix::test::stop(pids_[1]);
   }
   MPI_Barrier(world);
   for (int child = 0; child < 2; ++child) EXPECT_EQ(put_to_child(child, Meeting::allocated, 0), MPI_SUCCESS);

@@ -11,23 +11,10 @@
 #include <vector>
 
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/stopped.hpp"
 
 namespace mpix::engine {
 namespace {
-
-/// Returns when no thread of the process runs any more.
-void stop(pid_t pid) {
-  ::kill(pid, SIGSTOP);
-  auto const runs = [&] {
-    for (auto const& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-      std::ifstream file(task.path() / "stat");
-      std::string const line{std::istreambuf_iterator<char>(file), {}};
-      if (line.find(") T ") == std::string::npos) return true;
-    }
-    return false;
-  };
-  while (runs()) ::usleep(100);
-}
 
 class LocalCompletion : public EnginePath {
  protected:
@@ -57,7 +44,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
       RemoteAddress const there = rank.shown(1, 0);
       ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, origin.data(), there, 8)), Status::ok);
       auto const target = static_cast<pid_t>(rank.shown(1, 1));
-      stop(target);
+      test::stop(target);
       std::deque<Waiter> waiters;
       std::size_t offset = 0;
       std::uint64_t newest = 0;
