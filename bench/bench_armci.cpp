@@ -110,16 +110,10 @@ void collective(std::string const& implementation, char* origin, char* target) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size != 2) {
-    std::fprintf(stderr, "usage: mpirun -np 2 %s [--quick]\n", argv[0]);
-    return 2;
-  }
+  if (!bench::has_two_processes()) return bench::refuse("bench_armci_* [--quick]");
   ARMCI_Init();
   bool const quick = argc > 1 && std::string(argv[1]) == "--quick";
-  char const* const label = std::getenv("BENCH_LABEL");
-  std::string const implementation = label != nullptr ? label : "armci";
+  std::string const implementation = bench::label_or("armci");
   void* bases[2];
   ARMCI_Malloc(bases, max_bytes);
   std::memset(bases[bench::rank()], 0, max_bytes);

@@ -71,15 +71,9 @@ void strided(std::string const& implementation, Memory const& memory) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size != 2) {
-    std::fprintf(stderr, "usage: mpirun -np 2 %s\n", argv[0]);
-    return 2;
-  }
+  if (!bench::has_two_processes()) return bench::refuse("bench_armci_streams_*");
   ARMCI_Init();
-  char const* const label = std::getenv("BENCH_LABEL");
-  std::string const implementation = label != nullptr ? label : "armci";
+  std::string const implementation = bench::label_or("armci");
   void* bases[2];
   ARMCI_Malloc(bases, window_bytes);
   std::memset(bases[bench::rank()], 0, window_bytes);

@@ -36,14 +36,9 @@ long add_window(long*, MPI_Win window) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int size = 0;
-  MPI_Comm_size(world, &size);
   std::string const kind = argc > 1 ? argv[1] : "";
-  if (size != 2 || (kind != "mpix" && kind != "window")) {
-    if (bench::rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 bench_contended mpix|window\n");
-    MPI_Finalize();
-    return 2;
-  }
+  if (!bench::has_two_processes() || (kind != "mpix" && kind != "window"))
+    return bench::refuse("bench_contended mpix|window");
   bool const mpix = kind == "mpix";
   void* bases[2] = {nullptr, nullptr};
   MPI_Win window = MPI_WIN_NULL;
@@ -63,8 +58,7 @@ int main(int argc, char** argv) {
   double slowest = 0;
   MPI_Reduce(&elapsed, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, world);
   MPI_Barrier(world);
-  char const* const label = std::getenv("BENCH_LABEL");
-  bench::Case const what{"contended", label != nullptr ? label : kind, "fetch_add", "allocated", 1, 8};
+  bench::Case const what{"contended", bench::label_or(kind), "fetch_add", "allocated", 1, 8};
   if (bench::rank() == 0) {
     long one_more = add(counter, window);
     bench::require(one_more == 2 * rounds, what);

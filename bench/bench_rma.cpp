@@ -180,23 +180,15 @@ char* address_of_target(void* mine) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int size = 0;
-  MPI_Comm_size(world, &size);
   std::string const kind = argc > 1 ? argv[1] : "";
   Options options;
   for (int i = 2; i < argc; ++i) {
     options.quick = options.quick || std::string(argv[i]) == "--quick";
     options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
   }
-  if (size != 2 || (kind != "mpix" && kind != "window" && kind != "dynamic")) {
-    if (bench::rank() == 0)
-      std::fprintf(stderr,
-                   "usage: mpirun -np 2 bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]\n");
-    MPI_Finalize();
-    return 2;
-  }
-  char const* const label = std::getenv("BENCH_LABEL");
-  std::string const implementation = label != nullptr ? label : kind;
+  if (!bench::has_two_processes() || (kind != "mpix" && kind != "window" && kind != "dynamic"))
+    return bench::refuse("bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]");
+  std::string const implementation = bench::label_or(kind);
   std::vector<char> heap(max_bytes);
   if (kind == "mpix") {
     void* bases[2];

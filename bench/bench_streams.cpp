@@ -76,16 +76,10 @@ void run(std::string const& implementation) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int size = 0;
-  MPI_Comm_size(world, &size);
   std::string const kind = argc > 1 ? argv[1] : "";
-  if (size != 2 || (kind != "mpix" && kind != "window")) {
-    if (bench::rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 bench_streams mpix|window\n");
-    MPI_Finalize();
-    return 2;
-  }
-  char const* const label = std::getenv("BENCH_LABEL");
-  std::string const implementation = label != nullptr ? label : kind;
+  if (!bench::has_two_processes() || (kind != "mpix" && kind != "window"))
+    return bench::refuse("bench_streams mpix|window");
+  std::string const implementation = bench::label_or(kind);
   kind == "mpix" ? run<Mpix>(implementation) : run<Window>(implementation);
   MPI_Finalize();
   return 0;

@@ -29,6 +29,25 @@ inline int rank() {
   return value;
 }
 
+inline bool has_two_processes() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size == 2;
+}
+
+/// What the lines of this program are called: by BENCH_LABEL, or else so.
+inline std::string label_or(std::string const& usual) {
+  char const* const label = std::getenv("BENCH_LABEL");
+  return label != nullptr ? label : usual;
+}
+
+/// For a program that was started in another way: says how, at rank 0, and ends MPI. The exit status.
+inline int refuse(char const* usage) {
+  if (rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 %s\n", usage);
+  MPI_Finalize();
+  return 2;
+}
+
 /// Median time of one call of `operation` in microseconds: batches of calls that last about a millisecond.
 template <typename Operation>
 double median_us(Operation operation, int repetitions = 15) {
