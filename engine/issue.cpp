@@ -256,7 +256,8 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
   MessageStream const& stream = peer.state().messages;
   std::uint64_t const before =
       has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
-  drive_until(peer, held, [&] { return !stream.suspended && AgentPath::finished(peer, before); });
+  drive_until(peer, held,
+              [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, before); });
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);

@@ -13,7 +13,7 @@ std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); 
 
 bool Engine::finished(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return AgentPath::finished(peer, sequence);
+  return channel_of(peer).agent_path.await(peer, sequence);
 }
 
 void Engine::wait_for_held_stores(Peer& peer) {
@@ -101,7 +101,7 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
   channel_of(peer).poll_now();
   std::lock_guard const held(channel_of(peer).lock);
-  return AgentPath::finished(peer, std::min(sequence, peer.newest())) &&
+  return channel_of(peer).agent_path.await(peer, std::min(sequence, peer.newest())) &&
          RdmaPath::reached(peer, peer.state().rdma().issued);
 }
 

@@ -60,7 +60,7 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
   header.session = origin.session.reply;
   header.executed = origin.acknowledged;
   header.segments_version = segments_.version();
-  header.done = origin.done;
+  header.done = origin.told_done = origin.done;
   header.window = window();
   message.set_header(header);
   // Its connection is still to be opened, or has gone.

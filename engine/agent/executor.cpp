@@ -184,7 +184,7 @@ void Executor::note_released(Origin& origin, Kept const& kept) noexcept {
 void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                       Status status) {
   answer_failure(origin, header, status);
-  note_executed(origin, header.sequence, wire::cost_of(header, payload_bytes));
+  note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
@@ -240,7 +240,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
     origin.make_out_of_order().locks[header.token] = {std::move(hold), header.total};
     new_reply(origin, wire::ReplyKind::granted, header);
-    note_executed(origin, header.sequence, cost);
+    note_executed(origin, header, cost);
     return;
   }
   Status const status = failed(resolved) ? resolved : execute(origin, request);
@@ -252,16 +252,22 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     ended = lock->rest == 0;
     if (ended) origin.out_of_order()->locks.erase(header.token);
   }
-  note_executed(origin, header.sequence, cost);
+  note_executed(origin, header, cost);
   // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
   // the origin holds for this operation.
   if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
 }
 
-void Executor::note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost) {
+void Executor::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
   ++executed_;
   ++origin.messages;
   origin.done += cost;
+  take_position(origin, header.sequence);
+  bool const quiet = (header.flags & wire::flag_quiet) != 0;
+  if (!quiet || origin.done - origin.told_done >= wire::most_quiet) owe(origin);
+}
+
+void Executor::take_position(Origin& origin, std::uint64_t sequence) {
   if (sequence == origin.executed + 1) {
     ++origin.executed;
     OutOfOrder* const rest = origin.out_of_order();
@@ -272,7 +278,6 @@ void Executor::note_executed(Origin& origin, std::uint64_t sequence, std::uint64
   } else {
     origin.make_out_of_order().ahead.insert(sequence);
   }
-  owe(origin);
 }
 
 void Executor::release_held(Origin& origin) {

@@ -132,7 +132,8 @@ class Executor {
   void release_held(Origin& origin);
   void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
                std::size_t payload_bytes, Status resolved);
-  void note_executed(Origin& origin, std::uint64_t sequence, std::uint64_t cost);
+  void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
+  void take_position(Origin& origin, std::uint64_t sequence);
 
   // execute.cpp: the execution of one request.
   Status resolve(wire::CheckedRequest& request) const;

@@ -94,6 +94,7 @@ struct Origin {
   std::uint64_t messages = 0;       ///< executed, whatever became of them
   std::uint64_t done = 0;           ///< cost of what is executed or refused
   std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
+  std::uint64_t told_done = 0;      ///< and of `done`
   std::size_t replies_waiting = 0;  ///< replies to it that are not sent
   std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool owes_answer = false;
@@ -104,10 +105,9 @@ struct Origin {
                                 rest_->deferred.contains(sequence));
   }
 
-  /// Nothing of it is under way, and it knows.
+  /// Nothing of it is under way, and it knows all that it waits for.
   bool is_idle() const noexcept {
-    return executed == acknowledged && !owes_answer && replies_waiting == 0 &&
-           (rest_ == nullptr || rest_->empty());
+    return !owes_answer && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
   }
 
   /// nullptr: there is nothing out of order.

@@ -91,7 +91,7 @@ bool is_plain(RequestHeader const& header) noexcept {
   if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
   bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
-  return !moves && named && header.flags == 0;
+  return !moves && named && (header.flags & ~flag_quiet) == 0;
 }
 
 /// For typed operations every boundary must fall between elements.

@@ -25,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 7;
+inline constexpr std::uint16_t version = 8;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned { request = 17, reply = 18, farewell = 19 };
@@ -62,7 +62,8 @@ enum RequestFlag : std::uint16_t {
   flag_shared = 32,      ///< lock: the memory is only read
   flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
   flag_tell = 128,       ///< answer when this operation is executed, whatever becomes of those before it
-  flag_elements = 256    ///< update: each element by itself is atomic
+  flag_elements = 256,   ///< update: each element by itself is atomic
+  flag_quiet = 512       ///< acquire, release: acknowledged with other messages, or when many are not
 };
 
 struct RequestHeader {
@@ -165,6 +166,9 @@ Header begin_header(Kind kind) noexcept {
 
 /// The window before the first reply, bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
+
+/// Cost of requests with flag_quiet that are acknowledged at the latest when it is reached, bytes.
+inline constexpr std::size_t most_quiet = first_window / 4;
 
 /// Most that a request without as much data, or one that is answered with data, may touch, bytes; those of
 /// ours stay within a fragment.

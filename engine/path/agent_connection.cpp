@@ -63,7 +63,7 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
   // At the end of a job peers go one after the other: only what is lost with them is worth a line.
-  bool const idle = finished(peer, peer.newest());
+  bool const idle = finished(peer, stream.newest_told(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
@@ -111,8 +111,9 @@ bool AgentPath::is_idle(std::uint64_t process) const noexcept {
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == peer) return false;
   }
-  return stream.unfinished.front() == nullptr && stream.done == stream.sent && !revoking &&
-         stream.executed.load(std::memory_order_relaxed) == peer->newest() && peer->state().rdma().is_idle();
+  // What is quiet has come to the peer before it is asked to part.
+  bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest());
+  return stream.unfinished.front() == nullptr && told && !revoking && peer->state().rdma().is_idle();
 }
 
 std::uint64_t AgentPath::last_use(std::uint64_t process) const noexcept {

@@ -6,24 +6,33 @@ namespace mpix::engine {
 
 namespace {
 
-MessageOperation lock_message(wire::RequestKind kind, LockId lock, std::uint32_t owner) noexcept {
+bool is_quiet(MessageOperation const& operation) noexcept {
+  return (operation.header.flags & wire::flag_quiet) != 0;
+}
+
+}  // namespace
+
+/// Nobody waits for its execution: a grant is told, and the next holder comes behind a release.
+MessageOperation AgentPath::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
+                                         std::uint32_t owner) const noexcept {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(kind);
   operation.header.address = lock;
   operation.header.owner = owner;
   // Behind everything; cut down to what stands before it when it is sent.
   operation.header.after = UINT64_MAX;
+  // Operations of a process on itself are not sent before what they have to come after is acknowledged.
+  if (peer.process() != credentials_.process) operation.header.flags = wire::flag_quiet;
   return operation;
 }
 
-}  // namespace
-
 Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation = lock_message(wire::RequestKind::acquire, request.lock, request.owner);
+  MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request.mode, request.attempt));
   operation.completion = request.completion;
   std::uint64_t const sequence = queue(peer, operation).last_sequence;
+  if (is_quiet(operation)) peer.state().messages.note_quiet(sequence);
   advance(peer);
   return {Status::ok, false, sequence};
 }
@@ -31,17 +40,15 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
 Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                           std::uint32_t context) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation = lock_message(wire::RequestKind::release, lock, owner);
+  MessageOperation operation = lock_message(peer, wire::RequestKind::release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
-  if (stream.unsent == nullptr && window_open(peer)) {
-    std::uint64_t const sequence = peer.reserve(1);
-    stream.note_forgotten(context, sequence);
-    return {send_fragment(peer, operation, Fragment{}, sequence, nullptr), true, sequence};
-  }
-  std::uint64_t const sequence = queue(peer, operation).last_sequence;
-  stream.note_forgotten(context, sequence);
+  bool const at_once = stream.unsent == nullptr && window_open(peer);
+  std::uint64_t const sequence = at_once ? peer.reserve(1) : queue(peer, operation).last_sequence;
+  if (is_quiet(operation)) stream.note_quiet(sequence);
+  // Should the connection be lost, so is the lock.
+  if (at_once) return {send_fragment(peer, operation, Fragment{}, sequence, nullptr), true, sequence};
   advance(peer);
   return {Status::ok, true, sequence};
 }

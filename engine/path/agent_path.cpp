@@ -369,6 +369,19 @@ bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
   return oldest == nullptr || oldest->last_sequence > sequence;
 }
 
+bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
+  if (finished(peer, sequence)) return true;
+  MessageStream const& stream = peer.state().messages;
+  bool const told = sequence <= stream.newest_told(peer.newest());
+  if (told || failed(reach(peer))) return false;
+  // A put of nothing: its acknowledgement is that of everything before it.
+  MessageOperation nothing;
+  nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
+  (void)queue(peer, nothing);
+  advance(peer);
+  return false;
+}
+
 bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.broken) return stream.unfinished.front() == nullptr;

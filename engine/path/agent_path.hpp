@@ -77,6 +77,8 @@ class AgentPath {
 
   /// Whether everything up to `sequence` is executed and answered.
   static bool finished(Peer& peer, std::uint64_t sequence) noexcept;
+  /// The same for whoever waits: asks for the acknowledgement where it does not come by itself.
+  bool await(Peer& peer, std::uint64_t sequence);
   /// Whether no operation up to `sequence` refers to origin or result buffers any more.
   static bool finished_locally(Peer& peer, std::uint64_t sequence) noexcept;
 
@@ -122,6 +124,8 @@ class AgentPath {
  private:
   Status reach(Peer& peer);
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
+  MessageOperation lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
+                                std::uint32_t owner) const noexcept;
   template <typename Operation>
   Issued start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold);
   Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);

@@ -171,7 +171,7 @@ void AgentPath::settle(Peer& peer) {
     entry = next;
   }
   if (acquiring_.front() != nullptr) settle_acquiring();
-  if (executed == peer.newest()) stream.forgotten.clear();
+  if (executed >= stream.newest_told(peer.newest())) stream.forgotten.clear();
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
     peer.allow_stores(held);
 }

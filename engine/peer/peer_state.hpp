@@ -58,6 +58,7 @@ struct MessageStream {
   std::uint64_t session = 0;    ///< SessionTokens::request, set with it
   bool broken = false;          ///< the connection was lost; nothing is sent any more
   bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
+  std::uint32_t quiet_run = 0;  ///< how many of the kind end with `quiet`
   std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
@@ -74,6 +75,8 @@ struct MessageStream {
   std::uint64_t done = 0;
   std::uint64_t window = wire::first_window;
   std::uint64_t newest_sent = 0;  ///< message
+  /// The newest message whose acknowledgement does not come by itself.
+  std::uint64_t quiet = 0;
   /// What operations that are not sent completely take of this process's memory, bytes.
   std::size_t queued_bytes = 0;
   /// By context: the newest message of operations that nothing is kept of; pairs, cleared when all are
@@ -81,6 +84,16 @@ struct MessageStream {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> forgotten;
   /// Failures of operations without a completion object.
   LateErrors errors;
+
+  /// Of the messages up to `newest`, the last whose acknowledgement comes by itself.
+  std::uint64_t newest_told(std::uint64_t newest) const noexcept {
+    return newest == quiet ? quiet - quiet_run : newest;
+  }
+  void note_quiet(std::uint64_t sequence) noexcept {
+    bool const follows = sequence == quiet + 1;
+    if (!follows || quiet_run != UINT32_MAX) quiet_run = follows ? quiet_run + 1 : 1;
+    quiet = sequence;
+  }
 
   /// So that a failure that comes later finds out who has to be told.
   void note_forgotten(std::uint32_t context, std::uint64_t sequence) {

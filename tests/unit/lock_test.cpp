@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/agent/lock_table.hpp"
+#include "engine/path/agent_path.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -86,6 +87,42 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
       for (int kind = 0; kind < 3; ++kind) sum += *reinterpret_cast<std::int64_t*>(buffers.kind(kind));
       EXPECT_EQ(sum, 4 * rounds);
       EXPECT_EQ(rank.engine().destroy_locks(id, 1), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(Lock, is_given_back_without_an_answer) {
+  run_job(2, configure, [](Rank& rank) {
+    constexpr LockId id = shared_lock_count + 1;  // of which the agent alone knows
+    if (rank.rank() == 0) (void)make_locks(rank, id + 1);
+    rank.barrier();
+    Owned const lock{rank, 0, id};
+    Issued given;
+    if (rank.rank() == 1) {
+      ASSERT_EQ(lock.lock(), Status::ok);
+      given = rank.engine().unlock(rank.peer(0), id, 0);
+      ASSERT_EQ(given.status, Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      ASSERT_EQ(lock.lock(), Status::ok);
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_FALSE(AgentPath::finished(rank.peer(0), given.sequence));
+      rank.engine().complete(rank.peer(0), given.sequence);
+      EXPECT_TRUE(AgentPath::finished(rank.peer(0), given.sequence));
+      // The window does not close.
+      for (int round = 0; round < 1000 / test::slowness; ++round) {
+        ASSERT_EQ(lock.lock(), Status::ok);
+        given = rank.engine().unlock(rank.peer(0), id, 0);
+      }
+      rank.engine().complete(rank.peer(0), given.sequence);
+      EXPECT_TRUE(AgentPath::finished(rank.peer(0), given.sequence));
+      // Of one that is not held.
+      EXPECT_EQ(lock.unlock(), Status::bad_argument);
     }
     rank.barrier();
   });
