@@ -2,7 +2,9 @@
 /// at both sides, up to the store fence that Engine::complete makes.
 #pragma once
 
-#include "engine/atomic/update_modes.hpp"
+#include "engine/atomic/footprint.hpp"
+#include "engine/atomic/stripes.hpp"
+#include "engine/kernel/kernels.hpp"
 #include "engine/operation.hpp"
 
 namespace mpix::engine {
@@ -11,5 +13,52 @@ namespace mpix::engine {
 /// caller holds the stripes that footprint_of() has asked for.
 void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
 void execute_directly(Update const& update, std::byte* target, UpdateModes& modes) noexcept;
+
+/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+inline bool locks_target(Transfer const& transfer, UpdateModes const&) noexcept {
+  return has(transfer.guarantees, Guarantee::element_atomic);
+}
+inline bool locks_target(Update const& update, UpdateModes const& modes) noexcept {
+  return locks_target(update.guarantees, update.target_layout, elements_of(update), modes);
+}
+
+/// The same with the stripes that the operation, without the atomic guarantee, asks for in the table of the
+/// process whose memory it is: [begin, end) are the virtual addresses there.
+template <typename Operation>
+inline void execute_with_stripes(Operation const& operation, std::byte* target, StripeTable& table,
+                                 RemoteAddress begin, RemoteAddress end) noexcept {
+  bool const locked = locks_target(operation, table.modes);
+  StripeGuard const guard(table, locked ? stripes_of(begin, end) : 0);
+  execute_directly(operation, target, table.modes);
+}
+
+/// Contiguous accumulate, element by element atomic, of a type on which the CPU's atomics work.
+inline void accumulate_elements(Reduction reduction, void const* origin, std::byte* target,
+                                StripeTable& table, RemoteAddress address, std::size_t bytes) noexcept {
+  ElementUpdate const update{reduction.type, address, address + bytes};
+  StripeGuard const guard(table,
+                          needs_stripes(table.modes, update) ? stripes_of(update.begin, update.end) : 0);
+  reduction.element_atomic = uses_cpu_atomics(table.modes, update);
+  accumulate_contiguous(reduction, target, static_cast<std::byte const*>(origin), bytes);
+}
+
+/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
+/// instruction; Word is the unsigned type of that size. False, with nothing done, for the other operations,
+/// and then `operand` is not read.
+template <typename Word>
+inline bool update_word(Word* word, Operation operation, Word const& operand, Word operand2,
+                        Word* result) noexcept {
+  switch (operation) {
+    case Operation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case Operation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
+    case Operation::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
+    case Operation::compare_swap_eq:
+      *result = operand;
+      __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      break;
+    default: return false;
+  }
+  return true;
+}
 
 }  // namespace mpix::engine

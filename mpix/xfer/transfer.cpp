@@ -60,7 +60,8 @@ bool try_any_atomic(Target& target, Operation const& operation) noexcept {
     if (counter == nullptr) return false;
   }
   {
-    engine::Holds holds = engine_of_process().stripes_for(peer, engine::footprint_of(operation, peer.stripes()->modes));
+    engine::Holds holds =
+        engine_of_process().stripes_for(peer, engine::footprint_of(operation, peer.stripes()->modes));
     if (!holds.acquire()) return false;
     engine::execute_directly(operation, mapped - extent.begin, peer.stripes()->modes);
   }
@@ -72,11 +73,7 @@ bool try_any_atomic(Target& target, Operation const& operation) noexcept {
 
 void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction, void const* origin,
                          std::byte* remote, RemoteAddress address, std::size_t bytes) noexcept {
-  engine::ElementUpdate const update{reduction.type, address, address + bytes};
-  bool const locked = engine::needs_stripes(table.modes, update);
-  engine::StripeGuard const guard(table, locked ? engine::stripes_of(update.begin, update.end) : 0);
-  reduction.element_atomic = engine::uses_cpu_atomics(table.modes, update);
-  engine::accumulate_contiguous(reduction, remote, static_cast<std::byte const*>(origin), bytes);
+  engine::accumulate_elements(reduction, origin, remote, table, address, bytes);
 }
 
 bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept {

@@ -61,14 +61,6 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
 MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept;
 MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Update const& update) noexcept;
 
-/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
-inline bool locks_target(engine::Transfer const& transfer, engine::UpdateModes const&) noexcept {
-  return has(transfer.guarantees, Guarantee::element_atomic);
-}
-inline bool locks_target(engine::Update const& update, engine::UpdateModes const& modes) noexcept {
-  return engine::locks_target(update.guarantees, update.target_layout, engine::elements_of(update), modes);
-}
-
 template <typename Operation>
 inline bool try_direct(Target& target, Operation const& operation) noexcept {
   if (has(operation.guarantees, Guarantee::atomic) || operation.notify != 0)
@@ -81,10 +73,7 @@ inline bool try_direct(Target& target, Operation const& operation) noexcept {
   auto const end = operation.target + static_cast<std::uint64_t>(extent.end);
   std::byte* const mapped = target.peer->reach(begin, static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
-  engine::StripeTable& table = *target.peer->stripes();
-  bool const locked = locks_target(operation, table.modes);
-  engine::StripeGuard const guard(table, locked ? engine::stripes_of(begin, end) : 0);
-  engine::execute_directly(operation, mapped - extent.begin, table.modes);
+  engine::execute_with_stripes(operation, mapped - extent.begin, *target.peer->stripes(), begin, end);
   return true;
 }
 
@@ -97,17 +86,7 @@ inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAd
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
   if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
-  switch (operation) {
-    case engine::Operation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
-    case engine::Operation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
-    case engine::Operation::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
-    case engine::Operation::compare_swap_eq:
-      *result = operand;
-      __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      break;
-    default: return false;
-  }
-  return true;
+  return engine::update_word(word, operation, operand, operand2, result);
 }
 
 /// Starts the operation (its context is filled in here) on whatever path serves it.
