@@ -58,6 +58,9 @@ struct mpix_host_ops {
 
   /** Whether a persistent request is active. */
   int (*request_is_active)(void* request);
+
+  /** As request_create, of an operation on the host's `window`, whose error handler it concerns. */
+  void* (*window_request_create)(void* window);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

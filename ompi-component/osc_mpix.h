@@ -4,7 +4,7 @@
  * Open MPI opens it in MPI_Init like its own components. It starts the engine, publishes the engine's
  * address with the process's other connection data, lets the engine make progress from opal_progress,
  * and lends it what only the inside of an MPI library can give: process identities behind ranks, and
- * requests that MPI_Wait and MPI_Test know. It declines every window.
+ * requests that MPI_Wait and MPI_Test know. It takes windows, whose calls it hands over to windows/.
  */
 #ifndef OSC_MPIX_H
 #define OSC_MPIX_H
@@ -22,6 +22,13 @@ extern ompi_osc_base_component_t mca_osc_mpix_component;
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
+/* Of a window with this info object, which may be NULL; negative: it is left to the other components. */
+int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
+
+/* osc_mpix_window.c: ompi_osc_base_component_select_fn_t. */
+int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
+                              struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
+                              int *model);
 
 /* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces. */
 const char *ompi_osc_mpix_interfaces(const char *chosen);
@@ -42,6 +49,7 @@ int ompi_osc_mpix_datatype_is_committed(void *datatype);
 void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
 void *ompi_osc_mpix_request_create(void *communicator);
+void *ompi_osc_mpix_window_request_create(void *window);
 void ompi_osc_mpix_request_complete(void *request, size_t bytes, int (*error_of)(void *context),
                                     void *context);
 void ompi_osc_mpix_request_finish(void *request);

@@ -1,5 +1,5 @@
 /* Life of the component. */
-#include "osc_mpix.h"
+#include "osc_mpix_window.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -30,6 +30,7 @@ static const struct mpix_host_ops host_ops = {
     .request_create_persistent = ompi_osc_mpix_request_create_persistent,
     .request_start = ompi_osc_mpix_request_start,
     .request_is_active = ompi_osc_mpix_request_is_active,
+    .window_request_create = ompi_osc_mpix_window_request_create,
 };
 
 static int progress_callback(void)
@@ -89,18 +90,12 @@ static int component_finalize(void)
     return OMPI_SUCCESS;
 }
 
-/* Any negative value but OMPI_ERR_RMA_SHARED passes the window on to the other components. */
+/* Each process chooses by itself: what is looked at is alike at all. Any negative value but
+ * OMPI_ERR_RMA_SHARED passes the window on to the other components. */
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
-    return OMPI_ERR_NOT_SUPPORTED;
-}
-
-static int component_select(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
-                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
-                            int *model)
-{
-    return OMPI_ERR_NOT_SUPPORTED;
+    return engine_runs ? ompi_osc_mpix_window_priority(info, flavor) : OMPI_ERR_NOT_SUPPORTED;
 }
 
 __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_component = {
@@ -117,6 +112,6 @@ __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_co
         },
     .osc_init = component_init,
     .osc_query = component_query,
-    .osc_select = component_select,
+    .osc_select = ompi_osc_mpix_make_window,
     .osc_finalize = component_finalize,
 };

@@ -3,6 +3,7 @@
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/argv.h"
+#include "opal/util/info.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
@@ -12,6 +13,9 @@
 static char *path = "auto";
 static char *rdma = "auto";
 static char *interfaces = "auto";
+static char *windows = "all";
+static int priority;
+static bool maps_memory; /* as far as the parameters go */
 static size_t fragment_size;
 static size_t window_size;
 static size_t heap_size;
@@ -50,6 +54,8 @@ int ompi_osc_mpix_register(void)
     path = "auto";
     rdma = "auto";
     interfaces = "auto";
+    windows = "all";
+    priority = 110; /* above all of Open MPI's own */
     agent_cores = "auto";
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
@@ -105,7 +111,8 @@ int ompi_osc_mpix_register(void)
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
     add("agent_cores",
-        "Cores of the agent thread: auto (cores of the host that no process of the job is bound to, where the "
+        "Cores of the agent thread: auto (cores of the host that no process of the job is bound to, where "
+        "the "
         "own process is bound to some), bound (those of the process), or a list as in 0,2-3",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_6, &agent_cores);
     add("agent_poll_us",
@@ -122,6 +129,12 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &statistics);
     add("verbose", "0: errors only, 1: start, end and memory, 2: peers and paths", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_4, &verbose);
+    add("windows",
+        "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
+        "true",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &windows);
+    add("priority", "Among the components that would take a window the one with the highest does",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &priority);
     ompi_osc_mpix_register_pvars();
     return OMPI_SUCCESS;
 }
@@ -228,6 +241,10 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     } else if (0 != strcmp(rdma, "auto")) {
         return refuse("osc_mpix_rdma is \"%s\", and is to be auto, always or never", rdma);
     }
+    if (0 != strcmp(windows, "all") && 0 != strcmp(windows, "info") && 0 != strcmp(windows, "none")) {
+        return refuse("osc_mpix_windows is \"%s\", and is to be all, info or none", windows);
+    }
+    maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(interfaces);
     config->fragment_bytes = fragment_size;
     config->window_bytes = window_size;
@@ -243,4 +260,16 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->check = check;
     config->count_direct = statistics;
     return OMPI_SUCCESS;
+}
+
+int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)
+{
+    bool asked = 0 == strcmp(windows, "all");
+    int given = 0;
+    if (0 == strcmp(windows, "info") && NULL != info) {
+        (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
+    }
+    /* Shared memory is for loads and stores. */
+    const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || maps_memory;
+    return asked && possible ? priority : OMPI_ERR_NOT_SUPPORTED;
 }

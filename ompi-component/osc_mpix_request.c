@@ -140,18 +140,35 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
     return request;
 }
 
-void ompi_osc_mpix_request_start(void *handle, void *communicator)
+static void activate(osc_mpix_request_t *request)
 {
-    osc_mpix_request_t *request = handle;
     request->super.req_complete = REQUEST_PENDING;
-    request->super.req_mpi_object.comm = communicator;
-    hold(request, communicator);
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
     request->super.req_status.MPI_TAG = MPI_ANY_TAG;
     request->super.req_status.MPI_ERROR = MPI_SUCCESS;
     request->super.req_status._cancelled = 0;
     atomic_fetch_add_explicit(&request->references, 1, memory_order_relaxed);
+}
+
+void ompi_osc_mpix_request_start(void *handle, void *communicator)
+{
+    osc_mpix_request_t *request = handle;
+    request->super.req_type = REQUEST_OF_COMMUNICATOR;
+    request->super.req_mpi_object.comm = communicator;
+    hold(request, communicator);
+    activate(request);
+}
+
+void *ompi_osc_mpix_window_request_create(void *window)
+{
+    osc_mpix_request_t *request = take(false, NULL);
+    if (NULL != request) {
+        request->super.req_type = OMPI_REQUEST_WIN;
+        request->super.req_mpi_object.win = window;
+        activate(request);
+    }
+    return request;
 }
 
 void *ompi_osc_mpix_request_create(void *communicator)

@@ -1,0 +1,216 @@
+/* Life and synchronisation of windows. */
+#include "osc_mpix_window.h"
+
+#include "opal/util/info_subscriber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int window_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *base)
+{
+    MPI_Aint bytes = 0;
+    const int ret = mpix_window_shared_query(ompi_osc_mpix_window(win), rank, &bytes, disp_unit, base);
+    if (MPI_SUCCESS == ret) {
+        *size = (size_t) bytes;
+    }
+    return ret;
+}
+
+static int window_attach(ompi_win_t *win, void *base, size_t size)
+{
+    return mpix_window_attach(ompi_osc_mpix_window(win), base, (MPI_Aint) size);
+}
+
+static int window_detach(ompi_win_t *win, const void *base)
+{
+    return mpix_window_detach(ompi_osc_mpix_window(win), base);
+}
+
+static int window_free(ompi_win_t *win)
+{
+    const int ret = mpix_window_free(ompi_osc_mpix_window(win));
+    if (MPI_SUCCESS == ret) {
+        free(win->w_osc_module);
+        win->w_osc_module = NULL;
+    }
+    return ret;
+}
+
+static int window_fence(int assertion, ompi_win_t *win)
+{
+    return mpix_window_fence(ompi_osc_mpix_window(win), assertion);
+}
+
+static int window_start(ompi_group_t *group, int assertion, ompi_win_t *win)
+{
+    return mpix_window_start(ompi_osc_mpix_window(win), group, assertion);
+}
+
+static int window_complete(ompi_win_t *win)
+{
+    return mpix_window_complete(ompi_osc_mpix_window(win));
+}
+
+static int window_post(ompi_group_t *group, int assertion, ompi_win_t *win)
+{
+    return mpix_window_post(ompi_osc_mpix_window(win), group, assertion);
+}
+
+static int window_wait(ompi_win_t *win)
+{
+    return mpix_window_wait(ompi_osc_mpix_window(win));
+}
+
+static int window_test(ompi_win_t *win, int *flag)
+{
+    return mpix_window_test(ompi_osc_mpix_window(win), flag);
+}
+
+static int window_lock(int type, int rank, int assertion, ompi_win_t *win)
+{
+    return mpix_window_lock(ompi_osc_mpix_window(win), type, rank, assertion);
+}
+
+static int window_unlock(int rank, ompi_win_t *win)
+{
+    return mpix_window_unlock(ompi_osc_mpix_window(win), rank);
+}
+
+static int window_lock_all(int assertion, ompi_win_t *win)
+{
+    return mpix_window_lock_all(ompi_osc_mpix_window(win), assertion);
+}
+
+static int window_unlock_all(ompi_win_t *win)
+{
+    return mpix_window_unlock_all(ompi_osc_mpix_window(win));
+}
+
+static int window_sync(ompi_win_t *win)
+{
+    return mpix_window_sync(ompi_osc_mpix_window(win));
+}
+
+static int window_flush(int rank, ompi_win_t *win)
+{
+    return mpix_window_flush(ompi_osc_mpix_window(win), rank);
+}
+
+static int window_flush_all(ompi_win_t *win)
+{
+    return mpix_window_flush_all(ompi_osc_mpix_window(win));
+}
+
+static int window_flush_local(int rank, ompi_win_t *win)
+{
+    return mpix_window_flush_local(ompi_osc_mpix_window(win), rank);
+}
+
+static int window_flush_local_all(ompi_win_t *win)
+{
+    return mpix_window_flush_local_all(ompi_osc_mpix_window(win));
+}
+
+static const ompi_osc_base_module_t functions = {
+    .osc_win_shared_query = window_shared_query,
+    .osc_win_attach = window_attach,
+    .osc_win_detach = window_detach,
+    .osc_free = window_free,
+    .osc_put = ompi_osc_mpix_put,
+    .osc_get = ompi_osc_mpix_get,
+    .osc_accumulate = ompi_osc_mpix_accumulate,
+    .osc_compare_and_swap = ompi_osc_mpix_compare_and_swap,
+    .osc_fetch_and_op = ompi_osc_mpix_fetch_and_op,
+    .osc_get_accumulate = ompi_osc_mpix_get_accumulate,
+    .osc_rput = ompi_osc_mpix_rput,
+    .osc_rget = ompi_osc_mpix_rget,
+    .osc_raccumulate = ompi_osc_mpix_raccumulate,
+    .osc_rget_accumulate = ompi_osc_mpix_rget_accumulate,
+    .osc_fence = window_fence,
+    .osc_start = window_start,
+    .osc_complete = window_complete,
+    .osc_post = window_post,
+    .osc_wait = window_wait,
+    .osc_test = window_test,
+    .osc_lock = window_lock,
+    .osc_unlock = window_unlock,
+    .osc_lock_all = window_lock_all,
+    .osc_unlock_all = window_unlock_all,
+    .osc_sync = window_sync,
+    .osc_flush = window_flush,
+    .osc_flush_all = window_flush_all,
+    .osc_flush_local = window_flush_local,
+    .osc_flush_local_all = window_flush_local_all,
+};
+
+/* Open MPI keeps what is returned for MPI_Win_get_info. */
+static char *hint_changed(opal_infosubscriber_t *object, char *key, char *value)
+{
+    ompi_win_t *win = (ompi_win_t *) object;
+    if (NULL == win->w_osc_module) {
+        return value;
+    }
+    const char *in_force = mpix_window_set_hint(ompi_osc_mpix_window(win), key, value);
+    return NULL == in_force ? value : (char *) in_force;
+}
+
+enum {
+    max_hints = 16,
+    max_value = 256
+};
+
+static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (*values)[max_value])
+{
+    const char *const *key = mpix_window_keys();
+    int i = 0;
+    for (; NULL != info && NULL != key[i] && i < max_hints; ++i) {
+        int given = 0;
+        (void) opal_info_get(info, key[i], max_value - 1, values[i], &given);
+        hints[i] = (struct mpix_window_hint){key[i], given ? values[i] : NULL};
+    }
+    hints[i] = (struct mpix_window_hint){NULL, NULL};
+}
+
+/* Open MPI cuts off longer keys, in place; such hints cannot be changed. */
+enum {
+    max_subscribed_key = 27
+};
+
+static void show_hints(ompi_win_t *win, mpix_window_t *window)
+{
+    for (const char *const *key = mpix_window_keys(); NULL != *key; ++key) {
+        const char *value = mpix_window_set_hint(window, *key, NULL);
+        if (strlen(*key) <= max_subscribed_key) {
+            (void) opal_infosubscribe_subscribe(&win->super, (char *) *key, (char *) value, hint_changed);
+        } else if (NULL != win->super.s_info) {
+            (void) opal_info_set(win->super.s_info, *key, value);
+        }
+    }
+}
+
+int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int disp_unit,
+                              ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model)
+{
+    struct mpix_window_hint hints[max_hints + 1];
+    char values[max_hints][max_value];
+    struct mpix_window_memory memory = {flavor, MPI_WIN_FLAVOR_CREATE == flavor ? *base : NULL,
+                                        (MPI_Aint) size, disp_unit};
+    osc_mpix_module_t *module = calloc(1, sizeof(*module));
+    if (NULL == module) {
+        return MPI_ERR_NO_MEM;
+    }
+    read_hints(info, hints, values);
+    const int ret = mpix_window_create(comm, &memory, hints, win, &module->window);
+    if (MPI_SUCCESS != ret) {
+        free(module);
+        return ret;
+    }
+    module->super = functions;
+    win->w_osc_module = &module->super;
+    if (MPI_WIN_FLAVOR_CREATE != flavor && MPI_WIN_FLAVOR_DYNAMIC != flavor) {
+        *base = memory.base;
+    }
+    *model = MPI_WIN_UNIFIED;
+    show_hints(win, module->window);
+    return OMPI_SUCCESS;
+}

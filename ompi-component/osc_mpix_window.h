@@ -1,0 +1,52 @@
+/* Windows of Open MPI that stand on the engine. */
+#ifndef OSC_MPIX_WINDOW_H
+#define OSC_MPIX_WINDOW_H
+
+#include "osc_mpix.h"
+
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/request/request.h"
+#include "ompi/win/win.h"
+
+#include "windows/mpix_windows.h"
+
+typedef struct osc_mpix_module_t {
+    ompi_osc_base_module_t super;
+    mpix_window_t *window;
+} osc_mpix_module_t;
+
+static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
+{
+    return ((osc_mpix_module_t *) win->w_osc_module)->window;
+}
+
+/* osc_mpix_operations.c, by the names that ompi_osc_base_module_t has for them. */
+int ompi_osc_mpix_put(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
+                      ptrdiff_t disp, int count, ompi_datatype_t *type, ompi_win_t *win);
+int ompi_osc_mpix_get(void *origin, int origin_count, ompi_datatype_t *origin_type, int rank, ptrdiff_t disp,
+                      int count, ompi_datatype_t *type, ompi_win_t *win);
+int ompi_osc_mpix_rput(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
+                       ptrdiff_t disp, int count, ompi_datatype_t *type, ompi_win_t *win,
+                       ompi_request_t **request);
+int ompi_osc_mpix_rget(void *origin, int origin_count, ompi_datatype_t *origin_type, int rank, ptrdiff_t disp,
+                       int count, ompi_datatype_t *type, ompi_win_t *win, ompi_request_t **request);
+int ompi_osc_mpix_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
+                             ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
+                             ompi_win_t *win);
+int ompi_osc_mpix_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
+                              ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
+                              ompi_win_t *win, ompi_request_t **request);
+int ompi_osc_mpix_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_type,
+                                 void *result, int result_count, ompi_datatype_t *result_type, int rank,
+                                 ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
+                                 ompi_win_t *win);
+int ompi_osc_mpix_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_type,
+                                  void *result, int result_count, ompi_datatype_t *result_type, int rank,
+                                  ptrdiff_t disp, int count, ompi_datatype_t *type, struct ompi_op_t *op,
+                                  ompi_win_t *win, ompi_request_t **request);
+int ompi_osc_mpix_fetch_and_op(const void *origin, void *result, ompi_datatype_t *type, int rank,
+                               ptrdiff_t disp, struct ompi_op_t *op, ompi_win_t *win);
+int ompi_osc_mpix_compare_and_swap(const void *origin, const void *compare, void *result,
+                                   ompi_datatype_t *type, int rank, ptrdiff_t disp, ompi_win_t *win);
+
+#endif

@@ -1,0 +1,157 @@
+/// Window: synchronisation with targets that take part in it, and the signals for that.
+#include <algorithm>
+#include <numeric>
+
+#include "engine/atomic/backoff.hpp"
+#include "windows/window.hpp"
+
+namespace mpix::windows {
+
+/// Waits for what other processes do to this one's counters.
+template <typename Predicate>
+void Window::await(Predicate done) {
+  constexpr unsigned quick_spins = 256;
+  for (unsigned spins = 0; spins < quick_spins && !engine_.yields_when_idle(); ++spins) {
+    if (done()) return;
+    engine::cpu_relax();
+  }
+  engine_.wait_until(done);
+}
+
+/// Raises a counter of the target. What this process has stored before comes before it.
+void Window::signal(Target& target, std::size_t offset, engine::ElementType type) {
+  if (target.control != nullptr) {
+    std::byte* const counter = target.control + offset;
+    // Release: pairs with the acquires of those who wait.
+    if (type == engine::ElementType::uint8)
+      reinterpret_cast<PostCounter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+    else
+      reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  engine::Update raise;
+  raise.operation = engine::Operation::increment;
+  raise.type = type;
+  raise.guarantees = engine::Guarantee::element_atomic;
+  raise.context = context_;
+  raise.target = target.control_address + offset;
+  raise.target_layout = engine::Layout::contiguous(engine::element_size(type));
+  (void)engine_.issue(*target.process, raise);
+}
+
+/// By dissemination: after round k a process knows of 2^(k+1) that they have come.
+void Window::barrier() {
+  ++barriers_;
+  unsigned round = 0;
+  for (std::int64_t distance = 1; distance < size_; distance *= 2, ++round) {
+    if (Target* const next = target(static_cast<int>((rank_ + distance) % size_)))
+      signal(*next, layout_.arrival(round), engine::ElementType::uint64);
+    Counter const& arrivals = own_counter(layout_.arrival(round));
+    await([&] { return arrivals.load(std::memory_order_acquire) >= barriers_; });
+  }
+}
+
+int Window::fence(int assertion) {
+  {
+    Guard const guard(spin_);
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+  }
+  int const error = complete_opened();
+  constexpr int neither = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+  if ((assertion & neither) != neither) barrier();
+  fence_open_ = (assertion & MPI_MODE_NOSUCCEED) == 0;
+  return error;
+}
+
+/// Of a group whose members are all in the window.
+std::vector<int> Window::ranks_of(MPI_Group group) const {
+  int count = 0;
+  PMPI_Group_size(group, &count);
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::vector<int> ranks(numbers.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  PMPI_Group_translate_ranks(group, count, numbers.data(), members_, ranks.data());
+  return ranks;
+}
+
+int Window::post(MPI_Group group, int assertion) {
+  std::vector<int> const origins = ranks_of(group);
+  if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
+  {
+    Guard const guard(spin_);
+    if (exposed_ || epoch_.load(std::memory_order_relaxed) == Epoch::fence) return MPI_ERR_RMA_SYNC;
+    exposed_ = true;
+    completions_due_ += origins.size();
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
+  for (int const origin : origins) {
+    if (Target* const told = target(origin)) signal(*told, layout_.posted(rank_), engine::ElementType::uint8);
+  }
+  return MPI_SUCCESS;
+}
+
+int Window::start(MPI_Group group, int assertion) {
+  std::vector<int> targets = ranks_of(group);
+  if (std::ranges::find(targets, MPI_UNDEFINED) != targets.end()) return MPI_ERR_GROUP;
+  for (int const rank : targets) {
+    if (target(rank) == nullptr) return MPI_ERR_OTHER;
+  }
+  Guard const guard(spin_);
+  if (!may_begin()) return MPI_ERR_RMA_SYNC;
+  epoch_.store(Epoch::group, std::memory_order_relaxed);
+  unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  for (int const rank : targets) known_target(rank)->in_group = true;
+  group_ = std::move(targets);
+  return MPI_SUCCESS;
+}
+
+void Window::wait_for_post(Target& target) {
+  auto const& posts = *reinterpret_cast<PostCounter*>(control_ + layout_.posted(target.rank));
+  await([&] { return posts.load(std::memory_order_acquire) != target.posts_seen; });
+  ++target.posts_seen;
+}
+
+/// Where the signal travels behind the operations it need not wait for them.
+int Window::tell_completed(Target& target) {
+  std::uint64_t const sequence = target.outstanding.get();
+  int error = MPI_SUCCESS;
+  if (sequence != 0 && target.memory == target.process) engine_.fence(*target.process, sequence);
+  if (sequence != 0 && target.memory != target.process) error = complete_messages(target);
+  signal(target, layout_.completed(), engine::ElementType::uint64);
+  return error;
+}
+
+int Window::complete() {
+  if (epoch_.load(std::memory_order_relaxed) != Epoch::group) return MPI_ERR_RMA_SYNC;
+  int error = MPI_SUCCESS;
+  for (int const rank : group_) {
+    Target& target = *known_target(rank);
+    bool const used = target.access.load(std::memory_order_relaxed) == Access::open;
+    if (!used && !unchecked_) wait_for_post(target);
+    error = first_of(error, tell_completed(target));
+    target.in_group = false;
+  }
+  return first_of(error, complete_opened());
+}
+
+int Window::wait() {
+  if (!exposed_) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = own_counter(layout_.completed());
+  await([&] { return completed.load(std::memory_order_acquire) >= completions_due_; });
+  exposed_ = false;
+  return MPI_SUCCESS;
+}
+
+int Window::test(int* flag) {
+  if (!exposed_) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = own_counter(layout_.completed());
+  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
+  if (*flag == 0) engine_.progress();
+  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
+  exposed_ = *flag == 0;
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

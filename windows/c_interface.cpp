@@ -1,0 +1,113 @@
+/// The C interface: what of it is not communication.
+#include <memory>
+#include <mutex>
+
+#include "datatype/datatype.hpp"
+#include "hosting/hosted.hpp"
+#include "windows/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
+
+void prepare() {
+  static std::once_flag once;
+  std::call_once(once, [] { begin_datatypes(mpix_host_operations()->datatype_is_committed); });
+}
+
+/// What a call on the window comes to, with exceptions as error classes.
+template <typename Call>
+int on(mpix_window_t* handle, Call call) noexcept {
+  try {
+    return call(of(handle));
+  } catch (...) {
+    return class_of_exception();
+  }
+}
+
+}  // namespace
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+using Level = Window::Level;
+
+int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
+                       void* handle, mpix_window_t** window) try {
+  prepare();
+  auto made = std::make_unique<Window>(*mpix::hosted_engine(), comm, Hints(hints), handle);
+  int const error = made->open(comm, *memory);
+  if (error == MPI_SUCCESS) *window = made.release();
+  return error;
+} catch (...) {
+  return class_of_exception();
+}
+
+int mpix_window_free(mpix_window_t* window) {
+  int const error = on(window, [](Window& open) { return open.close(); });
+  if (error == MPI_SUCCESS) delete &of(window);
+  return error;
+}
+
+const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value) try {
+  return of(window).hints().set(key, value);
+} catch (...) {
+  return nullptr;
+}
+
+int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit, void** base) {
+  return on(window, [&](Window& open) { return open.shared_query(rank, size, disp_unit, base); });
+}
+int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size) {
+  return on(window, [&](Window& open) { return open.attach(base, size); });
+}
+int mpix_window_detach(mpix_window_t* window, const void* base) {
+  return on(window, [&](Window& open) { return open.detach(base); });
+}
+
+int mpix_window_fence(mpix_window_t* window, int assertion) {
+  return on(window, [&](Window& open) { return open.fence(assertion); });
+}
+int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion) {
+  return on(window, [&](Window& open) { return open.post(group, assertion); });
+}
+int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion) {
+  return on(window, [&](Window& open) { return open.start(group, assertion); });
+}
+int mpix_window_complete(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.complete(); });
+}
+int mpix_window_wait(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.wait(); });
+}
+int mpix_window_test(mpix_window_t* window, int* flag) {
+  return on(window, [&](Window& open) { return open.test(flag); });
+}
+int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
+  return on(window, [&](Window& open) { return open.lock(type, rank, assertion); });
+}
+int mpix_window_unlock(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.unlock(rank); });
+}
+int mpix_window_lock_all(mpix_window_t* window, int assertion) {
+  return on(window, [&](Window& open) { return open.lock_all(assertion); });
+}
+int mpix_window_unlock_all(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.unlock_all(); });
+}
+int mpix_window_sync(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.sync(); });
+}
+int mpix_window_flush(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.flush(rank, Level::remote); });
+}
+int mpix_window_flush_all(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.flush_all(Level::remote); });
+}
+int mpix_window_flush_local(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.flush(rank, Level::local); });
+}
+int mpix_window_flush_local_all(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.flush_all(Level::local); });
+}

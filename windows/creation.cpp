@@ -1,0 +1,173 @@
+/// Window: how its memory comes to be reached, and what the processes tell each other of it.
+#include <algorithm>
+#include <cstring>
+
+#include "windows/window.hpp"
+
+namespace mpix::windows {
+
+int Window::allocate(std::size_t bytes, void** base) {
+  engine::AllocationHints wishes;
+  wishes.alignment = hints_.alignment();
+  return class_of(engine_.allocate(bytes, wishes, base));
+}
+
+/// Counters and the lock, with which the others are synchronised.
+int Window::make_control(RankEntry& mine) {
+  void* control = nullptr;
+  if (int const error = class_of(engine_.allocate(layout_.bytes(), &control)); error != MPI_SUCCESS)
+    return error;
+  std::memset(control, 0, layout_.bytes());
+  control_ = static_cast<std::byte*>(control);
+  mine.control = reinterpret_cast<engine::RemoteAddress>(control);
+  if (hints_.no_locks()) return MPI_SUCCESS;
+  int const error = class_of(engine_.create_locks(1, &lock_id_));
+  has_lock_ = error == MPI_SUCCESS;
+  mine.lock = lock_id_;
+  return error;
+}
+
+int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
+  own_base_ = static_cast<std::byte*>(base);
+  if (bytes == 0) return MPI_SUCCESS;
+  engine::Status const status = engine_.expose(base, bytes, engine::Rights::all, &exposure_);
+  mine.exposure = exposure_;
+  return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(status);
+}
+
+/// Memory of this process alone.
+int Window::make_memory(mpix_window_memory& memory, RankEntry& mine) {
+  auto const bytes = static_cast<std::size_t>(memory.size);
+  if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation()) return MPI_SUCCESS;
+  if (memory.flavor != MPI_WIN_FLAVOR_CREATE) {
+    memory.base = nullptr;
+    if (bytes == 0) return MPI_SUCCESS;
+    if (int const error = allocate(bytes, &memory.base); error != MPI_SUCCESS) return error;
+    allocated_ = memory.base;
+  }
+  return expose(memory.base, bytes, mine);
+}
+
+bool Window::shares_one_allocation() const noexcept {
+  return flavor_ == MPI_WIN_FLAVOR_SHARED && !hints_.noncontiguous();
+}
+
+/// One allocation of the first rank, in which the parts of all follow each other.
+int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
+  RankEntry whole;
+  std::size_t total = 0;
+  for (RankEntry const& entry : table_) total += entry.size;
+  void* base = nullptr;
+  if (rank_ == 0) {
+    whole.error_class = allocate(std::max<std::size_t>(total, 1), &base);
+    allocated_ = base;
+    if (whole.error_class == MPI_SUCCESS)
+      whole.error_class = expose(base, std::max<std::size_t>(total, 1), whole);
+  }
+  PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
+  if (whole.error_class != MPI_SUCCESS) return whole.error_class;
+  std::uint64_t offset = 0;
+  for (RankEntry& entry : table_) {
+    entry.exposure = whole.exposure;
+    entry.owner = 0;
+    entry.offset = offset;
+    offset += entry.size;
+  }
+  Target* const own = target(rank_);
+  engine::ExposedView view;
+  if (own == nullptr || engine::failed(engine_.view(*own->memory, whole.exposure, &view)))
+    return MPI_ERR_RMA_SHARED;
+  memory.base = view.local + table_[static_cast<std::size_t>(rank_)].offset;
+  return MPI_SUCCESS;
+}
+
+/// Whether this process reaches the memory of all; the same at all.
+int Window::agree_on_sharing(MPI_Comm comm, int error) {
+  Target* const first = target(0);
+  bool const here = first != nullptr && first->control != nullptr;
+  if (error == MPI_SUCCESS && !here) error = MPI_ERR_RMA_SHARED;
+  int worst = error;
+  PMPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, comm);
+  return worst;
+}
+
+int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
+  flavor_ = memory.flavor;
+  RankEntry mine;
+  mine.process = engine_.process();
+  mine.owner = rank_;
+  mine.size = is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
+  mine.disp_unit = memory.disp_unit;
+  mine.error_class = make_control(mine);
+  if (mine.error_class == MPI_SUCCESS) mine.error_class = make_memory(memory, mine);
+  table_.resize(static_cast<std::size_t>(size_));
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.data(), sizeof mine, MPI_BYTE, comm);
+  int worst = MPI_SUCCESS;
+  for (RankEntry const& entry : table_) worst = std::max(worst, entry.error_class);
+  if (worst != MPI_SUCCESS || flavor_ != MPI_WIN_FLAVOR_SHARED) return worst;
+  int const error = shares_one_allocation() ? allocate_for_all(comm, memory) : MPI_SUCCESS;
+  return agree_on_sharing(comm, error);
+}
+
+void Window::give_up_memory() {
+  for (auto const& [base, bytes] : attached_) (void)engine_.detach(reinterpret_cast<void*>(base), bytes);
+  attached_.clear();
+  if (exposure_ != engine::ExposureId::none) (void)engine_.conceal(exposure_);
+  if (allocated_ != nullptr) (void)engine_.free(allocated_);
+}
+
+int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) {
+  if (is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (rank == MPI_PROC_NULL) {
+    auto const found = std::ranges::find_if(table_, [](RankEntry const& entry) { return entry.size != 0; });
+    *size = 0;
+    *disp_unit = 0;
+    *base = nullptr;
+    if (found == table_.end()) return MPI_SUCCESS;
+    rank = static_cast<int>(found - table_.begin());
+  }
+  Target* const asked = target(rank);
+  if (asked == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  engine::ExposedView const& view = asked->view;
+  void* there = view.local;
+  // The short way past the engine may be closed where the memory is mapped nevertheless.
+  engine::ExposedView mapped;
+  if (there == nullptr && asked->exposure != engine::ExposureId::none &&
+      !engine::failed(engine_.view(*asked->memory, asked->exposure, &mapped)))
+    there = mapped.local + asked->offset;
+  if (there == nullptr && rank == rank_) there = own_base_;
+  shares_memory_.store(true, std::memory_order_relaxed);
+  *size = there != nullptr ? static_cast<MPI_Aint>(asked->size) : 0;
+  *disp_unit = asked->disp_unit;
+  *base = there;
+  return MPI_SUCCESS;
+}
+
+int Window::attach(void* base, MPI_Aint size) {
+  if (!is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (size == 0) return MPI_SUCCESS;
+  auto const begin = reinterpret_cast<std::uintptr_t>(base);
+  auto const bytes = static_cast<std::size_t>(size);
+  std::lock_guard const held(creation_);
+  auto const next = attached_.lower_bound(begin);
+  bool const overlaps_next = next != attached_.end() && next->first - begin < bytes;
+  bool const overlaps_last =
+      next != attached_.begin() && std::prev(next)->first + std::prev(next)->second > begin;
+  if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
+  if (engine::failed(engine_.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
+  attached_.emplace(begin, bytes);
+  return MPI_SUCCESS;
+}
+
+int Window::detach(void const* base) {
+  if (!is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  std::lock_guard const held(creation_);
+  auto const found = attached_.find(reinterpret_cast<std::uintptr_t>(base));
+  if (found == attached_.end()) return MPI_ERR_RMA_ATTACH;
+  // Memory that was freed meanwhile is registered no more.
+  (void)engine_.detach(const_cast<void*>(base), found->second);
+  attached_.erase(found);
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,86 @@
+#include "windows/hints.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace mpix::windows {
+
+namespace {
+
+constexpr char const* keys[] = {"no_locks",
+                                "accumulate_ordering",
+                                "accumulate_ops",
+                                "mpi_accumulate_granularity",
+                                "acc_single_intrinsic",
+                                "same_size",
+                                "same_disp_unit",
+                                "alloc_shared_noncontig",
+                                "mpi_minimum_memory_alignment",
+                                nullptr};
+
+bool is_true(std::string_view value) noexcept { return value == "true" || value == "yes" || value == "1"; }
+char const* truth(bool value) noexcept { return value ? "true" : "false"; }
+
+/// Whether it is `none`, or a list of the four orders.
+bool is_ordering(std::string_view value) noexcept {
+  if (value == "none") return true;
+  while (!value.empty()) {
+    std::string_view const word = value.substr(0, value.find(','));
+    if (word != "rar" && word != "raw" && word != "war" && word != "waw") return false;
+    value.remove_prefix(std::min(word.size() + 1, value.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+Hints::Hints(mpix_window_hint const* given) {
+  for (; given != nullptr && given->key != nullptr; ++given) {
+    if (given->value == nullptr) continue;
+    std::string_view const key = given->key;
+    if (key == "no_locks") no_locks_ = is_true(given->value);
+    if (key == "same_size") same_size_ = is_true(given->value);
+    if (key == "same_disp_unit") same_disp_unit_ = is_true(given->value);
+    if (key == "alloc_shared_noncontig") noncontiguous_ = is_true(given->value);
+    if (key == "mpi_minimum_memory_alignment") {
+      std::size_t const wanted = std::strtoul(given->value, nullptr, 10);
+      bool const power = wanted != 0 && (wanted & (wanted - 1)) == 0;
+      if (power && wanted <= std::size_t{1} << 30) alignment_ = wanted;
+      alignment_text_ = std::to_string(std::max<std::size_t>(alignment_, 64));
+    }
+    take(given->key, given->value);
+  }
+}
+
+void Hints::take(char const* key, char const* value) {
+  std::string_view const name = key;
+  if (name == "accumulate_ordering" && is_ordering(value)) {
+    ordering_ = value;
+    ordered_ = ordering_ != "none" && !ordering_.empty();
+  }
+  bool const known = std::strcmp(value, "same_op") == 0 || std::strcmp(value, "same_op_no_op") == 0;
+  if (name == "accumulate_ops" && known) operations_ = value;
+  if (name == "acc_single_intrinsic") single_intrinsic_ = is_true(value);
+  if (name == "mpi_accumulate_granularity") granularity_ = value;
+}
+
+char const* Hints::set(char const* key, char const* value) {
+  if (value != nullptr) take(key, value);
+  std::string_view const name = key;
+  if (name == "no_locks") return truth(no_locks_);
+  if (name == "accumulate_ordering") return ordering_.c_str();
+  if (name == "accumulate_ops") return operations_.c_str();
+  if (name == "mpi_accumulate_granularity") return granularity_.c_str();
+  if (name == "acc_single_intrinsic") return truth(single_intrinsic_);
+  if (name == "same_size") return truth(same_size_);
+  if (name == "same_disp_unit") return truth(same_disp_unit_);
+  if (name == "alloc_shared_noncontig") return truth(noncontiguous_);
+  if (name == "mpi_minimum_memory_alignment") return alignment_text_.c_str();
+  return nullptr;
+}
+
+}  // namespace mpix::windows
+
+char const* const* mpix_window_keys(void) { return mpix::windows::keys; }

@@ -1,0 +1,112 @@
+/**
+ * MPI's windows on the one-sided engine, for whoever hosts them: a component of Open MPI, or a library that
+ * takes the calls of MPI. Plain C.
+ *
+ * Each function is the MPI call of its name without what the host has done before: handles are valid, counts
+ * are not negative, MPI_PROC_NULL does not come here. What is returned is MPI_SUCCESS or an error class,
+ * which the host passes on to the window's error handler; a call that fails leaves the window as it was.
+ * Functions may be called from any thread that MPI's thread level allows, between mpix_host_offer() of an
+ * engine and its end.
+ */
+#ifndef MPIX_WINDOWS_H
+#define MPIX_WINDOWS_H
+
+#include <mpi.h>
+
+#include "engine/visibility.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mpix_window mpix_window_t;
+
+/** A hint of the info object; `value` is NULL where it was not given. */
+struct mpix_window_hint {
+  const char* key;
+  const char* value;
+};
+
+/** The keys that windows know, ended by NULL. */
+MPIX_ENGINE_API const char* const* mpix_window_keys(void);
+
+/** Memory of a process, as the call that makes the window has it. */
+struct mpix_window_memory {
+  int flavor; /**< MPI_WIN_FLAVOR_... */
+  void* base; /**< with MPI_WIN_FLAVOR_CREATE given, else set by the call */
+  MPI_Aint size;
+  int disp_unit;
+};
+
+/** MPI_Win_create, _allocate, _allocate_shared, _create_dynamic: collective; when it fails at one process it
+ *  fails at all with one class, and nothing is left. `hints` end with a NULL key. `handle` is the host's, for
+ *  mpix_host_ops::window_request_create. */
+MPIX_ENGINE_API int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory,
+                                       const struct mpix_window_hint* hints, void* handle,
+                                       mpix_window_t** window);
+/** MPI_Win_free: collective; `window` is gone afterwards. MPI_ERR_RMA_SYNC: an epoch is open, the window is
+ *  there still. */
+MPIX_ENGINE_API int mpix_window_free(mpix_window_t* window);
+
+/** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in
+ *  force, which is static or of the window; NULL for keys that are not known. */
+MPIX_ENGINE_API const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
+
+MPIX_ENGINE_API int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit,
+                                             void** base);
+MPIX_ENGINE_API int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size);
+MPIX_ENGINE_API int mpix_window_detach(mpix_window_t* window, const void* base);
+
+/* ---- Communication. With `request` not NULL the form that returns one: of passive targets only. ---- */
+
+/** Memory of this process. */
+struct mpix_window_buffer {
+  void* address;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+/** Memory of a target. */
+struct mpix_window_place {
+  int rank;
+  MPI_Aint disp;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+
+MPIX_ENGINE_API int mpix_window_put(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                    const struct mpix_window_place* target, MPI_Request* request);
+MPIX_ENGINE_API int mpix_window_get(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                    const struct mpix_window_place* target, MPI_Request* request);
+/** MPI_Accumulate; MPI_Get_accumulate with `result` not NULL. */
+MPIX_ENGINE_API int mpix_window_accumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                           const struct mpix_window_buffer* result,
+                                           const struct mpix_window_place* target, MPI_Op op,
+                                           MPI_Request* request);
+MPIX_ENGINE_API int mpix_window_fetch_and_op(mpix_window_t* window, const void* origin, void* result,
+                                             MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op);
+MPIX_ENGINE_API int mpix_window_compare_and_swap(mpix_window_t* window, const void* origin,
+                                                 const void* compare, void* result, MPI_Datatype type,
+                                                 int rank, MPI_Aint disp);
+
+/* ---- Synchronisation ---- */
+
+MPIX_ENGINE_API int mpix_window_fence(mpix_window_t* window, int assertion);
+MPIX_ENGINE_API int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion);
+MPIX_ENGINE_API int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion);
+MPIX_ENGINE_API int mpix_window_complete(mpix_window_t* window);
+MPIX_ENGINE_API int mpix_window_wait(mpix_window_t* window);
+MPIX_ENGINE_API int mpix_window_test(mpix_window_t* window, int* flag);
+MPIX_ENGINE_API int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion);
+MPIX_ENGINE_API int mpix_window_unlock(mpix_window_t* window, int rank);
+MPIX_ENGINE_API int mpix_window_lock_all(mpix_window_t* window, int assertion);
+MPIX_ENGINE_API int mpix_window_unlock_all(mpix_window_t* window);
+MPIX_ENGINE_API int mpix_window_sync(mpix_window_t* window);
+MPIX_ENGINE_API int mpix_window_flush(mpix_window_t* window, int rank);
+MPIX_ENGINE_API int mpix_window_flush_all(mpix_window_t* window);
+MPIX_ENGINE_API int mpix_window_flush_local(mpix_window_t* window, int rank);
+MPIX_ENGINE_API int mpix_window_flush_local_all(mpix_window_t* window);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

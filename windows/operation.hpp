@@ -1,0 +1,117 @@
+/// What put, get and the accumulate family have in common: from what a call says to what the engine does.
+#pragma once
+
+#include <mpi.h>
+
+#include "datatype/datatype.hpp"
+#include "engine/path/direct.hpp"
+#include "windows/request.hpp"
+#include "windows/window.hpp"
+
+namespace mpix::windows {
+
+/// One side of an operation as the engine wants it. Not copied: the layout refers to its dimensions.
+class Side {
+ public:
+  /// Error class. `*type` may be used for more.
+  int describe(MPI_Datatype type, MPI_Count count) {
+    type_ = Datatype::find(type);
+    if (type_ == nullptr) return MPI_ERR_TYPE;
+    if (count < 0 || count > type_->max_count()) return MPI_ERR_COUNT;
+    layout_ = type_->layout(static_cast<std::size_t>(count), dimensions_);
+    bytes_ = type_->size() * static_cast<std::size_t>(count);
+    return MPI_SUCCESS;
+  }
+  Side() = default;
+  Side(Side const&) = delete;
+  Side& operator=(Side const&) = delete;
+
+  Datatype const& type() const noexcept { return *type_; }
+  engine::Layout const& layout() const noexcept { return layout_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Datatype const* type_ = nullptr;
+  engine::Layout layout_;
+  std::size_t bytes_ = 0;
+  engine::Dimension dimensions_[engine::max_dimensions];
+};
+
+/// The target, open for an operation. Error class.
+inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
+  if (request != nullptr && !window.is_passive()) return MPI_ERR_RMA_SYNC;
+  *target = window.open_target(rank);
+  return *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
+}
+
+/// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the
+/// window, as far as that can be told here.
+template <typename Operation>
+int locate(Window const& window, Target const& target, MPI_Aint disp, Operation* operation) {
+  if (window.is_dynamic()) {
+    operation->target = static_cast<engine::RemoteAddress>(disp);
+    return MPI_SUCCESS;
+  }
+  std::int64_t offset = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  engine::Extent const extent = operation->target_layout.extent();
+  bool const wraps = __builtin_mul_overflow(disp, std::int64_t{target.disp_unit}, &offset) ||
+                     __builtin_add_overflow(offset, extent.begin, &begin) ||
+                     __builtin_add_overflow(offset, extent.end, &end);
+  if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) return MPI_ERR_RMA_RANGE;
+  operation->target = target.offset + static_cast<std::uint64_t>(offset);
+  operation->exposed.target = target.exposure;
+  return MPI_SUCCESS;
+}
+
+/// Carries out what is reached by load and store, with no other guarantee than that of elements.
+template <typename Operation>
+bool try_direct(Target& target, Operation const& operation) {
+  engine::Extent const extent = operation.target_layout.extent();
+  // Relative to the rank's part of the exposure.
+  auto const begin = operation.target - target.offset + static_cast<std::uint64_t>(extent.begin);
+  auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
+  std::byte* const mapped = target.view.reach(begin, bytes, engine::Rights::all);
+  if (mapped == nullptr) return false;
+  engine::RemoteAddress const address = target.view.exposure.base + begin;
+  engine::execute_with_stripes(operation, mapped - extent.begin, *target.memory->stripes(), address,
+                               address + bytes);
+  return true;
+}
+
+/// Issues an operation that is complete but for its context and its completion. Error class.
+template <typename Operation>
+int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
+  if (try_direct(target, operation)) {
+    if (request != nullptr) *request = completed_request();
+    return MPI_SUCCESS;
+  }
+  RequestCompletion* completion = nullptr;
+  MPI_Request pending = MPI_REQUEST_NULL;
+  if (request != nullptr) {
+    completion = open_request(window.handle());
+    if (completion == nullptr) return MPI_ERR_NO_MEM;
+    // Read before the operation can complete: its completion object goes back to the pool then.
+    pending = static_cast<MPI_Request>(completion->request);
+    operation.completion = completion;
+  }
+  operation.context = window.context();
+  engine::Issued const issued = window.engine().issue(*target.memory, operation);
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  if (engine::failed(issued.status)) {
+    if (completion != nullptr) drop_request(completion);
+    return class_of(issued.status);
+  }
+  if (completion != nullptr && issued.complete) (void)finish_request(completion);
+  if (request != nullptr) *request = pending;
+  return MPI_SUCCESS;
+}
+
+/// Of an operation without data.
+inline int finish_empty(MPI_Request* request) {
+  if (request != nullptr) *request = completed_request();
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

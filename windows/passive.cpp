@@ -1,0 +1,232 @@
+/// Window: access epochs, how they begin, and those of passive targets.
+#include <utility>
+
+#include "windows/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// What a lock that is not free ends with.
+struct Grant : engine::Completion {
+  Grant() noexcept {
+    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
+      auto& grant = static_cast<Grant&>(self);
+      grant.status = result;
+      // Release: pairs with the acquire in take_lock(), for `status`.
+      grant.told.store(true, std::memory_order_release);
+    };
+  }
+  engine::Status status = engine::Status::ok;
+  std::atomic<bool> told{false};
+};
+
+/// A process holds the lock of a window and a target once at a time.
+constexpr std::uint32_t lock_owner = 1;
+
+}  // namespace
+
+/// Whether no epoch with operations is open.
+bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
+
+/// Whether an operation may begin to access the target, and after what.
+int Window::permit(Target const& target, Permission* permission) const noexcept {
+  *permission = Permission::yes;
+  switch (epoch_.load(std::memory_order_relaxed)) {
+    case Epoch::none: return fence_open_ ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::fence: return MPI_SUCCESS;
+    case Epoch::group:
+      if (!unchecked_) *permission = Permission::wait_for_post;
+      return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::lock_all:
+      if (!unchecked_) *permission = Permission::take_lock;
+      return MPI_SUCCESS;
+    case Epoch::locks: break;  // which have opened their targets
+  }
+  return MPI_ERR_RMA_SYNC;
+}
+
+void Window::note_open(Target& target) {
+  target.place = opened_.size();
+  opened_.push_back(&target);
+}
+
+void Window::note_closed(Target& target) noexcept {
+  opened_.back()->place = target.place;
+  opened_[target.place] = opened_.back();
+  opened_.pop_back();
+  target.access.store(Access::closed, std::memory_order_relaxed);
+}
+
+/// Begins to open the target. `*open`: another thread has done it.
+int Window::enter(Target& target, Permission* permission, bool* open) {
+  for (;;) {
+    {
+      Guard const guard(spin_);
+      Access const access = target.access.load(std::memory_order_acquire);
+      *open = access == Access::open;
+      if (*open) return MPI_SUCCESS;
+      if (access == Access::closed) {
+        if (int const error = permit(target, permission); error != MPI_SUCCESS) return error;
+        if (may_begin()) epoch_.store(Epoch::fence, std::memory_order_relaxed);
+        note_open(target);
+        target.access.store(Access::opening, std::memory_order_relaxed);
+        return MPI_SUCCESS;
+      }
+    }
+    engine_.wait_until([&] { return target.access.load(std::memory_order_acquire) != Access::opening; });
+  }
+}
+
+int Window::begin_access(int rank, Target** out) {
+  Target* const made = target(rank);
+  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  Permission permission = Permission::yes;
+  bool open = false;
+  *out = made;
+  if (int const error = enter(*made, &permission, &open); error != MPI_SUCCESS || open) return error;
+  int error = MPI_SUCCESS;
+  if (permission == Permission::wait_for_post) wait_for_post(*made);
+  if (permission == Permission::take_lock) error = take_lock(*made, engine::LockMode::shared);
+  if (error != MPI_SUCCESS) {
+    Guard const guard(spin_);
+    note_closed(*made);
+    return error;
+  }
+  // Release: pairs with the acquire in open_target().
+  made->access.store(Access::open, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+int Window::take_lock(Target& target, engine::LockMode mode) {
+  Grant grant;
+  engine::Issued const issued =
+      engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant});
+  engine::Status status = issued.status;
+  if (!issued.complete) {
+    engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });
+    status = grant.status;
+  }
+  if (!engine::failed(status)) target.lock = Lock::held;
+  return class_of(status);
+}
+
+/// The next holder comes after the operations. Those are complete once complete() has returned, too.
+int Window::give_back_lock(Target& target) {
+  if (std::exchange(target.lock, Lock::none) != Lock::held) return MPI_SUCCESS;
+  int error = MPI_SUCCESS;
+  if (target.memory != target.process) error = complete(target);
+  engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
+  return first_of(error, class_of(issued.status));
+}
+
+int Window::lock(int type, int rank, int assertion) {
+  if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
+  Target* const made = target(rank);
+  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  bool const unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
+  {
+    Guard const guard(spin_);
+    if (made->access.load(std::memory_order_relaxed) != Access::closed && locks_ != 0)
+      return MPI_ERR_RMA_CONFLICT;
+    if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
+    epoch_.store(Epoch::locks, std::memory_order_relaxed);
+    ++locks_;
+    made->lock = Lock::unchecked;
+    note_open(*made);
+    made->access.store(Access::opening, std::memory_order_relaxed);
+  }
+  int const error = unchecked ? MPI_SUCCESS
+                              : take_lock(*made, type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive
+                                                                            : engine::LockMode::shared);
+  if (error != MPI_SUCCESS) {
+    leave_lock(*made);
+    return error;
+  }
+  made->access.store(Access::open, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+void Window::leave_lock(Target& target) {
+  Guard const guard(spin_);
+  target.lock = Lock::none;
+  note_closed(target);
+  if (--locks_ == 0) epoch_.store(Epoch::none, std::memory_order_relaxed);
+}
+
+int Window::unlock(int rank) {
+  Target* const locked = open_target(rank);
+  if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks) return MPI_ERR_RMA_SYNC;
+  int const error = give_back_lock(*locked);
+  int const completed = complete(*locked);
+  leave_lock(*locked);
+  return first_of(completed, error);
+}
+
+int Window::lock_all(int assertion) {
+  if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
+  {
+    Guard const guard(spin_);
+    if (!may_begin()) return MPI_ERR_RMA_SYNC;
+    epoch_.store(Epoch::lock_all, std::memory_order_relaxed);
+    unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  }
+  if (unchecked_) return MPI_SUCCESS;
+  // The locks of memory that is reached by operations only are taken by the first of these.
+  bool const all = flavor_ == MPI_WIN_FLAVOR_SHARED || shares_memory_.load(std::memory_order_relaxed);
+  int error = MPI_SUCCESS;
+  for (int rank = 0; rank < size_ && error == MPI_SUCCESS; ++rank) {
+    Target* const reached = all || rank == rank_ ? target(rank) : nullptr;
+    if (reached == nullptr || (rank != rank_ && reached->view.local == nullptr)) continue;
+    Target* opened = nullptr;
+    error = begin_access(rank, &opened);
+  }
+  if (error != MPI_SUCCESS) (void)unlock_all();
+  return error;
+}
+
+int Window::unlock_all() {
+  if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
+  int error = MPI_SUCCESS;
+  for (Target* const opened : opened_) error = first_of(error, give_back_lock(*opened));
+  return first_of(complete_opened(), error);
+}
+
+/// Ends the access epoch at all its targets.
+int Window::complete_opened() {
+  std::vector<Target*> opened;
+  {
+    Guard const guard(spin_);
+    opened.swap(opened_);
+  }
+  int error = MPI_SUCCESS;
+  for (Target* const target : opened) {
+    if (target->outstanding.get() != 0) error = first_of(error, complete_messages(*target));
+    target->access.store(Access::closed, std::memory_order_relaxed);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Guard const guard(spin_);
+  epoch_.store(Epoch::none, std::memory_order_relaxed);
+  if (opened_.empty()) {
+    opened.clear();
+    opened_.swap(opened);  // its memory
+  }
+  return error;
+}
+
+int Window::flush(int rank, Level level) {
+  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  Target* const used = open_target(rank);
+  if (epoch != Epoch::lock_all && (epoch != Epoch::locks || used == nullptr)) return MPI_ERR_RMA_SYNC;
+  if (used == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_SUCCESS;
+  return level == Level::local ? complete_locally(*used) : complete(*used);
+}
+
+int Window::flush_all(Level level) {
+  if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  if (level == Level::remote) return complete_all();
+  for_each_target([this](Target& target) { complete_locally(target); });
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

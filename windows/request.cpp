@@ -1,0 +1,73 @@
+#include "windows/request.hpp"
+
+#include <mutex>
+
+#include "hosting/hosted.h"
+#include "windows/error.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+std::mutex pool_lock;
+RequestCompletion* pool = nullptr;
+
+void give_back(RequestCompletion* completion) {
+  std::lock_guard const held(pool_lock);
+  completion->next = pool;
+  pool = completion;
+}
+
+RequestCompletion* take() {
+  std::lock_guard const held(pool_lock);
+  if (pool == nullptr) return new RequestCompletion;
+  RequestCompletion* const completion = pool;
+  pool = completion->next;
+  return completion;
+}
+
+/// Called by an application thread, for a failed operation.
+int error_of(void* context) noexcept {
+  auto* const completion = static_cast<RequestCompletion*>(context);
+  int const code = class_of(completion->status);
+  give_back(completion);
+  return code;
+}
+
+void tell(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+  auto& completion = static_cast<RequestCompletion&>(self);
+  completion.status = status;
+  bool const failed = engine::failed(status);
+  mpix_host_operations()->request_complete(completion.request, bytes, failed ? &error_of : nullptr,
+                                           &completion);
+  if (!failed) give_back(&completion);
+}
+
+}  // namespace
+
+RequestCompletion* open_request(void* handle) {
+  void* const request = mpix_host_operations()->window_request_create(handle);
+  if (request == nullptr) return nullptr;
+  RequestCompletion* const completion = take();
+  completion->request = request;
+  completion->done = &tell;
+  return completion;
+}
+
+MPI_Request completed_request() {
+  return static_cast<MPI_Request>(mpix_host_operations()->request_completed());
+}
+
+MPI_Request finish_request(RequestCompletion* completion) {
+  auto const request = static_cast<MPI_Request>(completion->request);
+  mpix_host_operations()->request_finish(request);
+  give_back(completion);
+  return request;
+}
+
+void drop_request(RequestCompletion* completion) {
+  MPI_Request request = finish_request(completion);
+  PMPI_Request_free(&request);
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,26 @@
+/// Requests of operations: MPI's own, as the host makes them.
+#pragma once
+
+#include <mpi.h>
+
+#include "engine/operation.hpp"
+
+namespace mpix::windows {
+
+struct RequestCompletion : engine::Completion {
+  void* request = nullptr;  ///< the host's
+  engine::Status status = engine::Status::ok;
+  RequestCompletion* next = nullptr;
+};
+
+/// For an operation on the host's window `handle`. nullptr: there is no memory.
+RequestCompletion* open_request(void* handle);
+
+/// Of an operation that was complete when its call returned.
+MPI_Request completed_request();
+/// Completes the request of such an operation for which one was opened.
+MPI_Request finish_request(RequestCompletion* completion);
+/// Of an operation that was not issued.
+void drop_request(RequestCompletion* completion);
+
+}  // namespace mpix::windows

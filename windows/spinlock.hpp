@@ -1,0 +1,22 @@
+/// Keeps threads apart for a few instructions in which nobody waits.
+#pragma once
+
+#include <atomic>
+
+#include "engine/atomic/backoff.hpp"
+
+namespace mpix::windows {
+
+class Spinlock {
+ public:
+  void lock() noexcept {
+    // Acquire: pairs with the release in unlock().
+    while (taken_.exchange(true, std::memory_order_acquire)) engine::cpu_relax();
+  }
+  void unlock() noexcept { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+}  // namespace mpix::windows

@@ -1,0 +1,136 @@
+#include "windows/window.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "datatype/datatype.hpp"
+#include "hosting/hosted.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// Marks of windows are told from those of communicators by the highest bit.
+std::uint32_t next_context() noexcept {
+  static std::atomic<std::uint32_t> made{0};
+  return made.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
+}
+
+/// What a rank's own memory is looked at with where the engine has no view of it: it goes with the window.
+constinit std::atomic<std::uint64_t> const always_there{0};
+
+}  // namespace
+
+Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle)
+    : engine_(engine), handle_(handle), hints_(hints), context_(next_context()) {
+  PMPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_size(comm, &size_);
+  PMPI_Comm_group(comm, &members_);
+  layout_ = ControlLayout{size_};
+  pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+}
+
+Window::~Window() {
+  give_up_memory();
+  if (control_ != nullptr) (void)engine_.free(control_);
+  if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
+  for_each_target([this](Target& target) {
+    engine_.release(*target.process);
+    engine_.release(*target.memory);
+    delete &target;
+  });
+  for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
+  PMPI_Group_free(&members_);
+}
+
+Target* Window::make_target(int rank) {
+  if (rank < 0 || rank >= size_) return nullptr;
+  std::lock_guard const held(creation_);
+  if (Target* const made = known_target(rank)) return made;
+  RankEntry const& entry = table_[static_cast<std::size_t>(rank)];
+  auto target = std::make_unique<Target>();
+  target->process = engine_.peer(entry.process);
+  if (target->process == nullptr) return nullptr;
+  target->memory = engine_.peer(table_[static_cast<std::size_t>(entry.owner)].process);
+  if (target->memory == nullptr) {
+    engine_.release(*target->process);
+    return nullptr;
+  }
+  target->rank = rank;
+  target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
+  target->exposure = entry.exposure;
+  target->offset = entry.offset;
+  target->size = entry.size;
+  target->control_address = entry.control;
+  target->lock_id = entry.lock;
+  target->control = rank == rank_ ? control_ : engine_.map(*target->process, entry.control, layout_.bytes());
+  map_memory(*target);
+  auto const place = static_cast<std::size_t>(rank);
+  std::atomic<Page*>& page = pages_[place / page_size];
+  // Release, twice: pairs with the acquires in known_target().
+  if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
+  Page* const there = page.load(std::memory_order_relaxed);
+  there->targets[place % page_size].store(target.get(), std::memory_order_release);
+  return target.release();
+}
+
+void Window::map_memory(Target& target) {
+  if (target.exposure == engine::ExposureId::none || engine_.issues_all()) return;
+  engine::ExposedView view;
+  if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
+    view.local += target.offset;
+    view.exposure.base += target.offset;
+  } else if (target.rank == rank_ && target.memory->stripes() != nullptr) {
+    view.local = own_base_;
+    view.exposure = {reinterpret_cast<engine::RemoteAddress>(own_base_), 0, engine::Rights::all};
+    view.owner_generation = &always_there;
+  } else {
+    return;
+  }
+  view.exposure.length = target.size;
+  target.view = view;
+}
+
+int Window::close() {
+  {
+    Guard const guard(spin_);
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+  }
+  int const error = complete_opened();
+  barrier();  // nobody's operations are on their way any more
+  (void)error;
+  return MPI_SUCCESS;
+}
+
+int Window::sync() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  engine_.progress();
+  return MPI_SUCCESS;
+}
+
+int Window::complete_messages(Target& target) {
+  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding` until all
+  // that it covers is complete.
+  std::uint64_t const sequence = target.outstanding.get();
+  engine_.complete(*target.memory, sequence);
+  target.outstanding.clear(sequence);
+  return class_of(engine_.take_error(*target.memory, context_));
+}
+
+int Window::complete_locally(Target& target) {
+  if (std::uint64_t const sequence = target.outstanding.get(); sequence != 0)
+    engine_.complete_local(*target.memory, sequence);
+  return MPI_SUCCESS;
+}
+
+int Window::complete_all() {
+  int error = MPI_SUCCESS;
+  for_each_target([&](Target& target) {
+    if (target.outstanding.get() != 0) error = first_of(error, complete_messages(target));
+  });
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return error;
+}
+
+}  // namespace mpix::windows

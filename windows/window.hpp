@@ -1,0 +1,210 @@
+/// A window: its processes, their memory, and which epochs are open.
+///
+/// There is one way for all flavours: memory is exposed to the others, who name it by exposure and offset;
+/// that of dynamic windows is named by its address.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "windows/control.hpp"
+#include "windows/error.hpp"
+#include "windows/hints.hpp"
+#include "windows/mpix_windows.h"
+#include "windows/rank_table.hpp"
+#include "windows/spinlock.hpp"
+#include "windows/target.hpp"
+
+struct mpix_window {};
+
+namespace mpix::windows {
+
+/// How this process may access others. A fence that promises operations opens none of these by itself: the
+/// first operation does.
+enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
+
+class Window : public mpix_window {
+ public:
+  Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle);
+  ~Window();
+  Window(Window const&) = delete;
+  Window& operator=(Window const&) = delete;
+
+  /// Collective. On failure the window can only be deleted.
+  int open(MPI_Comm comm, mpix_window_memory& memory);
+  /// Collective.
+  int close();
+
+  engine::Engine& engine() const noexcept { return engine_; }
+  void* handle() const noexcept { return handle_; }
+  Hints& hints() noexcept { return hints_; }
+  std::uint32_t context() const noexcept { return context_; }
+  bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
+
+  /// The target for `rank` where an operation may go there at once; else nullptr, and begin_access() has to
+  /// be asked.
+  Target* open_target(int rank) const noexcept {
+    Target* const known = known_target(rank);
+    // Acquire: pairs with the release in begin_access(); the operation comes after what opened the epoch.
+    return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
+                                                                                             : nullptr;
+  }
+  /// The target, open, at the first operation of an epoch; may wait for it. Error class.
+  int begin_access(int rank, Target** target);
+
+  // Passive targets.
+  int lock(int type, int rank, int assertion);
+  int unlock(int rank);
+  int lock_all(int assertion);
+  int unlock_all();
+  bool is_passive() const noexcept {
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    return epoch == Epoch::locks || epoch == Epoch::lock_all;
+  }
+  /// Only where operations are to complete here.
+  enum class Level : std::uint8_t { local, remote };
+  int flush(int rank, Level level);
+  int flush_all(Level level);
+  int sync();
+
+  // Active targets.
+  int fence(int assertion);
+  int post(MPI_Group group, int assertion);
+  int start(MPI_Group group, int assertion);
+  int complete();
+  int wait();
+  int test(int* flag);
+
+  // Memory.
+  int shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base);
+  int attach(void* base, MPI_Aint size);
+  int detach(void const* base);
+
+  /// Waits until all that was issued to `target` is complete there; tells the first failure.
+  int complete(Target& target) {
+    if (target.outstanding.get() != 0) return complete_messages(target);
+    // The stores leave this processor's buffer: from here on everybody sees them.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
+  }
+
+ private:
+  // Memory is taken per page of ranks that are talked to, not per rank of the job.
+  static constexpr std::size_t page_size = 64;
+  struct Page {
+    std::atomic<Target*> targets[page_size] = {};
+  };
+  using Guard = std::lock_guard<Spinlock>;
+
+  Target* known_target(int rank) const noexcept {
+    if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
+    auto const place = static_cast<std::size_t>(rank);
+    // Acquire, twice: pairs with the releases in make_target().
+    Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
+    return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
+  }
+  /// nullptr: the rank is out of range, or its process cannot be reached.
+  Target* target(int rank) {
+    Target* const known = known_target(rank);
+    return known != nullptr ? known : make_target(rank);
+  }
+  Target* make_target(int rank);
+  void map_memory(Target& target);
+  /// Of all that were made so far.
+  template <typename Visitor>
+  void for_each_target(Visitor visit) {
+    for (std::size_t i = 0; i < page_count(); ++i) {
+      Page* const page = pages_[i].load(std::memory_order_acquire);
+      if (page == nullptr) continue;
+      for (auto& entry : page->targets) {
+        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      }
+    }
+  }
+  std::size_t page_count() const noexcept {
+    return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
+  }
+
+  int make_control(RankEntry& mine);
+  int make_memory(mpix_window_memory& memory, RankEntry& mine);
+  int expose(void* base, std::size_t bytes, RankEntry& mine);
+  int allocate(std::size_t bytes, void** base);
+  bool shares_one_allocation() const noexcept;
+  int allocate_for_all(MPI_Comm comm, mpix_window_memory& memory);
+  int agree_on_sharing(MPI_Comm comm, int error);
+  void give_up_memory();
+
+  /// What has to be done before the first operation of an epoch.
+  enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
+  bool may_begin() const noexcept;
+  int permit(Target const& target, Permission* permission) const noexcept;
+  int enter(Target& target, Permission* permission, bool* open);
+  void note_open(Target& target);
+  void note_closed(Target& target) noexcept;
+  int take_lock(Target& target, engine::LockMode mode);
+  int give_back_lock(Target& target);
+  void leave_lock(Target& target);
+  std::vector<int> ranks_of(MPI_Group group) const;
+
+  int complete_messages(Target& target);
+  int complete_locally(Target& target);
+  int complete_all();
+  int complete_opened();
+
+  // Signals.
+  void barrier();
+  void signal(Target& target, std::size_t offset, engine::ElementType type);
+  int tell_completed(Target& target);
+  void wait_for_post(Target& target);
+  template <typename Predicate>
+  void await(Predicate done);
+  Counter& own_counter(std::size_t offset) const noexcept {
+    return *reinterpret_cast<Counter*>(control_ + offset);
+  }
+
+  engine::Engine& engine_;
+  void* handle_;
+  Hints hints_;
+  int flavor_ = 0;
+  int rank_ = 0;
+  int size_ = 0;
+  std::uint32_t context_;  ///< mark at the engine, for late errors
+  std::unique_ptr<std::atomic<Page*>[]> pages_;
+
+  std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
+  mutable Spinlock spin_;
+  bool fence_open_ = false;  ///< operations may follow the last fence
+  bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
+  bool exposed_ = false;     ///< an exposure epoch is open
+  std::vector<Target*> opened_;
+  std::size_t locks_ = 0;
+  std::vector<int> group_;  ///< of the access epoch
+
+  ControlLayout layout_{1};
+  std::byte* control_ = nullptr;
+  std::uint64_t barriers_ = 0;
+  std::uint64_t completions_due_ = 0;
+
+  RankTable table_;
+  MPI_Group members_ = MPI_GROUP_NULL;
+  void* allocated_ = nullptr;  ///< memory of the window that this process has taken
+  std::byte* own_base_ = nullptr;
+  engine::ExposureId exposure_{};
+  engine::LockId lock_id_ = 0;
+  bool has_lock_ = false;
+  std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
+  std::mutex creation_;                             ///< of targets; also for `attached_`
+  /// Somebody may use memory of others by load and store.
+  std::atomic<bool> shares_memory_{false};
+};
+
+}  // namespace mpix::windows
