@@ -117,8 +117,7 @@ char const* Executor::take_introduction(std::span<std::byte const> data) {
 
 /// Makes the origin of a proven introduction known. Each introduction is good for once.
 char const* Executor::admit(SessionOpening const& opening) {
-  if (auto const gone = gone_.find(opening.origin);
-      gone != gone_.end() && opening.origin_incarnation <= gone->second)
+  if (gone_.contain(opening.origin, opening.origin_incarnation))
     return "an introduction of a process that has gone";
   SessionTokens const session = tokens_of(credentials_.secret, opening);
   auto const known = origins_.find(opening.origin);
@@ -307,11 +306,11 @@ void Executor::release_held(Origin& origin) {
 void Executor::forget(std::uint64_t process) {
   auto const found = origins_.find(process);
   if (found == origins_.end()) {
-    gone_.try_emplace(process, UINT64_MAX);  // it has never told which incarnation it was
+    gone_.add(process, EndedOrigins::any_incarnation, 0);
     return;
   }
   Origin* const gone = found->second.get();
-  gone_[process] = gone->incarnation;
+  gone_.add(process, gone->incarnation, gone->messages);
   sessions_.erase(gone->session.request);
   ended_.add(gone->session.request);
   std::erase_if(replies_, [&](Reply const& reply) {
@@ -323,7 +322,6 @@ void Executor::forget(std::uint64_t process) {
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
-  if (gone->messages != 0) executed_for_gone_[process] += gone->messages;
   origins_.erase(found);
 }
 
@@ -346,10 +344,8 @@ void Executor::part(std::uint64_t process) noexcept {
 }
 
 std::uint64_t Executor::executed_for(std::uint64_t process) const {
-  auto const gone = executed_for_gone_.find(process);
   auto const present = origins_.find(process);
-  return (gone != executed_for_gone_.end() ? gone->second : 0) +
-         (present != origins_.end() ? present->second->messages : 0);
+  return gone_.messages_of(process) + (present != origins_.end() ? present->second->messages : 0);
 }
 
 }  // namespace mpix::engine

@@ -93,7 +93,7 @@ class Executor {
   std::uint64_t session_with(std::uint64_t process) const noexcept;
 
   std::uint64_t executed() const noexcept { return executed_; }
-  /// Of these, the requests of one process.
+  /// Of these, the requests of one process; of one that has ended as long as it is among the last.
   std::uint64_t executed_for(std::uint64_t process) const;
   std::uint64_t dropped() const noexcept { return drops_.count(); }
   std::size_t origins() const noexcept { return origins_.size(); }
@@ -175,9 +175,9 @@ class Executor {
   KeyProvider provide_key_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process
   std::unordered_map<std::uint64_t, Origin*> sessions_;                 ///< by SessionTokens::request
-  std::unordered_map<std::uint64_t, std::uint64_t> gone_;  ///< processes that are forgotten, with incarnation
-  RecentTokens ended_;                                     ///< of their sessions
-  std::vector<ProcessAddress> introductions_;              ///< whose connections are to be opened
+  EndedOrigins gone_;
+  RecentTokens ended_;                         ///< of their sessions
+  std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
   std::list<Deferred> deferred_;  ///< in the order of arrival
@@ -186,7 +186,6 @@ class Executor {
       holders_;                         ///< number of a segment or exposure -> who knows it
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> executed_for_gone_;  ///< by process
   Drops drops_{"request", log_};
 };
 

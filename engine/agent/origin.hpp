@@ -69,6 +69,55 @@ class RecentTokens {
   std::size_t next_ = 0;
 };
 
+/// The processes that have ended last, as origins. Enough of them for messages that were still under way to
+/// be known; who began with an introduction longer ago than that has nothing left that could arrive.
+class EndedOrigins {
+ public:
+  /// Of a process that has never told which incarnation it was.
+  static constexpr std::uint64_t any_incarnation = UINT64_MAX;
+
+  void add(std::uint64_t process, std::uint64_t incarnation, std::uint64_t messages) {
+    std::size_t const place = place_of(process);
+    if (place == ended_.size()) return add_new({process, incarnation, messages});
+    if (incarnation != any_incarnation) ended_[place].incarnation = incarnation;
+    ended_[place].messages += messages;
+  }
+  /// Whether this incarnation of the process, or a later one, has ended.
+  bool contain(std::uint64_t process, std::uint64_t incarnation) const noexcept {
+    std::size_t const place = place_of(process);
+    return place != ended_.size() && incarnation <= ended_[place].incarnation;
+  }
+  /// How many messages of the process were executed.
+  std::uint64_t messages_of(std::uint64_t process) const noexcept {
+    std::size_t const place = place_of(process);
+    return place != ended_.size() ? ended_[place].messages : 0;
+  }
+
+ private:
+  static constexpr std::size_t most = 256;
+  struct Ended {
+    std::uint64_t process;
+    std::uint64_t incarnation;
+    std::uint64_t messages;
+  };
+
+  std::size_t place_of(std::uint64_t process) const noexcept {
+    auto const found = std::find_if(ended_.begin(), ended_.end(),
+                                    [&](Ended const& ended) { return ended.process == process; });
+    return static_cast<std::size_t>(found - ended_.begin());
+  }
+  void add_new(Ended const& ended) {
+    if (ended_.size() < most) {
+      ended_.push_back(ended);
+    } else {
+      ended_[next_++ % most] = ended;
+    }
+  }
+
+  std::vector<Ended> ended_;
+  std::size_t next_ = 0;  ///< the oldest, once there are `most`
+};
+
 /// Of an origin whose requests are not just executed in the order in which they arrive.
 struct OutOfOrder {
   std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed

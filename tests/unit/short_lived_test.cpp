@@ -1,4 +1,4 @@
-/// Processes that come and go leave nothing behind in one that stays.
+/// Processes that come and go leave nothing behind in one that stays. MPIX_TEST_CHILDREN: how many.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -129,8 +130,13 @@ struct Use {
 
 class ShortLived : public ::testing::TestWithParam<unsigned> {};
 
+int wanted_children() {
+  char const* const given = std::getenv("MPIX_TEST_CHILDREN");
+  return given != nullptr ? std::atoi(given) : 60 / test::slowness;
+}
+
 TEST_P(ShortLived, PeersLeaveNothingBehind) {
-  int const children = 60 / test::slowness;
+  int const children = wanted_children();
   void* const shared =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   board = new (shared) Board{};
