@@ -1,0 +1,177 @@
+/// Exposures that are withdrawn, and others that come in their place.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "engine/peer/exposed_view.hpp"
+#include "tests/support/exposed.hpp"
+
+namespace mpix::engine {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+
+TEST_P(EnginePath, a_withdrawn_exposure_is_stale_also_when_another_has_its_place) {
+  with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
+    ExposureId const first = shown_id(rank, 1);
+    std::int64_t value = 3;
+    auto const put = [&](ExposureId id) {
+      return run(rank.engine(), rank.peer(1), transfer(Direction::put, &value, id, 0, 8));
+    };
+    if (rank.rank() == 0) {
+      EXPECT_EQ(put(first), Status::ok);
+      EXPECT_EQ(put(make_exposure_id(slot_of(first) + 1, 1)), Status::stale_exposure);
+      EXPECT_EQ(put(make_exposure_id(slot_of(first), generation_of(first) + 2)), Status::stale_exposure);
+      EXPECT_EQ(put(ExposureId{1}), Status::stale_exposure);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(rank.engine().conceal(exposed.id), Status::ok);
+      EXPECT_EQ(rank.engine().expose(exposed.at(8), 16, Rights::all, &exposed.id), Status::ok);
+      rank.show(0, static_cast<std::uint64_t>(exposed.id));
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      value = 4;
+      EXPECT_EQ(put(first), Status::stale_exposure);
+      EXPECT_EQ(put(shown_id(rank, 1)), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      std::int64_t expected = 3;
+      EXPECT_EQ(std::memcmp(exposed.at(0), &expected, 8), 0);
+      expected = 4;
+      EXPECT_EQ(std::memcmp(exposed.at(8), &expected, 8), 0);
+      EXPECT_TRUE(exposed.is_untouched(16));
+    }
+  });
+}
+
+TEST_P(EnginePath, exposures_end_with_the_allocation) {
+  run_job(2, configure, [](Rank& rank) {
+    void* base = nullptr;
+    ASSERT_EQ(rank.engine().allocate(length, &base), Status::ok);
+    ExposureId id{};
+    EXPECT_EQ(rank.engine().expose(base, length + 1, Rights::all, &id), Status::bad_argument);
+    EXPECT_EQ(rank.engine().expose(base, length, Rights::none, &id), Status::bad_argument);
+    ASSERT_EQ(rank.engine().expose(base, length, Rights::all, &id), Status::ok);
+    rank.show(0, static_cast<std::uint64_t>(id));
+    rank.barrier();
+    std::vector<std::byte> out(length, std::byte{1});
+    auto const put = [&] {
+      return run(rank.engine(), rank.peer(1),
+                 transfer(Direction::put, out.data(), shown_id(rank, 1), 0, length));
+    };
+    if (rank.rank() == 0) {
+      EXPECT_EQ(put(), Status::ok);
+    }
+    rank.barrier();
+    ASSERT_EQ(rank.engine().free(base), Status::ok);
+    EXPECT_EQ(rank.engine().conceal(id), Status::stale_exposure);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(put(), Status::stale_exposure);
+    }
+    rank.barrier();
+  });
+}
+
+/// Whoever names memory that comes and goes reaches that memory, or is told that it has gone.
+TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
+  run_job(3, configure, [](Rank& rank) {
+    constexpr std::size_t pieces = 4;
+    constexpr std::size_t words = 3000;
+    std::vector<std::int64_t> memory(pieces * words, 0);
+    std::vector<ExposureId> ids(pieces);
+    auto const expose = [&](std::size_t piece) {
+      ASSERT_EQ(rank.engine().expose(memory.data() + piece * words, words * 8, Rights::all, &ids[piece]),
+                Status::ok);
+      rank.tell(static_cast<int>(piece), static_cast<std::uint64_t>(ids[piece]));
+    };
+    if (rank.rank() == 0) {
+      for (std::size_t piece = 0; piece < pieces; ++piece) expose(piece);
+    }
+    rank.tell(8, 0);
+    rank.barrier();
+    auto const begin = std::chrono::steady_clock::now();
+    auto const lasts = [&](int milliseconds) {
+      return std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(milliseconds);
+    };
+    std::uint64_t done = 0;
+    std::uint64_t stale = 0;
+    for (std::size_t round = 0; rank.rank() == 0 && rank.shown(1, 8) + rank.shown(2, 8) < 2 && lasts(60000);
+         ++round) {
+      ASSERT_EQ(rank.engine().conceal(ids[round % pieces]), Status::ok);
+      expose(round % pieces);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    for (std::size_t round = 0; rank.rank() != 0 && (lasts(200) || (done < 20 && lasts(20000))); ++round) {
+      std::size_t const piece = round % pieces;
+      std::vector<std::int64_t> out(round % 3 == 0 ? words : 1, static_cast<std::int64_t>(piece + 1));
+      Direction const direction = round % 5 == 0 ? Direction::get : Direction::put;
+      ExposureId const id = shown_id(rank, 0, static_cast<int>(piece));
+      Status const status =
+          run(rank.engine(), rank.peer(0), transfer(direction, out.data(), id, 0, out.size() * 8));
+      ASSERT_TRUE(status == Status::ok || status == Status::stale_exposure) << to_string(status);
+      ++(status == Status::ok ? done : stale);
+      for (std::int64_t const value : out)
+        ASSERT_TRUE(value == 0 || value == static_cast<std::int64_t>(piece + 1)) << value;
+    }
+    rank.tell(8, 1);
+    rank.barrier();
+    if (rank.rank() != 0) {
+      EXPECT_GE(done, 20u) << stale << " stale";
+    }
+    for (std::size_t piece = 0; rank.rank() == 0 && piece < pieces; ++piece) {
+      for (std::size_t i = 0; i < words; ++i) {
+        std::int64_t const value = memory[piece * words + i];
+        ASSERT_TRUE(value == 0 || value == static_cast<std::int64_t>(piece + 1)) << piece << ": " << value;
+      }
+      EXPECT_EQ(rank.engine().conceal(ids[piece]), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
+  run_job(
+      2, [](mpix_engine_config&) {},
+      [](Rank& rank) {
+        Exposed exposed(rank, true, Rights::read | Rights::write);
+        Exposed own(rank, false, Rights::all);
+        ExposedView view;
+        if (rank.rank() == 0) {
+          EXPECT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1), &view), Status::unsupported)
+              << "user memory";
+        }
+        rank.show(1, static_cast<std::uint64_t>(exposed.id));
+        rank.barrier();
+        if (rank.rank() == 0) {
+          ASSERT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::ok);
+          EXPECT_EQ(view.exposure.length, length);
+          std::byte* const last = view.reach(length - 1, 1, Rights::write);
+          ASSERT_NE(last, nullptr);
+          *last = std::byte{77};
+          EXPECT_EQ(view.reach(length - 1, 2, Rights::write), nullptr);
+          EXPECT_EQ(view.reach(~std::uint64_t{0}, 2, Rights::write), nullptr);
+          EXPECT_EQ(view.reach(0, 8, Rights::update), nullptr);
+        }
+        rank.barrier();
+        if (rank.rank() == 1) {
+          EXPECT_EQ(*exposed.at(length - 1), std::byte{77});
+          EXPECT_EQ(rank.engine().conceal(exposed.id), Status::ok);
+        }
+        rank.barrier();
+        if (rank.rank() == 0) {
+          EXPECT_EQ(view.reach(0, 1, Rights::read), nullptr);
+          EXPECT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::stale_exposure);
+        }
+        exposed.is_exposed = rank.rank() != 1;
+      });
+}
+
+}  // namespace
+}  // namespace mpix::engine
