@@ -1,7 +1,8 @@
-/// Throughput of one and of two threads of a process, on the same target and on different ones: time per
-/// operation of all threads together. The target sleeps.
+/// Throughput of one, two and four threads of a process, on the same target and on different ones: time per
+/// operation of all threads together. The targets sleep.
 ///
-/// usage: bench_threads    (3 ranks: rank 0 is the origin)
+/// usage: bench_threads [NAME]    (5 ranks: rank 0 is the origin; with NAME only what messages take to memory
+///                                 that is not allocated, at different targets, under that name)
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -15,6 +16,7 @@
 
 namespace {
 
+constexpr int most_threads = 4;
 MPI_Comm world = MPI_COMM_WORLD;
 
 /// Waits without taking the processor from the origin.
@@ -70,38 +72,45 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int size = 0;
   MPI_Comm_size(world, &size);
-  if (size != 3 || provided != MPI_THREAD_MULTIPLE) {
+  if (size != 1 + most_threads || provided != MPI_THREAD_MULTIPLE) {
     if (bench::rank() == 0)
-      std::fprintf(stderr, "usage: mpirun -np 3 bench_threads, with MPI_THREAD_MULTIPLE\n");
+      std::fprintf(stderr, "usage: mpirun -np %d bench_threads, with MPI_THREAD_MULTIPLE\n",
+                   1 + most_threads);
     MPI_Finalize();
     return 2;
   }
   constexpr MPI_Aint bytes = 1 << 16;
-  void* bases[3];
+  void* bases[1 + most_threads];
   MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &world, bases);
   std::vector<char> heap(bytes);
-  std::vector<char*> heaps(3);
+  std::vector<char*> heaps(1 + most_threads);
   char* const mine = heap.data();
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, heaps.data(), sizeof mine, MPI_BYTE, world);
+  auto const measure = [&](bool plain, bool different, std::string const& memory) {
+    auto const put = [&](int thread) {
+      int const target = different ? 1 + thread : 1;
+      double value = 1;
+      char* const base = plain ? heaps[static_cast<std::size_t>(target)] : static_cast<char*>(bases[target]);
+      MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_DOUBLE, target, base + 4096 * thread, 1, MPI_DOUBLE, nullptr,
+                    &world, nullptr);
+      MPIX_RMA_Complete(&world, target);
+    };
+    for (int threads = 1; threads <= most_threads; threads *= 2) {
+      bench::Case const what{"threads",
+                             "mpix",
+                             different ? "put_other_target" : "put_same_target",
+                             memory,
+                             static_cast<std::size_t>(threads),
+                             8};
+      bench::print(what, time_of(threads, put));
+    }
+  };
   if (bench::rank() == 0) {
-    for (int plain = 0; plain < 2; ++plain) {
-      for (int different = 0; different < 2; ++different) {
-        auto const put = [&](int thread) {
-          int const target = 1 + thread * different;
-          double value = 1;
-          char* const base =
-              plain != 0 ? heaps[static_cast<std::size_t>(target)] : static_cast<char*>(bases[target]);
-          MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_DOUBLE, target, base + 4096 * thread, 1, MPI_DOUBLE,
-                        nullptr, &world, nullptr);
-          MPIX_RMA_Complete(&world, target);
-        };
-        for (int threads = 1; threads <= 2; ++threads) {
-          std::string const name = std::string(different != 0 ? "put_other_target" : "put_same_target");
-          bench::Case const what{
-              "threads", "mpix", name, plain != 0 ? "heap" : "allocated", static_cast<std::size_t>(threads),
-              8};
-          bench::print(what, time_of(threads, put));
-        }
+    if (argc > 1) {
+      measure(true, true, argv[1]);
+    } else {
+      for (bool const plain : {false, true}) {
+        for (bool const different : {false, true}) measure(plain, different, plain ? "heap" : "allocated");
       }
     }
   }
