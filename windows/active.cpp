@@ -116,9 +116,10 @@ void Window::wait_for_post(Target& target) {
 /// Where the signal travels behind the operations it need not wait for them.
 int Window::tell_completed(Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
+  bool const follows = target.memory == target.process && target.control == nullptr;
   int error = MPI_SUCCESS;
-  if (sequence != 0 && target.memory == target.process) engine_.fence(*target.process, sequence);
-  if (sequence != 0 && target.memory != target.process) error = complete_messages(target);
+  if (sequence != 0 && follows) engine_.fence(*target.process, sequence);
+  if (sequence != 0 && !follows) error = complete_messages(target);
   signal(target, layout_.completed(), engine::ElementType::uint64);
   return error;
 }

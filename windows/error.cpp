@@ -4,7 +4,7 @@
 
 namespace mpix::windows {
 
-int class_of(engine::Status status) noexcept {
+int class_of_failure(engine::Status status) noexcept {
   using engine::Status;
   switch (status) {
     case Status::ok: return MPI_SUCCESS;

@@ -9,7 +9,10 @@
 
 namespace mpix::windows {
 
-int class_of(engine::Status status) noexcept;
+int class_of_failure(engine::Status status) noexcept;
+inline int class_of(engine::Status status) noexcept {
+  return engine::failed(status) ? class_of_failure(status) : MPI_SUCCESS;
+}
 
 /// The first of two outcomes of parts of a call that failed.
 inline int first_of(int earlier, int later) noexcept { return earlier != MPI_SUCCESS ? earlier : later; }

@@ -44,6 +44,26 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
   return *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
 }
 
+/// Contiguous memory of an open target where loads and stores reach it; else `mapped` is null.
+struct Reached {
+  Target* target = nullptr;
+  std::byte* mapped = nullptr;
+  engine::RemoteAddress address = 0;  ///< in the process that has the memory
+};
+inline Reached reach(Window const& window, int rank, MPI_Aint disp, std::size_t bytes) noexcept {
+  Target* const target = window.open_target(rank);
+  if (target == nullptr) return {};
+  std::int64_t offset = 0;
+  if (!__builtin_mul_overflow(disp, std::int64_t{target->disp_unit}, &offset)) {
+    auto const place = static_cast<std::uint64_t>(offset);
+    if (std::byte* const mapped = target->view.reach(place, bytes, engine::Rights::all))
+      return {target, mapped, target->view.exposure.base + place};
+  }
+  if (!window.is_dynamic() || window.engine().issues_all()) return {};
+  auto const address = static_cast<engine::RemoteAddress>(disp);
+  return {target, target->memory->reach(address, bytes), address};
+}
+
 /// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the
 /// window, as far as that can be told here.
 template <typename Operation>

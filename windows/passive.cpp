@@ -111,9 +111,13 @@ int Window::take_lock(Target& target, engine::LockMode mode) {
   return class_of(status);
 }
 
-/// The next holder comes after the operations. Those are complete once complete() has returned, too.
+/// The next holder comes after the operations. Those that are messages are complete once they were waited
+/// for, too.
 int Window::give_back_lock(Target& target) {
-  if (std::exchange(target.lock, Lock::none) != Lock::held) return MPI_SUCCESS;
+  if (std::exchange(target.lock, Lock::none) != Lock::held) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
+  }
   int error = MPI_SUCCESS;
   if (target.memory != target.process) error = complete(target);
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
@@ -127,9 +131,8 @@ int Window::lock(int type, int rank, int assertion) {
   bool const unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   {
     Guard const guard(spin_);
-    if (made->access.load(std::memory_order_relaxed) != Access::closed && locks_ != 0)
-      return MPI_ERR_RMA_CONFLICT;
     if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
+    if (made->access.load(std::memory_order_relaxed) != Access::closed) return MPI_ERR_RMA_SYNC;
     epoch_.store(Epoch::locks, std::memory_order_relaxed);
     ++locks_;
     made->lock = Lock::unchecked;
@@ -158,7 +161,7 @@ int Window::unlock(int rank) {
   Target* const locked = open_target(rank);
   if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks) return MPI_ERR_RMA_SYNC;
   int const error = give_back_lock(*locked);
-  int const completed = complete(*locked);
+  int const completed = locked->outstanding.get() != 0 ? complete_messages(*locked) : MPI_SUCCESS;
   leave_lock(*locked);
   return first_of(completed, error);
 }
@@ -214,12 +217,10 @@ int Window::complete_opened() {
   return error;
 }
 
-int Window::flush(int rank, Level level) {
-  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
-  Target* const used = open_target(rank);
-  if (epoch != Epoch::lock_all && (epoch != Epoch::locks || used == nullptr)) return MPI_ERR_RMA_SYNC;
-  if (used == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_SUCCESS;
-  return level == Level::local ? complete_locally(*used) : complete(*used);
+/// Of a target that no operation of the epoch has been to.
+int Window::flush_unused(int rank) const noexcept {
+  if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
+  return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_SUCCESS;
 }
 
 int Window::flush_all(Level level) {

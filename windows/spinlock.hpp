@@ -9,13 +9,18 @@ namespace mpix::windows {
 
 class Spinlock {
  public:
+  /// `threads`: whether there may be several at once; else it costs nothing.
+  explicit Spinlock(bool threads) noexcept : threads_(threads) {}
+
   void lock() noexcept {
+    if (!threads_) return;
     // Acquire: pairs with the release in unlock().
     while (taken_.exchange(true, std::memory_order_acquire)) engine::cpu_relax();
   }
   void unlock() noexcept { taken_.store(false, std::memory_order_release); }
 
  private:
+  bool threads_;
   std::atomic<bool> taken_{false};
 };
 

@@ -12,19 +12,13 @@ using Place = mpix_window_place;
 
 /// Contiguous memory of one type on both sides, by load and store. False, with nothing done: any other.
 template <Direction direction>
-bool try_contiguous(Window& window, Buffer const& origin, Place const& place) noexcept {
-  Target* const target = window.open_target(place.rank);
+bool try_contiguous(Window const& window, Buffer const& origin, Place const& place) noexcept {
   Datatype const* const type = Datatype::find_known(origin.type);
-  if (target == nullptr || type == nullptr || !type->is_contiguous()) return false;
+  if (type == nullptr || !type->is_contiguous()) return false;
   if (origin.type != place.type || origin.count != place.count || origin.count > type->max_count())
     return false;
   std::size_t const bytes = type->size() * static_cast<std::size_t>(origin.count);
-  std::byte* remote = nullptr;
-  std::int64_t offset = 0;
-  if (!__builtin_mul_overflow(place.disp, std::int64_t{target->disp_unit}, &offset))
-    remote = target->view.reach(static_cast<std::uint64_t>(offset), bytes, engine::Rights::all);
-  if (remote == nullptr && window.is_dynamic() && !window.engine().issues_all())
-    remote = target->memory->reach(static_cast<engine::RemoteAddress>(place.disp), bytes);
+  std::byte* const remote = reach(window, place.rank, place.disp, bytes).mapped;
   if (remote == nullptr) return false;
   auto* const local = static_cast<std::byte*>(origin.address);
   if constexpr (direction == Direction::put) {

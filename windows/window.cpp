@@ -16,13 +16,19 @@ std::uint32_t next_context() noexcept {
   return made.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
 }
 
+bool has_threads() {
+  int level = MPI_THREAD_MULTIPLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 /// What a rank's own memory is looked at with where the engine has no view of it: it goes with the window.
 constinit std::atomic<std::uint64_t> const always_there{0};
 
 }  // namespace
 
 Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle)
-    : engine_(engine), handle_(handle), hints_(hints), context_(next_context()) {
+    : engine_(engine), handle_(handle), hints_(hints), context_(next_context()), spin_(has_threads()) {
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &size_);
   PMPI_Comm_group(comm, &members_);

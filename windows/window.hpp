@@ -72,7 +72,11 @@ class Window : public mpix_window {
   }
   /// Only where operations are to complete here.
   enum class Level : std::uint8_t { local, remote };
-  int flush(int rank, Level level);
+  int flush(int rank, Level level) {
+    Target* const used = open_target(rank);
+    if (used == nullptr || !is_passive()) return flush_unused(rank);
+    return level == Level::local ? complete_locally(*used) : complete(*used);
+  }
   int flush_all(Level level);
   int sync();
 
@@ -155,6 +159,7 @@ class Window : public mpix_window {
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 
+  int flush_unused(int rank) const noexcept;
   int complete_messages(Target& target);
   int complete_locally(Target& target);
   int complete_all();
@@ -181,7 +186,7 @@ class Window : public mpix_window {
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 
   std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
-  mutable Spinlock spin_;
+  Spinlock spin_;
   bool fence_open_ = false;  ///< operations may follow the last fence
   bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
   bool exposed_ = false;     ///< an exposure epoch is open

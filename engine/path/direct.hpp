@@ -32,10 +32,12 @@ inline void execute_with_stripes(Operation const& operation, std::byte* target, 
   execute_directly(operation, target, table.modes);
 }
 
-/// Contiguous accumulate, element by element atomic, of a type on which the CPU's atomics work.
+/// Contiguous accumulate, element by element atomic, of a type on which the CPU's atomics work. `single`: as
+/// in ElementUpdate.
 inline void accumulate_elements(Reduction reduction, void const* origin, std::byte* target,
-                                StripeTable& table, RemoteAddress address, std::size_t bytes) noexcept {
-  ElementUpdate const update{reduction.type, address, address + bytes};
+                                StripeTable& table, RemoteAddress address, std::size_t bytes,
+                                bool single = false) noexcept {
+  ElementUpdate const update{reduction.type, address, address + bytes, single};
   StripeGuard const guard(table,
                           needs_stripes(table.modes, update) ? stripes_of(update.begin, update.end) : 0);
   reduction.element_atomic = uses_cpu_atomics(table.modes, update);
