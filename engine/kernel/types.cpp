@@ -1,5 +1,7 @@
 #include "engine/kernel/types.hpp"
 
+#include <algorithm>
+
 #include "engine/kernel/element.hpp"
 #include "engine/kernel/kernels.hpp"
 
@@ -24,6 +26,9 @@ constexpr Sizes sizes = [] {
   fill_sizes(made);
   return made;
 }();
+
+// So that nobody has to divide by one.
+static_assert(std::ranges::all_of(sizes.of, [](std::size_t size) { return (size & (size - 1)) == 0; }));
 
 }  // namespace
 

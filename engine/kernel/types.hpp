@@ -71,7 +71,7 @@ constexpr unsigned operand_count(Operation operation) noexcept {
   return operation >= Operation::mask_swap ? 2 : 1;
 }
 
-/// sizeof the C type, 0 for `none` and out-of-range values.
+/// sizeof the C type, a power of two; 0 for `none` and out-of-range values.
 std::size_t element_size(ElementType type) noexcept;
 
 /// Whether the CPU updates an aligned element of this type in one atomic instruction or compare-and-swap

@@ -12,9 +12,10 @@ std::size_t Layout::size() const noexcept {
 
 bool Layout::has_whole(std::size_t unit) const noexcept {
   if (unit <= 1) return true;
-  if (segments.empty()) return block % unit == 0;
+  std::size_t const rest = unit - 1;  // a division would take longer than all else here
+  if (segments.empty()) return (block & rest) == 0;
   return std::all_of(segments.begin(), segments.end(),
-                     [unit](Segment const& segment) { return segment.length % unit == 0; });
+                     [rest](Segment const& segment) { return (segment.length & rest) == 0; });
 }
 
 Extent Layout::extent() const noexcept {

@@ -175,7 +175,7 @@ int check(Site const& site, RmwCall const& call, engine::Update const& update, s
   auto const address = static_cast<unsigned long long>(update.target);
   if (address == 0)
     return raise(site, MPI_ERR_ARG, "target_disp names the null address of rank %d", call.rank);
-  if (address % alignment == 0) return MPI_SUCCESS;
+  if ((address & (alignment - 1)) == 0) return MPI_SUCCESS;
   return raise(site, MPI_ERR_ARG, "target_disp names address 0x%llx of rank %d, not a multiple of %zu",
                address, call.rank, alignment);
 }
