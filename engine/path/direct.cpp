@@ -19,4 +19,18 @@ void execute_directly(Update const& operation, std::byte* target, UpdateModes& m
           operation.result, operation.result_layout});
 }
 
+bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
+                         RemoteAddress address) noexcept {
+  ElementUpdate const update{
+      reduction.type, address, address + sides.bytes,
+      is_single(Guarantee::element_atomic, reduction.operation, reduction.type, sides.bytes)};
+  StripeSet const stripes = needs_stripes(table.modes, update) ? stripes_of(update.begin, update.end) : 0;
+  bool const only_reads = reduction.operation == Operation::no_op;
+  StripeHold hold(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
+  if (!hold.acquire()) return false;
+  reduction.element_atomic = uses_cpu_atomics(table.modes, update);
+  update_part(reduction, target, Layout::contiguous(sides.bytes), 0, sides);
+  return true;
+}
+
 }  // namespace mpix::engine

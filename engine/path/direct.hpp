@@ -44,6 +44,11 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
   accumulate_contiguous(reduction, target, static_cast<std::byte const*>(origin), bytes);
 }
 
+/// Contiguous update, element by element atomic, of elements from `address` on in the process with the table.
+/// `reduction` is valid. False, with nothing done, when somebody holds a stripe of theirs.
+bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
+                         RemoteAddress address) noexcept;
+
 /// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
 /// instruction; Word is the unsigned type of that size. False, with nothing done, for the other operations,
 /// and then `operand` is not read.

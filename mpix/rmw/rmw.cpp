@@ -10,6 +10,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/rmw/call.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -40,29 +41,6 @@ constexpr Operation operation_of(MPIX_RMW2_Op op) noexcept {
                                  Operation::compare_swap_gt,
                                  Operation::compare_swap_ne};
   return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
-}
-
-/// The arguments of one call, in whatever form it came.
-struct RmwCall {
-  char const* name;
-  int op;  ///< as given
-  Operation operation;
-  void const* operand;
-  void const* operand2;
-  MPI_Count count;
-  MPI_Datatype datatype;
-  void* result;
-  int rank;
-  MPI_Aint displacement;
-  MPI_Comm* communicator;
-  void const* attributes;
-};
-
-bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {
-  if (a == nullptr || b == nullptr) return false;
-  auto const begin = reinterpret_cast<std::uintptr_t>(a);
-  auto const other = reinterpret_cast<std::uintptr_t>(b);
-  return begin < other + bytes && other < begin + bytes;
 }
 
 /// The arguments of the common case: one element, no request.
@@ -169,9 +147,7 @@ int check(Site const& site, RmwCall const& call, engine::Update const& update, s
   if (overlap(call.result, update.origin, bytes) || overlap(call.result, update.operand2, bytes))
     return raise(site, MPI_ERR_BUFFER, "result_addr %p overlaps an operand within %zu bytes", call.result,
                  bytes);
-  // Elements of 16 bytes and more are updated under locks: they need no more alignment than the CPU's words.
-  std::size_t const element = std::max<std::size_t>(engine::element_size(update.type), 1);
-  std::size_t const alignment = std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
+  std::size_t const alignment = alignment_of(update.type);
   auto const address = static_cast<unsigned long long>(update.target);
   if (address == 0)
     return raise(site, MPI_ERR_ARG, "target_disp names the null address of rank %d", call.rank);
@@ -229,6 +205,9 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   }
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
+  if constexpr (std::is_same_v<Request, MPI_Request>) {
+    if (rmw_quickly(call, request, *state)) return MPI_SUCCESS;
+  }
   return rmw_generally(call, RequestSlot(request), *state);
 } catch (...) {
   return raise_exception(call.communicator, call.name);

@@ -1,0 +1,58 @@
+/// Read-modify-write of arrays in mapped memory, without the engine.
+#include "datatype/datatype.hpp"
+#include "engine/path/direct.hpp"
+#include "mpix/attrs/attributes.hpp"
+#include "mpix/request/native_attributes.hpp"
+#include "mpix/request/native_request.hpp"
+#include "mpix/rmw/call.hpp"
+#include "mpix/xfer/call.hpp"
+
+namespace mpix {
+
+namespace {
+
+/// The elements' type, if the operation can be done on `call.count` elements of it; else none.
+engine::ElementType element_of(RmwCall const& call, Datatype const* type) noexcept {
+  using engine::ElementType;
+  if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return ElementType::none;
+  if (call.count <= 0 || call.count > type->max_count()) return ElementType::none;
+  ElementType const element = type->flat().element;
+  return engine::is_defined(call.operation, element) ? element : ElementType::none;
+}
+
+bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
+  unsigned const operands = engine::operand_count(call.operation);
+  if (operands > 0 && (call.operand == nullptr || overlap(call.result, call.operand, bytes))) return false;
+  return operands < 2 || (call.operand2 != nullptr && !overlap(call.result, call.operand2, bytes));
+}
+
+}  // namespace
+
+bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
+  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
+  std::uint64_t const set = communicator.attribute_word() | (attributes != nullptr ? attributes->set : 0);
+  if ((set & ~free_when_direct) != 0) return false;
+  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
+  Datatype const* const type = Datatype::find_known(call.datatype);
+  Target* const target = communicator.known_target(call.rank);
+  engine::ElementType const element = element_of(call, type);
+  if (target == nullptr || element == engine::ElementType::none) return false;
+  std::size_t const bytes = type->size() * static_cast<std::size_t>(call.count);
+  RemoteAddress const address =
+      communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  if (!are_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
+  // What finds the memory of a single word is kept by the general way.
+  if (call.count == 1 && type->atomic_word() != 0) return false;
+  std::byte* const mapped = target->peer->reach(address, bytes);
+  if (mapped == nullptr) return false;
+  engine::PackedSides const sides{static_cast<std::byte const*>(call.operand),
+                                  static_cast<std::byte const*>(call.operand2),
+                                  static_cast<std::byte*>(call.result), bytes};
+  if (!engine::try_update_elements({element, call.operation}, mapped, sides, *target->peer->stripes(), address))
+    return false;
+  finish_direct(set);
+  if (request != nullptr) *request = completed_request();
+  return true;
+}
+
+}  // namespace mpix
