@@ -1,0 +1,278 @@
+/// MPI windows by MPI's interface alone, so that the same program measures every component: operations with
+/// flush on windows of three kinds, synchronisation, creation, contended locks, and a target that computes.
+///
+/// usage: bench_windows [contended] [--quick] [--no-compare-swap] [--only-allocated]    (2 ranks; contended:
+/// 4)
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/support/harness.hpp"
+
+namespace {
+
+constexpr MPI_Aint bytes = 4 << 20;
+constexpr int target = 1;
+
+struct Options {
+  bool quick = false;
+  bool contended = false;
+  bool only_allocated = false;
+  bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
+};
+
+/// A window of rank 1's memory, and where displacements count from.
+struct Memory {
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Aint base = 0;
+  char const* name = "";
+  std::vector<char> heap;
+
+  explicit Memory(char const* kind) : name(kind) {
+    std::string const which = kind;
+    char* mine = nullptr;
+    if (which == "allocated") {
+      MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
+      return;
+    }
+    heap.resize(bytes);
+    if (which == "created") {
+      MPI_Win_create(heap.data(), bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+      return;
+    }
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_attach(window, heap.data(), bytes);
+    MPI_Get_address(heap.data(), &base);
+    MPI_Bcast(&base, 1, MPI_AINT, target, MPI_COMM_WORLD);
+  }
+  ~Memory() {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (std::string(name) == "dynamic") MPI_Win_detach(window, heap.data());
+    MPI_Win_free(&window);
+  }
+  Memory(Memory const&) = delete;
+  Memory& operator=(Memory const&) = delete;
+};
+
+bench::Case line(char const* operation, char const* memory, std::size_t segments = 1, std::size_t size = 8) {
+  return {"window", bench::label_or("window"), operation, memory, segments, size};
+}
+
+/// Put, get and accumulates of blocks, each with its flush.
+void measure_blocks(Memory const& memory) {
+  std::vector<double> const origin(bytes / 8, 1.0);
+  std::vector<double> result(bytes / 8);
+  auto const flushed = [&](char const* operation, std::size_t size, auto const& call) {
+    bench::measure(line(operation, memory.name, 1, size), [&] {
+      call(static_cast<int>(size / 8));
+      MPI_Win_flush(target, memory.window);
+    });
+  };
+  for (std::size_t const size : {8u, 65536u, 2u << 20}) {
+    flushed("put", size, [&](int n) {
+      MPI_Put(origin.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, memory.window);
+    });
+    flushed("get", size, [&](int n) {
+      MPI_Get(result.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, memory.window);
+    });
+  }
+  for (std::size_t const size : {8u, 262144u}) {
+    flushed("accumulate", size, [&](int n) {
+      MPI_Accumulate(origin.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, MPI_SUM,
+                     memory.window);
+    });
+  }
+  flushed("accumulate_long", 8192, [&](int n) {
+    MPI_Accumulate(origin.data(), n, MPI_LONG, target, memory.base, n, MPI_LONG, MPI_SUM, memory.window);
+  });
+  flushed("get_accumulate", 8192, [&](int n) {
+    MPI_Get_accumulate(origin.data(), n, MPI_DOUBLE, result.data(), n, MPI_DOUBLE, target, memory.base, n,
+                       MPI_DOUBLE, MPI_SUM, memory.window);
+  });
+}
+
+/// 1024 pieces of 16 bytes on the target's side.
+void measure_strided(Memory const& memory) {
+  MPI_Datatype rows = MPI_DATATYPE_NULL;
+  MPI_Type_vector(1024, 2, 8, MPI_DOUBLE, &rows);
+  MPI_Type_commit(&rows);
+  std::vector<double> origin(2048, 2.5);
+  bench::measure(line("put", memory.name, 1024, 16), [&] {
+    MPI_Put(origin.data(), 2048, MPI_DOUBLE, target, memory.base, 1, rows, memory.window);
+    MPI_Win_flush(target, memory.window);
+  });
+  std::vector<double> back(2048);
+  bench::measure(line("get", memory.name, 1024, 16), [&] {
+    MPI_Get(back.data(), 2048, MPI_DOUBLE, target, memory.base, 1, rows, memory.window);
+    MPI_Win_flush(target, memory.window);
+  });
+  if (bench::rank() == 0) bench::require(back == origin, line("get", memory.name, 1024, 16));
+  MPI_Type_free(&rows);
+}
+
+/// One element; the sum of the additions has to be right afterwards.
+void measure_elements(Memory const& memory, Options const& options) {
+  long const zero = 0;
+  long const one = 1;
+  long result = 0;
+  long calls = 0;
+  if (bench::rank() == 0) {
+    MPI_Put(&zero, 1, MPI_LONG, target, memory.base, 1, MPI_LONG, memory.window);
+    MPI_Win_flush(target, memory.window);
+  }
+  bench::measure(line("fetch_and_op", memory.name), [&] {
+    MPI_Fetch_and_op(&one, &result, MPI_LONG, target, memory.base, MPI_SUM, memory.window);
+    MPI_Win_flush(target, memory.window);
+    ++calls;
+  });
+  if (bench::rank() == 0) bench::require(result == calls - 1, line("fetch_and_op", memory.name));
+  if (!options.compare_swap) return;
+  bench::measure(line("compare_swap", memory.name), [&] {
+    MPI_Compare_and_swap(&one, &one, &result, MPI_LONG, target, memory.base, memory.window);
+    MPI_Win_flush(target, memory.window);
+  });
+}
+
+void measure_locks(Memory const& memory) {
+  double const value = 1;
+  bench::measure(line("lock_unlock", memory.name), [&] {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, memory.window);
+    MPI_Win_unlock(target, memory.window);
+  });
+  bench::measure(line("lock_put_unlock", memory.name), [&] {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, memory.window);
+    MPI_Put(&value, 1, MPI_DOUBLE, target, memory.base, 1, MPI_DOUBLE, memory.window);
+    MPI_Win_unlock(target, memory.window);
+  });
+}
+
+/// All ranks call `round` as often; the median over batches.
+template <typename Round>
+void measure_together(bench::Case const& what, int rounds, Round round) {
+  std::vector<double> times;
+  for (int batch = 0; batch < 9; ++batch) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double const start = MPI_Wtime();
+    for (int i = 0; i < rounds; ++i) round();
+    MPI_Barrier(MPI_COMM_WORLD);
+    times.push_back((MPI_Wtime() - start) / rounds * 1e6);
+  }
+  std::nth_element(times.begin(), times.begin() + 4, times.end());
+  if (bench::rank() == 0) bench::print(what, times[4]);
+}
+
+void measure_active(Options const& options) {
+  Memory const memory("allocated");
+  measure_together(line("fence", "allocated"), 500, [&] { MPI_Win_fence(0, memory.window); });
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Win_get_group(memory.window, &all);
+  int const other = 1 - bench::rank();
+  MPI_Group peer = MPI_GROUP_NULL;
+  MPI_Group_incl(all, 1, &other, &peer);
+  double const value = 1;
+  measure_together(line("post_start", "allocated"), 500, [&] {
+    MPI_Win_post(peer, 0, memory.window);
+    MPI_Win_start(peer, 0, memory.window);
+    MPI_Put(&value, 1, MPI_DOUBLE, other, 0, 1, MPI_DOUBLE, memory.window);
+    MPI_Win_complete(memory.window);
+    MPI_Win_wait(memory.window);
+  });
+  MPI_Group_free(&peer);
+  MPI_Group_free(&all);
+  measure_together(line("create_free", "allocated", 1, 4096), 20, [] {
+    MPI_Win window = MPI_WIN_NULL;
+    char* mine = nullptr;
+    MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
+    MPI_Win_free(&window);
+  });
+  if (options.only_allocated) return;
+  measure_together(line("create_free", "created", 1, 4096), 20, [] {
+    static char heap[4096];
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Win_create(heap, sizeof heap, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_free(&window);
+  });
+}
+
+/// Four origins want one lock: time of a turn.
+void measure_contended() {
+  Memory const memory("allocated");
+  std::size_t const origins = 4;
+  measure_together(line("contended_lock", "allocated", origins), 200, [&] {
+    double value = 0;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, memory.window);
+    MPI_Put(&value, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, memory.window);
+    MPI_Win_unlock(target, memory.window);
+  });
+  long const one = 1;
+  long result = 0;
+  MPI_Win_lock_all(0, memory.window);
+  measure_together(line("contended_add", "allocated", origins), 1000, [&] {
+    MPI_Fetch_and_op(&one, &result, MPI_LONG, target, 8, MPI_SUM, memory.window);
+    MPI_Win_flush(target, memory.window);
+  });
+  MPI_Win_unlock_all(memory.window);
+}
+
+/// An accumulate to a target that is out of MPI for a second.
+void measure_progress(Memory const& memory) {
+  double const ones[16] = {};
+  std::vector<double> times;
+  for (int round = 0; round < 3; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (bench::rank() == target) {
+      for (double const start = MPI_Wtime(); MPI_Wtime() - start < 1.0;) {
+      }
+      continue;
+    }
+    ::usleep(100000);
+    double const start = MPI_Wtime();
+    MPI_Accumulate(ones, 16, MPI_DOUBLE, target, memory.base, 16, MPI_DOUBLE, MPI_SUM, memory.window);
+    MPI_Win_flush(target, memory.window);
+    times.push_back((MPI_Wtime() - start) * 1e6);
+  }
+  if (bench::rank() != 0) return;
+  std::sort(times.begin(), times.end());
+  bench::print(line("accumulate_computing", memory.name, 1, 128), times[1]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    options.quick = options.quick || std::string(argv[i]) == "--quick";
+    options.contended = options.contended || std::string(argv[i]) == "contended";
+    options.only_allocated = options.only_allocated || std::string(argv[i]) == "--only-allocated";
+    options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
+  }
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != (options.contended ? 4 : 2))
+    return bench::refuse("bench_windows [contended] [--quick] [--no-compare-swap] [--only-allocated]");
+  if (options.contended) {
+    measure_contended();
+    MPI_Finalize();
+    return 0;
+  }
+  for (char const* const kind : {"allocated", "created", "dynamic"}) {
+    if (options.only_allocated && std::string(kind) != "allocated") continue;
+    if (options.quick && std::string(kind) == "dynamic") continue;
+    Memory const memory(kind);
+    MPI_Win_lock_all(0, memory.window);
+    measure_blocks(memory);
+    measure_strided(memory);
+    measure_elements(memory, options);
+    measure_progress(memory);
+    MPI_Win_unlock_all(memory.window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    measure_locks(memory);
+  }
+  measure_active(options);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,209 @@
+/// Errors, their classes, and that a window goes on after them.
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class Errors : public FlavourTest {
+ protected:
+  /// The window still does what it should.
+  void expect_works(Window const& window) {
+    MPI_Barrier(world);
+    long const number = rank_ + 7;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next_, 0, window);
+    EXPECT_EQ(MPI_Put(&number, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock(next_, window), MPI_SUCCESS);
+    MPI_Barrier(world);
+    EXPECT_EQ(window.base<long>()[0], previous_ + 7);
+  }
+  long value_ = 0;
+};
+MPIX_ON_EACH_FLAVOUR(Errors);
+
+TEST_P(Errors, W116_01_operations_outside_of_an_epoch) {
+  Window const window(GetParam(), 64);
+  MPI_Aint const at = window.at(next_, 0);
+  EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window)),
+            MPI_ERR_RMA_SYNC);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_02_synchronisation_that_does_not_fit) {
+  Window const window(GetParam(), 64);
+  EXPECT_EQ(class_of(MPI_Win_unlock(next_, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_unlock_all(window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_complete(window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_wait(window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_flush(next_, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_flush_local_all(window)), MPI_ERR_RMA_SYNC);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_03_a_fence_inside_of_a_lock) {
+  Window const window(GetParam(), 64);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(class_of(MPI_Win_fence(0, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_04_a_lock_inside_of_a_lock) {
+  Window const window(GetParam(), 64);
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  EXPECT_EQ(class_of(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPI_Win_lock_all(0, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_unlock(next_, window), MPI_SUCCESS);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_05_a_target_that_is_not_locked) {
+  if (size_ < 2) GTEST_SKIP() << "for two ranks";
+  Window const window(GetParam(), 64);
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, rank_, window.at(rank_, 0), 1, MPI_LONG, window)),
+            MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_unlock(next_, window), MPI_SUCCESS);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_06_ranks_that_do_not_exist) {
+  Window const window(GetParam(), 64);
+  EXPECT_EQ(class_of(MPI_Win_lock(MPI_LOCK_SHARED, size_, 0, window)), MPI_ERR_RANK);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, size_, 0, 1, MPI_LONG, window)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, -77, 0, 1, MPI_LONG, window)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPI_Win_flush(size_, window)), MPI_ERR_RANK);
+  MPI_Win_unlock_all(window);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_07_operations_and_types_that_do_not_fit) {
+  Window const window(GetParam(), 64);
+  MPI_Aint const at = window.at(next_, 0);
+  MPI_Op own = MPI_OP_NULL;
+  MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(class_of(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, own, window)), MPI_ERR_OP);
+  EXPECT_EQ(class_of(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_OP_NULL, window)),
+            MPI_ERR_OP);
+  EXPECT_NE(MPI_Put(&value_, 1, MPI_DATATYPE_NULL, next_, at, 1, MPI_LONG, window), MPI_SUCCESS);
+  MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1, MPI_LONG, &uncommitted);
+  EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, uncommitted, window)), MPI_ERR_TYPE);
+  MPI_Type_free(&uncommitted);
+  EXPECT_EQ(class_of(MPI_Put(&value_, -1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_COUNT);
+  MPI_Win_unlock_all(window);
+  MPI_Op_free(&own);
+  expect_works(window);
+}
+
+int handled;
+
+extern "C" void count_handled(MPI_Win*, int* code, ...) {
+  handled += class_of(*code) == MPI_ERR_RMA_SYNC ? 1 : 100;
+}
+
+TEST_P(Errors, W116_08_the_handler_of_the_window_is_called) {
+  Window const window(GetParam(), 64);
+  handled = 0;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Win_create_errhandler(&count_handled, &handler);
+  MPI_Win_set_errhandler(window, handler);
+  MPI_Win_unlock(next_, window);
+  EXPECT_EQ(handled, 1);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Errhandler_free(&handler);
+  expect_works(window);
+}
+
+TEST_P(Errors, W116_09_an_error_leaves_no_lock_behind) {
+  Window const window(GetParam(), 64);
+  for (int round = 0; round < 5; ++round) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    EXPECT_NE(MPI_Put(&value_, 1, MPI_LONG, size_ + 3, 0, 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock(0, window), MPI_SUCCESS);
+    EXPECT_NE(MPI_Win_unlock(0, window), MPI_SUCCESS);
+  }
+  expect_works(window);
+}
+
+TEST_F(WindowTest, W116_10_arguments_of_creation) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  char memory[64];
+  MPI_Win window = MPI_WIN_NULL;
+  EXPECT_EQ(class_of(MPI_Win_create(memory, 64, 0, MPI_INFO_NULL, comm, &window)), MPI_ERR_DISP);
+  EXPECT_EQ(class_of(MPI_Win_create(memory, -1, 1, MPI_INFO_NULL, comm, &window)), MPI_ERR_SIZE);
+  MPI_Comm_free(&comm);
+}
+
+TEST_F(WindowTest, W116_11_handles_that_are_no_window) {
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  EXPECT_EQ(class_of(MPI_Win_fence(0, MPI_WIN_NULL)), MPI_ERR_WIN);
+  MPI_Win nothing = MPI_WIN_NULL;
+  EXPECT_EQ(class_of(MPI_Win_free(&nothing)), MPI_ERR_WIN);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+}
+
+TEST_F(WindowTest, W116_12_attaching_where_nothing_is_attached) {
+  Window const window(Flavour::allocate, 64);
+  long memory[8];
+  EXPECT_EQ(class_of(MPI_Win_attach(window, memory, sizeof memory)), MPI_ERR_RMA_FLAVOR);
+  MPI_Win dynamic = MPI_WIN_NULL;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, world, &dynamic);
+  MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
+  EXPECT_NE(MPI_Win_detach(dynamic, memory), MPI_SUCCESS);
+  MPI_Aint size = 0;
+  int unit = 0;
+  void* base = nullptr;
+  EXPECT_EQ(class_of(MPI_Win_shared_query(dynamic, 0, &size, &unit, &base)), MPI_ERR_RMA_FLAVOR);
+  MPI_Win_free(&dynamic);
+}
+
+TEST_F(WindowTest, W116_13_beyond_the_targets_window) {
+  Window const window(Flavour::allocate, 64);
+  long value = 5;
+  MPI_Win_lock_all(0, window);
+  int const put = MPI_Put(&value, 1, MPI_LONG, next_, 64, 1, MPI_LONG, window);
+  int const flush = MPI_Win_flush(next_, window);
+  EXPECT_TRUE(class_of(put) == MPI_ERR_RMA_RANGE || class_of(flush) == MPI_ERR_RMA_RANGE);
+  int const get = MPI_Get(&value, 1, MPI_LONG, next_, -8, 1, MPI_LONG, window);
+  int const second = MPI_Win_flush(next_, window);
+  EXPECT_TRUE(class_of(get) == MPI_ERR_RMA_RANGE || class_of(second) == MPI_ERR_RMA_RANGE);
+  MPI_Win_unlock_all(window);
+  EXPECT_EQ(value, 5);
+}
+
+TEST_F(WindowTest, W116_14_dynamic_memory_that_is_not_attached) {
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  long value = 5;
+  MPI_Win_lock_all(0, window);
+  int const put = MPI_Put(&value, 1, MPI_LONG, next_, 0x10, 1, MPI_LONG, window);
+  int const flush = MPI_Win_flush(next_, window);
+  int const unlock = MPI_Win_unlock_all(window);
+  int const range = MPI_ERR_RMA_RANGE;
+  EXPECT_TRUE(class_of(put) == range || class_of(flush) == range || class_of(unlock) == range);
+  MPI_Barrier(world);
+  MPI_Win_free(&window);
+}
+
+TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  // One rank asks for too much; nobody gets a window.
+  MPI_Aint const bytes = rank_ == size_ - 1 ? MPI_Aint{1} << 60 : 64;
+  void* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  EXPECT_EQ(class_of(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &window)), MPI_ERR_NO_MEM);
+  MPI_Barrier(comm);
+  MPI_Comm_free(&comm);
+}
+
+}  // namespace
+}  // namespace mpix::test

@@ -1,0 +1,71 @@
+/// Info: what is asked for at creation and later, and what is in force.
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class Keys : public FlavourTest {};
+MPIX_ON_EACH_FLAVOUR(Keys);
+
+TEST_P(Keys, W1127_01_values_in_force_are_told) {
+  Info const info{{"no_locks", "true"},  {"accumulate_ordering", "rar,waw"}, {"accumulate_ops", "same_op"},
+                  {"same_size", "true"}, {"same_disp_unit", "true"},         {"something_else", "entirely"}};
+  Window const window(GetParam(), 64, 1, info.get());
+  EXPECT_EQ(value_of(window, "no_locks"), "true");
+  EXPECT_EQ(value_of(window, "accumulate_ops"), "same_op");
+  EXPECT_NE(value_of(window, "accumulate_ordering"), "");
+  EXPECT_EQ(value_of(window, "same_size"), "true");
+  EXPECT_EQ(value_of(window, "same_disp_unit"), "true");
+}
+
+TEST_P(Keys, W1127_02_values_by_default) {
+  Window const window(GetParam(), 64);
+  EXPECT_EQ(value_of(window, "no_locks"), "false");
+  EXPECT_EQ(value_of(window, "accumulate_ops"), "same_op_no_op");
+  EXPECT_EQ(value_of(window, "accumulate_ordering"), "rar,raw,war,waw");
+}
+
+TEST_P(Keys, W1127_03_info_may_change) {
+  Window const window(GetParam(), 64);
+  Info const info{{"accumulate_ordering", "none"}, {"accumulate_ops", "same_op"}};
+  EXPECT_EQ(MPI_Win_set_info(window, info.get()), MPI_SUCCESS);
+  // What was set is in force or was declined; a window goes on in either case.
+  std::string const ops = value_of(window, "accumulate_ops");
+  EXPECT_TRUE(ops == "same_op" || ops == "same_op_no_op") << ops;
+  long const one = 1;
+  MPI_Win_fence(0, window);
+  MPI_Accumulate(&one, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, MPI_SUM, window);
+  MPI_Win_fence(0, window);
+  EXPECT_EQ(window.base<long>()[0], 1);
+}
+
+TEST_P(Keys, W1127_04_windows_with_every_key_work) {
+  Info const info{{"no_locks", "true"},
+                  {"accumulate_ordering", "none"},
+                  {"accumulate_ops", "same_op"},
+                  {"same_size", "true"},
+                  {"same_disp_unit", "true"},
+                  {"acc_single_intrinsic", "true"},
+                  {"mpi_accumulate_granularity", "8"},
+                  {"mpi_minimum_memory_alignment", "128"}};
+  Window const window(GetParam(), 1024, 1, info.get());
+  long const one = 1;
+  MPI_Win_fence(0, window);
+  for (int i = 0; i < 10; ++i)
+    MPI_Accumulate(&one, 1, MPI_LONG, 0, window.at(0, 8), 1, MPI_LONG, MPI_SUM, window);
+  MPI_Win_fence(0, window);
+  if (rank_ == 0) EXPECT_EQ(window.base<long>()[1], 10 * size_);
+}
+
+TEST_F(WindowTest, memory_is_aligned_as_asked_for) {
+  for (char const* const alignment : {"256", "4096"}) {
+    Info const info{{"mpi_minimum_memory_alignment", alignment}};
+    Window const window(Flavour::allocate, 100, 1, info.get());
+    EXPECT_EQ(
+        reinterpret_cast<std::uintptr_t>(window.base()) % static_cast<std::uintptr_t>(std::atoi(alignment)),
+        0u);
+  }
+}
+
+}  // namespace
+}  // namespace mpix::test

@@ -1,0 +1,70 @@
+/// Carries a plan out with MPI and compares with the model.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "tests/windows/random/model.hpp"
+#include "tests/windows/random/window.hpp"
+
+namespace mpix::random_windows {
+
+class Player {
+ public:
+  Player(Plan const& plan, Shapes const& shapes, MPI_Comm comm);
+
+  /// Differences and errors of all ranks. Collective.
+  std::uint64_t run();
+  /// What the first differences of this rank are, a line each.
+  std::string const& report() const { return report_; }
+
+ private:
+  /// An operation whose buffers are in use.
+  struct Pending {
+    Step const* step;
+    std::unique_ptr<Buffer> origin, result;
+    std::vector<std::byte> compare;
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool released = false;  ///< checked, and only kept for late accesses
+  };
+
+  void run_episode(Episode const& episode);
+  void run_stores(Episode const& episode);
+  void open(Epoch const& epoch, std::size_t segment);
+  void close(Epoch const& epoch);
+  void play(Step const& step);
+  void play_operation(Step const& step);
+  int issue(Pending& pending);
+  int issue_with_request(Pending& pending, int target, MPI_Aint at);
+  int issue_single(Pending& pending, int target, MPI_Aint at);
+  void play_synchronisation(Step const& step);
+  void wait_all(std::uint64_t seed);
+  /// Buffers of the window that may be used again now; those of one target, or of all (-1).
+  void release(int window, int target);
+  void check(Pending& pending);
+  void check_memories();
+  void simulate(Step const& step);
+  bool require(int code, Step const* step, char const* what);
+  void fail(std::string const& line);
+  Model& model_of(Step const& step) {
+    auto const memory = static_cast<std::size_t>(plan_.windows[static_cast<std::size_t>(step.window)].memory);
+    return models_[memory][static_cast<std::size_t>(step.target)];
+  }
+  Window& window(int index) { return *windows_[static_cast<std::size_t>(index)]; }
+
+  Plan const& plan_;
+  Shapes const& shapes_;
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::vector<std::unique_ptr<Window>> windows_;
+  std::vector<std::vector<Model>> models_;  ///< by memory and rank
+  std::list<Pending> pending_;
+  std::uint64_t failures_ = 0;
+  std::string report_;
+};
+
+/// A step as a call in a line.
+std::string describe(Step const& step, Plan const& plan);
+
+}  // namespace mpix::random_windows

@@ -1,0 +1,166 @@
+/// Windows for tests, by MPI's interface alone.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace mpix::test {
+
+inline MPI_Comm const world = MPI_COMM_WORLD;
+
+enum class Flavour { create, allocate, shared, dynamic };
+inline std::string name_of(Flavour flavour) {
+  constexpr char const* names[] = {"create", "allocate", "shared", "dynamic"};
+  return names[static_cast<int>(flavour)];
+}
+
+inline bool on_one_host(MPI_Comm comm = MPI_COMM_WORLD) {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int here = 0;
+  int all = 0;
+  MPI_Comm_size(host, &here);
+  MPI_Comm_size(comm, &all);
+  MPI_Comm_free(&host);
+  int together = here == all ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &together, 1, MPI_INT, MPI_MIN, comm);
+  return together == 1;
+}
+
+/// Info keys for a scope.
+class Info {
+ public:
+  Info() { MPI_Info_create(&info_); }
+  Info(std::initializer_list<std::pair<char const*, char const*>> keys) : Info() {
+    for (auto const& [key, value] : keys) MPI_Info_set(info_, key, value);
+  }
+  ~Info() { MPI_Info_free(&info_); }
+  Info(Info const&) = delete;
+  Info& operator=(Info const&) = delete;
+  MPI_Info get() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// A window of any flavour over zeroed memory. Its errors are returned.
+class Window {
+ public:
+  Window(Flavour flavour, MPI_Aint bytes, int unit = 1, MPI_Info info = MPI_INFO_NULL,
+         MPI_Comm comm = MPI_COMM_WORLD)
+      : comm_(comm), dynamic_(flavour == Flavour::dynamic) {
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    bool const brings = flavour == Flavour::create || dynamic_;
+    if (brings) {
+      own_.resize(static_cast<std::size_t>(bytes) / 8 + 1);
+      base_ = reinterpret_cast<char*>(own_.data());
+    }
+    int code = MPI_SUCCESS;
+    switch (flavour) {
+      case Flavour::create: code = MPI_Win_create(base_, bytes, unit, info, comm_, &handle_); break;
+      case Flavour::allocate: code = MPI_Win_allocate(bytes, unit, info, comm_, &base_, &handle_); break;
+      case Flavour::shared: code = MPI_Win_allocate_shared(bytes, unit, info, comm_, &base_, &handle_); break;
+      case Flavour::dynamic: code = MPI_Win_create_dynamic(info, comm_, &handle_); break;
+    }
+    EXPECT_EQ(code, MPI_SUCCESS);
+    MPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
+    if (dynamic_) EXPECT_EQ(MPI_Win_attach(handle_, base_, bytes), MPI_SUCCESS);
+    if (bytes != 0) std::memset(base_, 0, static_cast<std::size_t>(bytes));
+    units_.resize(static_cast<std::size_t>(size_), 1);
+    bases_.resize(static_cast<std::size_t>(size_));
+    MPI_Aint mine = 0;
+    MPI_Get_address(base_, &mine);
+    MPI_Allgather(&mine, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, comm_);
+    MPI_Allgather(&unit, 1, MPI_INT, units_.data(), 1, MPI_INT, comm_);
+  }
+  ~Window() {
+    MPI_Barrier(comm_);
+    if (dynamic_) MPI_Win_detach(handle_, base_);
+    EXPECT_EQ(MPI_Win_free(&handle_), MPI_SUCCESS);
+    EXPECT_EQ(handle_, MPI_WIN_NULL);
+  }
+  Window(Window const&) = delete;
+  Window& operator=(Window const&) = delete;
+
+  operator MPI_Win() const { return handle_; }
+  template <typename T = char>
+  T* base() const {
+    return reinterpret_cast<T*>(base_);
+  }
+  /// Where `offset` bytes into the memory of a rank are.
+  MPI_Aint at(int rank, MPI_Aint offset) const {
+    auto const index = static_cast<std::size_t>(rank);
+    return dynamic_ ? MPI_Aint_add(bases_[index], offset) : offset / units_[index];
+  }
+
+ private:
+  MPI_Comm comm_;
+  bool dynamic_;
+  int rank_ = 0;
+  int size_ = 0;
+  MPI_Win handle_ = MPI_WIN_NULL;
+  char* base_ = nullptr;
+  std::vector<long> own_;
+  std::vector<MPI_Aint> bases_;
+  std::vector<int> units_;
+};
+
+/// The class of an error code.
+inline int class_of(int code) {
+  int result = MPI_SUCCESS;
+  MPI_Error_class(code, &result);
+  return result;
+}
+
+/// The value of a key of the window's info; empty where there is none.
+inline std::string value_of(MPI_Win window, char const* key) {
+  MPI_Info info = MPI_INFO_NULL;
+  EXPECT_EQ(MPI_Win_get_info(window, &info), MPI_SUCCESS);
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  return found != 0 ? value : "";
+}
+
+class WindowTest : public ::testing::Test {
+ protected:
+  WindowTest() {
+    MPI_Comm_rank(world, &rank_);
+    MPI_Comm_size(world, &size_);
+    next_ = (rank_ + 1) % size_;
+    previous_ = (rank_ + size_ - 1) % size_;
+  }
+  int rank_ = 0;
+  int size_ = 0;
+  int next_ = 0;
+  int previous_ = 0;
+};
+
+/// A test on each flavour.
+class FlavourTest : public WindowTest, public ::testing::WithParamInterface<Flavour> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Flavour::shared && !on_one_host()) GTEST_SKIP() << "memory of several hosts";
+  }
+};
+#define MPIX_ON_EACH_FLAVOUR(suite)                                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                                     \
+      Flavours, suite,                                                                          \
+      ::testing::Values(Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic), \
+      [](auto const& info) { return name_of(info.param); })
+
+/// Waits, without MPI, until it is so.
+inline void compute_for(double seconds) {
+  for (double const start = MPI_Wtime(); MPI_Wtime() - start < seconds;) {
+  }
+}
+
+}  // namespace mpix::test
