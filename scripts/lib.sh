@@ -32,16 +32,16 @@ as_root() {
   fi
 }
 
-missing_packages() {
+missing_packages() { # list...
   local package
-  grep -v '^#' "$root/scripts/packages.txt" | while read -r package; do
+  (cd "$root/scripts" && grep -hv '^#' "$@") | while read -r package; do
     dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'install ok installed' || echo "$package"
   done
 }
 
-install_packages() {
+install_packages() { # [list...]: files in scripts/
   local missing
-  missing=$(missing_packages)
+  missing=$(missing_packages "${@:-packages.txt}")
   [ -n "$missing" ] || { echo "all packages are installed"; return 0; }
   echo "installing:" $missing
   command -v apt-get > /dev/null || { echo "this is not Debian: install these packages' equivalents by hand:" $missing; return 1; }
