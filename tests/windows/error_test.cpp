@@ -52,7 +52,8 @@ TEST_P(Errors, W116_03_a_fence_inside_of_a_lock) {
 TEST_P(Errors, W116_04_a_lock_inside_of_a_lock) {
   Window const window(GetParam(), 64);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
-  EXPECT_EQ(class_of(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window)), MPI_ERR_RMA_SYNC);
+  int const again = class_of(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window));
+  EXPECT_TRUE(again == MPI_ERR_RMA_CONFLICT || again == MPI_ERR_RMA_SYNC) << again;
   EXPECT_EQ(class_of(MPI_Win_lock_all(0, window)), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(MPI_Win_unlock(next_, window), MPI_SUCCESS);
   expect_works(window);
@@ -172,7 +173,8 @@ TEST_F(WindowTest, W116_13_beyond_the_targets_window) {
   EXPECT_TRUE(class_of(put) == MPI_ERR_RMA_RANGE || class_of(flush) == MPI_ERR_RMA_RANGE);
   int const get = MPI_Get(&value, 1, MPI_LONG, next_, -8, 1, MPI_LONG, window);
   int const second = MPI_Win_flush(next_, window);
-  EXPECT_TRUE(class_of(get) == MPI_ERR_RMA_RANGE || class_of(second) == MPI_ERR_RMA_RANGE);
+  EXPECT_TRUE(class_of(get) == MPI_ERR_DISP || class_of(get) == MPI_ERR_RMA_RANGE ||
+              class_of(second) == MPI_ERR_RMA_RANGE);
   MPI_Win_unlock_all(window);
   EXPECT_EQ(value, 5);
 }
@@ -200,7 +202,10 @@ TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
   MPI_Aint const bytes = rank_ == size_ - 1 ? MPI_Aint{1} << 60 : 64;
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
-  EXPECT_EQ(class_of(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &window)), MPI_ERR_NO_MEM);
+  int const error = class_of(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &window));
+  EXPECT_TRUE(error == MPI_ERR_NO_MEM || error == MPI_ERR_WIN)
+      << error;  // Open MPI 4.1 knows the latter only
+  EXPECT_EQ(window, MPI_WIN_NULL);
   MPI_Barrier(comm);
   MPI_Comm_free(&comm);
 }

@@ -321,7 +321,7 @@ TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
 class Shared : public WindowTest {
  protected:
   void SetUp() override {
-    if (!on_one_host()) GTEST_SKIP() << "memory of several hosts";
+    if (!can_share()) GTEST_SKIP() << "no shared memory";
   }
 };
 

@@ -49,7 +49,7 @@ std::uint64_t Player::run() {
                                                 plan.on_other ? first[memory] : nullptr,
                                                 models_[memory][static_cast<std::size_t>(rank_)].bytes));
     if (!plan.on_other) first[memory] = windows_.back().get();
-    if (!windows_.back()->made()) fail("a window could not be made");
+    if (!windows_.back()->made()) fail("window " + std::to_string(windows_.size() - 1) + " could not be made");
   }
   std::uint64_t made = failures_ == 0 ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_UINT64_T, MPI_MIN, comm_);
