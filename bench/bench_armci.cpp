@@ -81,6 +81,30 @@ void local_buffers(std::string const& implementation, char* target, bool quick) 
   }
 }
 
+/// The same rows named one by one. ARMCI_IOV_METHOD chooses how ARMCI-MPI, and this library, move them.
+void listed(std::string const& implementation, char* origin, char* target, bool quick) {
+  for (std::size_t const segment : {std::size_t{16}, std::size_t{1024}}) {
+    for (std::size_t segments = quick ? 1024 : 1; segments <= 1024; segments *= 4) {
+      std::vector<void*> here(segments);
+      std::vector<void*> there(segments);
+      for (std::size_t i = 0; i < segments; ++i) {
+        here[i] = origin + 2 * segment * i;
+        there[i] = target + 2 * segment * i;
+      }
+      int const bytes = static_cast<int>(segment);
+      int const rows = static_cast<int>(segments);
+      armci_giov_t to{here.data(), there.data(), bytes, rows};
+      armci_giov_t from{there.data(), here.data(), bytes, rows};
+      auto const line = [&](char const* operation) {
+        return bench::Case{"armci", implementation, operation, "allocated", segments, segment};
+      };
+      bench::measure(line("putv"), [&] { ARMCI_PutV(&to, 1, 1); });
+      bench::measure(line("getv"), [&] { ARMCI_GetV(&from, 1, 1); });
+      bench::measure(line("accv"), [&] { ARMCI_AccV(ARMCI_ACC_DBL, &scale, &to, 1, 1); });
+    }
+  }
+}
+
 /// Both processes take part.
 void collective(std::string const& implementation, char* origin, char* target) {
   auto const both = [&](char const* operation, auto call) {
@@ -100,6 +124,15 @@ void collective(std::string const& implementation, char* origin, char* target) {
   int const members[] = {0, 1};
   ARMCI_Group_create(2, const_cast<int*>(members), &group);
   both("group_barrier", [&] { armci_msg_group_barrier(&group); });
+  // Broadcasts begin at either process in turn: neither runs ahead.
+  double value = 0;
+  int root = 0;
+  both("bcast", [&] { armci_msg_bcast(&value, sizeof value, root ^= 1); });
+  both("group_bcast",
+       [&] { armci_msg_group_bcast_scope(SCOPE_ALL, &value, sizeof value, root ^= 1, &group); });
+  char maximum[] = "max";
+  both("reduction", [&] { armci_msg_dgop(&value, 1, maximum); });
+  both("group_reduction", [&] { armci_msg_group_dgop(&value, 1, maximum, &group); });
   both("put_barrier", [&] {
     ARMCI_Put(origin, target + 128, 8, 1);
     ARMCI_Barrier();
@@ -124,6 +157,7 @@ int main(int argc, char** argv) {
 
   contiguous(implementation, origin, target, quick);
   strided(implementation, origin, target, quick);
+  listed(implementation, origin, target, quick);
   local_buffers(implementation, target, quick);
   long fetched = 0;
   ARMCI_AllFence();
