@@ -170,6 +170,7 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& op
   if (!peer.state().cross_memory.load(std::memory_order_relaxed) ||
       needs_cpu_atomics(operation, peer.stripes()->modes))
     return std::nullopt;
+  if (is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {

@@ -154,6 +154,14 @@ bool cross_memory_permitted(pid_t pid) noexcept {
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT;
 }
 
+bool is_scattered(Layout const& layout) noexcept {
+  constexpr std::size_t many_pieces = 64;
+  constexpr std::size_t small_piece = 512;  // bytes
+  std::size_t pieces = std::max<std::size_t>(layout.segments.size(), 1);
+  for (Dimension const& dimension : layout.dims) pieces *= dimension.count;
+  return pieces >= many_pieces && layout.size() / pieces <= small_piece;
+}
+
 Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
   Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
   return move(way, transfer.origin, transfer.origin_layout, 0, transfer.target, transfer.target_layout, 0,

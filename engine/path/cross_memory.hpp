@@ -13,6 +13,10 @@ namespace mpix::engine {
 /// Whether the system lets this process use the calls on `pid`.
 bool cross_memory_permitted(pid_t pid) noexcept;
 
+/// Whether the memory is in so many small pieces, each of which costs the kernel a look at the target's
+/// pages, that they are moved faster by a message.
+bool is_scattered(Layout const& layout) noexcept;
+
 /// What one system call is asked for at most: the kernel stops at 2 GiB less a page.
 inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 

@@ -169,5 +169,19 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
   }
 }
 
+TEST(CrossMemory, many_small_pieces_are_scattered) {
+  auto const rows = [](std::size_t count, std::size_t bytes) {
+    Dimension const dimension[] = {{count, static_cast<std::ptrdiff_t>(2 * bytes)}};
+    return is_scattered(Layout{bytes, dimension, {}});
+  };
+  EXPECT_TRUE(rows(1024, 16));
+  EXPECT_FALSE(rows(8, 16));
+  EXPECT_FALSE(rows(1024, 4096));
+  EXPECT_FALSE(is_scattered(Layout::contiguous(16)));
+  std::vector<Segment> pieces;
+  for (std::ptrdiff_t i = 0; i < 100; ++i) pieces.push_back({100 * i, 8});
+  EXPECT_TRUE(is_scattered(Layout{800, {}, pieces}));
+}
+
 }  // namespace
 }  // namespace mpix::engine
