@@ -79,6 +79,7 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
         return OMPI_ERR_NOT_AVAILABLE;
     }
     mpix_host_offer(engine, &host_ops);
+    mpix_windows_set_verbose(config.verbose);
     engine_runs = true;
     opal_progress_register(progress_callback);
     return OMPI_SUCCESS;

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "datatype/datatype.hpp"
+#include "engine/log.hpp"
 #include "hosting/hosted.hpp"
 #include "windows/window.hpp"
 
@@ -33,13 +34,19 @@ int on(mpix_window_t* handle, Call call) noexcept {
 using namespace mpix::windows;
 using Level = Window::Level;
 
+void mpix_windows_set_verbose(int level) { Window::verbose = level; }
+
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window) try {
   prepare();
   auto made = std::make_unique<Window>(*mpix::hosted_engine(), comm, Hints(hints), handle);
   int const error = made->open(comm, *memory);
-  if (error == MPI_SUCCESS) *window = made.release();
-  return error;
+  if (error != MPI_SUCCESS) return error;
+  mpix::engine::Log const log(Window::verbose, mpix::hosted_engine()->process());
+  log.write(mpix::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),
+            memory->flavor, static_cast<long long>(memory->size));
+  *window = made.release();
+  return MPI_SUCCESS;
 } catch (...) {
   return class_of_exception();
 }

@@ -21,12 +21,15 @@ constexpr unsigned barrier_rounds(int ranks) noexcept {
 /// write has cache lines of its own.
 struct ControlLayout {
   static constexpr std::size_t line = 64;
+  static constexpr std::uint64_t no_table = 1;
 
   int ranks;
 
   constexpr std::size_t arrival(unsigned round) const noexcept { return line * round; }
   /// Of origins whose access epochs have ended.
   constexpr std::size_t completed() const noexcept { return line * barrier_rounds(ranks); }
+  /// Address of the rank table that the processes of the host share; `no_table`: there is none.
+  constexpr std::size_t table() const noexcept { return completed() + sizeof(std::uint64_t); }
   /// Of exposure epochs of a rank that this process may access; modulo 256.
   constexpr std::size_t posted(int rank) const noexcept {
     return completed() + line + static_cast<std::size_t>(rank);

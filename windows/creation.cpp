@@ -67,7 +67,7 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
   std::uint64_t offset = 0;
-  for (RankEntry& entry : table_) {
+  for (RankEntry& entry : table_.own()) {
     entry.exposure = whole.exposure;
     entry.owner = 0;
     entry.offset = offset;
@@ -77,7 +77,7 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   engine::ExposedView view;
   if (own == nullptr || engine::failed(engine_.view(*own->memory, whole.exposure, &view)))
     return MPI_ERR_RMA_SHARED;
-  memory.base = view.local + table_[static_cast<std::size_t>(rank_)].offset;
+  memory.base = view.local + table_[rank_].offset;
   return MPI_SUCCESS;
 }
 
@@ -95,18 +95,50 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   flavor_ = memory.flavor;
   RankEntry mine;
   mine.process = engine_.process();
+  mine.host = own_host();
   mine.owner = rank_;
   mine.size = is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;
   mine.error_class = make_control(mine);
   if (mine.error_class == MPI_SUCCESS) mine.error_class = make_memory(memory, mine);
-  table_.resize(static_cast<std::size_t>(size_));
-  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.data(), sizeof mine, MPI_BYTE, comm);
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
   int worst = MPI_SUCCESS;
   for (RankEntry const& entry : table_) worst = std::max(worst, entry.error_class);
-  if (worst != MPI_SUCCESS || flavor_ != MPI_WIN_FLAVOR_SHARED) return worst;
-  int const error = shares_one_allocation() ? allocate_for_all(comm, memory) : MPI_SUCCESS;
-  return agree_on_sharing(comm, error);
+  if (worst == MPI_SUCCESS && flavor_ == MPI_WIN_FLAVOR_SHARED)
+    worst = agree_on_sharing(comm, shares_one_allocation() ? allocate_for_all(comm, memory) : MPI_SUCCESS);
+  if (worst == MPI_SUCCESS) share_table();
+  return worst;
+}
+
+/// The first rank on the host keeps the table for all of them, where there are enough ranks to make it worth
+/// it.
+void Window::share_table() {
+  constexpr int least_ranks = 16;
+  if (size_ < least_ranks) return;
+  auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
+  auto const keeper = static_cast<int>(std::ranges::find_if(table_, here) - table_.begin());
+  if (keeper == rank_) return keep_table();
+  Target* const first = target(keeper);
+  if (first == nullptr || first->control == nullptr) return;
+  auto const& told = *reinterpret_cast<Counter const*>(first->control + layout_.table());
+  std::uint64_t address = 0;
+  // Acquire: pairs with the release in keep_table(), for the entries.
+  engine_.wait_until([&] { return (address = told.load(std::memory_order_acquire)) != 0; });
+  if (address == ControlLayout::no_table) return;
+  if (std::byte* const there = engine_.map(*first->process, address, table_.bytes()))
+    table_.move_to(reinterpret_cast<RankEntry const*>(there));
+}
+
+void Window::keep_table() {
+  void* base = nullptr;
+  bool const taken = !engine::failed(engine_.allocate(table_.bytes(), &base));
+  if (taken) {
+    std::memcpy(base, table_.own().data(), table_.bytes());
+    table_.move_to(static_cast<RankEntry const*>(base));
+    kept_table_ = base;
+  }
+  auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
+  own_counter(layout_.table()).store(address, std::memory_order_release);
 }
 
 void Window::give_up_memory() {
@@ -114,6 +146,7 @@ void Window::give_up_memory() {
   attached_.clear();
   if (exposure_ != engine::ExposureId::none) (void)engine_.conceal(exposure_);
   if (allocated_ != nullptr) (void)engine_.free(allocated_);
+  if (kept_table_ != nullptr) (void)engine_.free(kept_table_);
 }
 
 int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) {

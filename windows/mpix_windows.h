@@ -21,6 +21,9 @@ extern "C" {
 
 typedef struct mpix_window mpix_window_t;
 
+/** What is said on stderr: 0 errors only, 1 windows that are made, 2 besides how each rank is reached. */
+MPIX_ENGINE_API void mpix_windows_set_verbose(int level);
+
 /** A hint of the info object; `value` is NULL where it was not given. */
 struct mpix_window_hint {
   const char* key;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "datatype/datatype.hpp"
+#include "engine/log.hpp"
 #include "hosting/hosted.hpp"
 
 namespace mpix::windows {
@@ -36,6 +37,8 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
   pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
 }
 
+int Window::verbose = 0;
+
 Window::~Window() {
   give_up_memory();
   if (control_ != nullptr) (void)engine_.free(control_);
@@ -53,11 +56,11 @@ Target* Window::make_target(int rank) {
   if (rank < 0 || rank >= size_) return nullptr;
   std::lock_guard const held(creation_);
   if (Target* const made = known_target(rank)) return made;
-  RankEntry const& entry = table_[static_cast<std::size_t>(rank)];
+  RankEntry const& entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->process = engine_.peer(entry.process);
   if (target->process == nullptr) return nullptr;
-  target->memory = engine_.peer(table_[static_cast<std::size_t>(entry.owner)].process);
+  target->memory = engine_.peer(table_[entry.owner].process);
   if (target->memory == nullptr) {
     engine_.release(*target->process);
     return nullptr;
@@ -71,6 +74,7 @@ Target* Window::make_target(int rank) {
   target->lock_id = entry.lock;
   target->control = rank == rank_ ? control_ : engine_.map(*target->process, entry.control, layout_.bytes());
   map_memory(*target);
+  say_path(*target);
   auto const place = static_cast<std::size_t>(rank);
   std::atomic<Page*>& page = pages_[place / page_size];
   // Release, twice: pairs with the acquires in known_target().
@@ -95,6 +99,17 @@ void Window::map_memory(Target& target) {
   }
   view.exposure.length = target.size;
   target.view = view;
+}
+
+void Window::say_path(Target const& target) const {
+  engine::Log const log(verbose, engine_.process());
+  if (!log.shows(engine::LogLevel::paths)) return;
+  char const* const way = target.view.local != nullptr          ? "by load and store"
+                          : target.memory->stripes() == nullptr ? "over the network"
+                          : is_dynamic()
+                              ? "by load and store where it is allocated by MPI, else through the kernel"
+                              : "through the kernel or by messages";
+  log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", number(), target.rank, way);
 }
 
 int Window::close() {

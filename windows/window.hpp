@@ -46,6 +46,10 @@ class Window : public mpix_window {
 
   engine::Engine& engine() const noexcept { return engine_; }
   void* handle() const noexcept { return handle_; }
+  /// As osc_mpix_verbose.
+  static int verbose;
+  /// By which the log names it.
+  unsigned number() const noexcept { return context_ & INT32_MAX; }
   Hints& hints() noexcept { return hints_; }
   std::uint32_t context() const noexcept { return context_; }
   bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
@@ -123,6 +127,7 @@ class Window : public mpix_window {
   }
   Target* make_target(int rank);
   void map_memory(Target& target);
+  void say_path(Target const& target) const;
   /// Of all that were made so far.
   template <typename Visitor>
   void for_each_target(Visitor visit) {
@@ -145,6 +150,8 @@ class Window : public mpix_window {
   bool shares_one_allocation() const noexcept;
   int allocate_for_all(MPI_Comm comm, mpix_window_memory& memory);
   int agree_on_sharing(MPI_Comm comm, int error);
+  void share_table();
+  void keep_table();
   void give_up_memory();
 
   /// What has to be done before the first operation of an epoch.
@@ -201,7 +208,8 @@ class Window : public mpix_window {
 
   RankTable table_;
   MPI_Group members_ = MPI_GROUP_NULL;
-  void* allocated_ = nullptr;  ///< memory of the window that this process has taken
+  void* kept_table_ = nullptr;  ///< of the host, where this process keeps it
+  void* allocated_ = nullptr;   ///< memory of the window that this process has taken
   std::byte* own_base_ = nullptr;
   engine::ExposureId exposure_{};
   engine::LockId lock_id_ = 0;
