@@ -64,13 +64,24 @@ inline Reached reach(Window const& window, int rank, MPI_Aint disp, std::size_t 
   return {target, target->memory->reach(address, bytes), address};
 }
 
+/// Whether the target has communicatable memory there; may ask its agent. Error class.
+template <typename Operation>
+int check_address(Window const& window, Target const& target, Operation const& operation) {
+  engine::Extent const extent = operation.target_layout.extent();
+  auto const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
+  auto const bytes = static_cast<std::uint64_t>(extent.end - extent.begin);
+  engine::SegmentInfo found{};
+  if (engine::failed(window.engine().find_segment(*target.memory, begin, &found))) return MPI_ERR_RMA_RANGE;
+  return bytes <= found.length - (begin - found.base) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+}
+
 /// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the
 /// window, as far as that can be told here.
 template <typename Operation>
 int locate(Window const& window, Target const& target, MPI_Aint disp, Operation* operation) {
   if (window.is_dynamic()) {
     operation->target = static_cast<engine::RemoteAddress>(disp);
-    return MPI_SUCCESS;
+    return window.engine().is_checking() ? check_address(window, target, *operation) : MPI_SUCCESS;
   }
   std::int64_t offset = 0;
   std::int64_t begin = 0;

@@ -102,6 +102,23 @@ TEST_P(WindowEpochs, what_is_refused) {
   MPI_Group_free(&others);
 }
 
+/// Run with osc_mpix_check.
+TEST(CheckedWindow, memory_that_is_not_attached_is_refused) {
+  char const* const check = std::getenv("OMPI_MCA_osc_mpix_check");
+  if (check == nullptr || std::string_view(check) != "1") GTEST_SKIP() << "nothing is checked";
+  TestWindow const window(MPI_WIN_FLAVOR_DYNAMIC, 64);
+  long value = 5;
+  int const next = (world_rank() + 1) % world_size();
+  auto const put = [&](MPI_Aint where) {
+    return class_of(MPI_Put(&value, 1, MPI_LONG, next, where, 1, MPI_LONG, window.window));
+  };
+  ASSERT_EQ(MPI_Win_lock_all(0, window.window), MPI_SUCCESS);
+  EXPECT_EQ(put(window.at(next, 64 - 4)), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(put(16), MPI_ERR_RMA_RANGE);
+  EXPECT_EQ(put(window.at(next, 8)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
+}
+
 TEST(WindowHints, are_shown_as_they_are_in_force) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
