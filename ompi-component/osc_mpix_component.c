@@ -1,4 +1,5 @@
 /* Life of the component. */
+#include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -66,6 +67,10 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
     config.thread_multiple = enable_mpi_threads;
     if (OMPI_SUCCESS != ompi_osc_mpix_configure(&config)) {
         return OMPI_ERR_BAD_PARAM;
+    }
+    if (!ompi_osc_mpix_headers_fit()) {
+        mpix_host_refuse("it was built for another build of Open MPI");
+        return OMPI_ERR_NOT_AVAILABLE;
     }
     ompi_osc_mpix_modex_start(&bootstrap);
     ompi_osc_mpix_requests_start();

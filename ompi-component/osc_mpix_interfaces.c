@@ -1,7 +1,7 @@
 /* Where the engine listens: on the interfaces that the job's other TCP connections use. */
 #include "osc_mpix.h"
+#include "osc_mpix_versions.h"
 
-#include "ompi/mca/rte/rte.h"
 #include "opal/mca/base/mca_base_var.h"
 
 #include <stdio.h>

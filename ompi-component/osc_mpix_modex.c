@@ -1,7 +1,6 @@
 /* Publishing and looking up engine addresses. */
 #include "osc_mpix.h"
-
-#include "opal/mca/pmix/pmix.h"
+#include "osc_mpix_versions.h"
 
 /* The address that was given out last: the engine makes its own of it. */
 static uint8_t *given = NULL;
@@ -17,9 +16,9 @@ static int publish(void *context, const void *address, size_t length)
     int ret;
     /* Open MPI has committed its own data when components of this framework start, and waits for all
      * processes once more at the end of MPI_Init: until then ours is committed too. */
-    OPAL_MODEX_SEND(ret, OPAL_PMIX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
+    OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
     if (OPAL_SUCCESS == ret) {
-        ret = opal_pmix.commit();
+        ret = ompi_osc_mpix_modex_commit();
     }
     return ret;
 }

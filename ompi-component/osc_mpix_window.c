@@ -1,4 +1,5 @@
 /* Life and synchronisation of windows. */
+#include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
 #include "opal/util/info_subscriber.h"
@@ -144,14 +145,15 @@ static const ompi_osc_base_module_t functions = {
 };
 
 /* Open MPI keeps what is returned for MPI_Win_get_info. */
-static char *hint_changed(opal_infosubscriber_t *object, char *key, char *value)
+static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
+                                     osc_mpix_text_t *value)
 {
     ompi_win_t *win = (ompi_win_t *) object;
     if (NULL == win->w_osc_module) {
         return value;
     }
     const char *in_force = mpix_window_set_hint(ompi_osc_mpix_window(win), key, value);
-    return NULL == in_force ? value : (char *) in_force;
+    return NULL == in_force ? value : (osc_mpix_text_t *) in_force;
 }
 
 enum {
@@ -164,8 +166,7 @@ static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (
     const char *const *key = mpix_window_keys();
     int i = 0;
     for (; NULL != info && NULL != key[i] && i < max_hints; ++i) {
-        int given = 0;
-        (void) opal_info_get(info, key[i], max_value - 1, values[i], &given);
+        const int given = ompi_osc_mpix_read_info(info, key[i], values[i], max_value);
         hints[i] = (struct mpix_window_hint){key[i], given ? values[i] : NULL};
     }
     hints[i] = (struct mpix_window_hint){NULL, NULL};

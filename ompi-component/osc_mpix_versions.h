@@ -1,0 +1,70 @@
+/* What differs between Open MPI 4.1 and 5.0, in one form. */
+#ifndef OSC_MPIX_VERSIONS_H
+#define OSC_MPIX_VERSIONS_H
+
+#include "opal_config.h"
+
+#include "opal/util/info.h"
+
+#if OPAL_MAJOR_VERSION >= 5
+
+#include "ompi/runtime/ompi_rte.h"
+#include "opal/class/opal_cstring.h"
+#include "opal/mca/pmix/pmix-internal.h"
+
+#define OSC_MPIX_MODEX_GLOBAL PMIX_GLOBAL
+/* Texts of hints. */
+typedef const char osc_mpix_text_t;
+
+static inline int ompi_osc_mpix_modex_commit(void)
+{
+    return PMIX_SUCCESS == PMIx_Commit() ? OPAL_SUCCESS : OPAL_ERROR;
+}
+
+/* Copies the value of the key, as much of it as `size` bytes hold, and tells whether there is one. */
+static inline int ompi_osc_mpix_read_info(opal_info_t *info, const char *key, char *value, size_t size)
+{
+    opal_cstring_t *found = NULL;
+    int given = 0;
+    (void) opal_info_get(info, key, &found, &given);
+    if (given) {
+        snprintf(value, size, "%s", found->string);
+        OBJ_RELEASE(found);
+    }
+    return given;
+}
+
+/* Whether the structures that openmpi-5/ declares are the library's. */
+static inline bool ompi_osc_mpix_headers_fit(void)
+{
+    return sizeof(opal_mutex_t) == opal_mutex_t_class.cls_sizeof;
+}
+
+#else
+
+#include "ompi/mca/rte/rte.h"
+#include "opal/mca/pmix/pmix.h"
+
+#define OSC_MPIX_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+typedef char osc_mpix_text_t;
+
+static inline int ompi_osc_mpix_modex_commit(void)
+{
+    return opal_pmix.commit();
+}
+
+static inline int ompi_osc_mpix_read_info(opal_info_t *info, const char *key, char *value, size_t size)
+{
+    int given = 0;
+    (void) opal_info_get(info, key, (int) size - 1, value, &given);
+    return given;
+}
+
+static inline bool ompi_osc_mpix_headers_fit(void)
+{
+    return true;
+}
+
+#endif
+
+#endif
