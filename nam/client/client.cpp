@@ -1,0 +1,119 @@
+#include "nam/client/client.hpp"
+
+#include <poll.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "nam/protocol/default_socket.hpp"
+#include "nam/protocol/socket.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr int connect_timeout_ms = 5000;
+constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
+
+std::string own_user() {
+  if (char const* const user = std::getenv("MPIX_NAM_USER")) return user;
+  passwd const* const entry = ::getpwuid(::geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
+}
+
+FileDescriptor connect_to(Address const& address) {
+  if (!address.unix_path.empty()) {
+    if (FileDescriptor socket = connect_unix(address.unix_path)) return socket;
+  }
+  if (address.port != 0) {
+    if (FileDescriptor socket = connect_tcp(address.host, address.port, connect_timeout_ms)) return socket;
+  }
+  throw Error(ErrorCode::unavailable,
+              "no memory server answers at " + format(address) + "; 'mpix-namd --size 1G' starts one");
+}
+
+}  // namespace
+
+Client::Client(Address const& address, int patience_ms)
+    : channel_(connect_to(address), client_limits), patience_ms_(patience_ms) {
+  authenticate();
+}
+
+void Client::authenticate() {
+  FileDescriptor const probe(::dup(channel_.descriptor()));
+  if (credentials_of(probe)) return;  // the system tells who this is
+  auto const secret = read_secret(secret_file());
+  if (!secret)
+    throw Error(ErrorCode::denied, "there is no secret in " + secret_file().string() +
+                                       "; 'mpix-nam secret' on the server's host makes it");
+  Challenge challenge{own_user(), random_identifier(), ""};
+  Json const greeting =
+      request({{"op", "hello"}, {"user", challenge.user}, {"nonce", challenge.client_nonce}});
+  challenge.server_nonce = field<std::string>(greeting, "nonce");
+  Json const answer = request({{"op", "prove"}, {"proof", make_proof(*secret, Prover::client, challenge)}});
+  if (!is_proof(*secret, Prover::server, challenge, field<std::string>(answer, "proof")))
+    throw Error(ErrorCode::denied, "the server does not have the user's secret");
+  secret_ = secret;
+  challenge_ = challenge;
+}
+
+Json Client::request(Json const& request) { return exchange(request, {}, nullptr, nullptr); }
+
+Json Client::exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
+                      std::vector<FileDescriptor>* descriptors) {
+  channel_.post(request, std::vector<std::byte>(sent.begin(), sent.end()));
+  Message answer = wait_for_answer();
+  throw_if_refused(answer.head);
+  if (received != nullptr) *received = std::move(answer.data);
+  if (descriptors != nullptr) *descriptors = std::move(answer.descriptors);
+  return std::move(answer.head);
+}
+
+Message Client::wait_for_answer() {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
+  bool open = true;
+  for (;;) {
+    // What the server has said before it closed the connection is still to be read.
+    (void)channel_.flush();
+    if (auto message = channel_.next()) return std::move(*message);
+    if (!open) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
+    auto const left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd entry{channel_.descriptor(), static_cast<short>(POLLIN | (channel_.has_output() ? POLLOUT : 0)),
+                 0};
+    if (left.count() <= 0 || ::poll(&entry, 1, static_cast<int>(left.count())) == 0)
+      throw Error(ErrorCode::unavailable, "the memory server does not answer");
+    if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = channel_.fill();
+  }
+}
+
+std::vector<std::byte> Client::unsealed(std::vector<std::byte> const& sealed) const {
+  return secret_ ? unseal(*secret_, challenge_, sealed) : sealed;
+}
+
+Address server_address() {
+  char const* const given = std::getenv("MPIX_NAM_SERVER");
+  if (given == nullptr || *given == '\0') {
+    if (auto const grant = job_grant()) return grant->address;
+    return {default_socket(), "", 0};
+  }
+  std::string const text = given;
+  if (text.front() == '/') return {text, "", 0};
+  return parse_address(text.find('=') == std::string::npos ? "tcp=" + text : text);
+}
+
+std::optional<Locator> job_grant() {
+  char const* const given = std::getenv("MPIX_NAM_ALLOCATION");
+  if (given == nullptr || *given == '\0') return std::nullopt;
+  return parse_locator(given);
+}
+
+std::filesystem::path secret_file() {
+  if (char const* const given = std::getenv("MPIX_NAM_SECRET_FILE")) return given;
+  char const* const home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr ? home : "/") / ".config/mpix-nam/secret";
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,58 @@
+/// The client's side of the memory server. Calls wait for their answer, and throw Error. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nam/protocol/channel.hpp"
+#include "nam/protocol/handshake.hpp"
+#include "nam/protocol/locator.hpp"
+
+namespace mpix::nam {
+
+/// How long a client waits for an answer, milliseconds.
+inline constexpr int default_patience_ms = 30000;
+
+/// An authenticated connection to a server: over its Unix socket where that is at hand, else over TCP with
+/// the user's secret.
+class Client {
+ public:
+  /// Error(unavailable): nobody listens there; denied: the server does not know who this is, or is not the
+  /// one that has the user's secret.
+  explicit Client(Address const& address, int patience_ms = default_patience_ms);
+
+  /// The answer to a request to the control process.
+  Json request(Json const& request);
+
+  /// The same, with data in both directions; `data` receives that of the answer, if it is not null.
+  Json exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
+                std::vector<FileDescriptor>* descriptors);
+
+  bool is_local() const noexcept { return !secret_; }
+  /// What the server has sealed for this connection (nam/protocol/handshake.hpp).
+  std::vector<std::byte> unsealed(std::vector<std::byte> const& sealed) const;
+
+ private:
+  void authenticate();
+  Message wait_for_answer();
+
+  Channel channel_;
+  int patience_ms_;
+  std::optional<UserSecret> secret_;
+  Challenge challenge_;
+};
+
+/// Where the server is: MPIX_NAM_SERVER (an address, the path of a socket, or HOST:PORT), or the default
+/// socket.
+Address server_address();
+/// The grant of the job: MPIX_NAM_ALLOCATION; nothing where it is not set.
+std::optional<Locator> job_grant();
+/// Where the user's secret stands: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
+std::filesystem::path secret_file();
+
+}  // namespace mpix::nam

@@ -1,0 +1,111 @@
+#include "nam/client/session.hpp"
+
+#include <algorithm>
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::size_t piece_bytes = 1u << 20;
+constexpr std::uint64_t region_alignment = 64;
+
+WindowInfo window_from(Json const& answer) {
+  WindowInfo window;
+  window.id = field<std::string>(answer, "window");
+  window.port = field_or<std::string>(answer, "port", "");
+  window.grant = field<std::string>(answer, "grant");
+  window.persistent = field<bool>(answer, "persistent");
+  window.may_read = field<bool>(answer, "read");
+  window.may_write = field<bool>(answer, "write");
+  window.durability = field<std::string>(answer, "durability");
+  auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
+  auto const units = field<std::vector<std::uint64_t>>(answer, "units");
+  if (sizes.size() != units.size()) throw Error(ErrorCode::malformed, "the window has sizes without units");
+  std::uint64_t end = field<std::uint64_t>(answer, "offset");
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    end = (end + region_alignment - 1) / region_alignment * region_alignment;
+    window.regions.push_back({end, sizes[i], units[i]});
+    end += sizes[i];
+  }
+  return window;
+}
+
+}  // namespace
+
+GrantMapping::GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes)
+    : mapping_(engine::Mapping::of(descriptor, bytes)) {
+  if (!mapping_) throw Error(ErrorCode::unavailable, "the memory of the grant cannot be mapped");
+}
+
+Session Session::open(Locator const& grant) {
+  Client client(grant.address);
+  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  return Session(std::move(client));
+}
+
+Session Session::connect(std::string const& port, WindowInfo* window) {
+  Client client(parse_locator(port).address);
+  *window = window_from(client.request({{"op", "connect"}, {"port", port}}));
+  window->port = port;
+  return Session(std::move(client));
+}
+
+WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
+                             WindowWishes const& wishes) {
+  return window_from(client_.request({{"op", "allocate"},
+                                      {"sizes", sizes},
+                                      {"units", units},
+                                      {"persistent", wishes.persistent},
+                                      {"durability", wishes.durability},
+                                      {"mode", wishes.mode}}));
+}
+
+WindowInfo Session::join(std::string const& window) {
+  return window_from(client_.request({{"op", "join"}, {"window", window}}));
+}
+
+void Session::release(WindowInfo const& window) {
+  (void)client_.request({{"op", "release"}, {"window", window.id}});
+}
+
+void Session::persist(WindowInfo const& window) {
+  (void)client_.request({{"op", "persist"}, {"window", window.id}});
+}
+
+void Session::read(WindowInfo const& window, std::uint64_t rank, std::uint64_t offset,
+                   std::span<std::byte> into) {
+  while (!into.empty()) {
+    std::size_t const bytes = std::min(into.size(), piece_bytes);
+    std::vector<std::byte> data;
+    (void)client_.exchange(
+        {{"op", "read"}, {"window", window.id}, {"rank", rank}, {"offset", offset}, {"bytes", bytes}}, {},
+        &data, nullptr);
+    if (data.size() != bytes)
+      throw Error(ErrorCode::malformed, "the server has sent less than it was asked for");
+    std::copy(data.begin(), data.end(), into.begin());
+    into = into.subspan(bytes);
+    offset += bytes;
+  }
+}
+
+void Session::write(WindowInfo const& window, std::uint64_t rank, std::uint64_t offset,
+                    std::span<std::byte const> from) {
+  while (!from.empty()) {
+    std::size_t const bytes = std::min(from.size(), piece_bytes);
+    (void)client_.exchange({{"op", "write"}, {"window", window.id}, {"rank", rank}, {"offset", offset}},
+                           from.first(bytes), nullptr, nullptr);
+    from = from.subspan(bytes);
+    offset += bytes;
+  }
+}
+
+GrantMapping Session::map() {
+  std::vector<FileDescriptor> descriptors;
+  Json const answer = client_.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
+  if (descriptors.empty()) throw Error(ErrorCode::malformed, "the server has sent no memory");
+  return {descriptors.front(), field<std::uint64_t>(answer, "bytes")};
+}
+
+Json Session::usage() { return client_.request({{"op", "usage"}}); }
+
+}  // namespace mpix::nam

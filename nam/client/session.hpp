@@ -1,0 +1,88 @@
+/// A client's use of one grant, or of one window in it: with the data process that has the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nam/client/client.hpp"
+
+namespace mpix::nam {
+
+/// The memory of one rank of a window.
+struct WindowRegion {
+  std::uint64_t offset = 0;  ///< in the grant's memory
+  std::uint64_t bytes = 0;
+  std::uint64_t unit = 1;  ///< of displacements, bytes
+};
+
+struct WindowInfo {
+  std::string id;
+  std::string port;  ///< of a persistent window, as its creator is told it
+  std::string grant;
+  bool persistent = false;
+  bool may_read = false;
+  bool may_write = false;
+  std::string durability;
+  std::vector<WindowRegion> regions;  ///< by the rank of the process that had it when the window was made
+};
+
+/// What a new window is to be.
+struct WindowWishes {
+  bool persistent = false;
+  std::string durability =
+      "clients";         ///< "clients", "server" or "storage": what a persistent window survives
+  unsigned mode = 0600;  ///< for owner, group and others: read (4) and write (2)
+};
+
+/// The memory of a grant, in this process.
+class GrantMapping {
+ public:
+  GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes);
+  std::byte* at(WindowRegion const& region) const noexcept { return mapping_.base() + region.offset; }
+
+ private:
+  engine::Mapping mapping_;
+};
+
+/// Ends with its object; windows that are not persistent end with the session that has allocated them. Calls
+/// wait for their answer, and throw Error.
+class Session {
+ public:
+  /// Error(not_found): there is no such grant, or it is another user's.
+  static Session open(Locator const& grant);
+  /// Opens the window with this port name. Error(not_found): there is none, or its owner does not let this
+  /// user see it.
+  static Session connect(std::string const& port, WindowInfo* window);
+
+  /// One round trip for all regions. Error(no_space): with what is left; quota; unsupported: the grant's
+  /// storage does not give that durability; denied: not the owner of the grant.
+  WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
+                      WindowWishes const& wishes = {});
+  /// What the session of somebody else has allocated in the grant.
+  WindowInfo join(std::string const& window);
+  /// The memory goes back to the grant unless the window is persistent.
+  void release(WindowInfo const& window);
+  /// Returns when everything that was completed before is as durable as the window is to be.
+  void persist(WindowInfo const& window);
+
+  /// Through the server, in pieces: for who can neither map the memory nor be a peer of the data process.
+  void read(WindowInfo const& window, std::uint64_t rank, std::uint64_t offset, std::span<std::byte> into);
+  void write(WindowInfo const& window, std::uint64_t rank, std::uint64_t offset,
+             std::span<std::byte const> from);
+
+  /// For the owner, on the server's host. Error(denied); unsupported: another host.
+  GrantMapping map();
+
+  Json usage();
+
+ private:
+  explicit Session(Client client) : client_(std::move(client)) {}
+
+  Client client_;
+};
+
+}  // namespace mpix::nam

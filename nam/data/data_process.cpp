@@ -1,0 +1,232 @@
+#include "nam/data/data_process.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "nam/protocol/socket.hpp"
+#include "nam/server/log.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr ChannelLimits control_limits{.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2};
+/// A control process that has ended is started again by whoever watches over it.
+constexpr int longest_alone = 600;
+
+}  // namespace
+
+DataProcess::DataProcess(FileDescriptor control) {
+  attach_control(std::move(control));
+  loop_.on_signals({SIGTERM, SIGINT, SIGHUP}, [this](int signal) {
+    if (signal == SIGTERM) loop_.stop();  // the control process decides about the others
+  });
+  loop_.every(std::chrono::seconds(1), [this] { wait_for_control(); });
+}
+
+int DataProcess::run() {
+  loop_.run();
+  return exit_code_;
+}
+
+void DataProcess::attach_control(FileDescriptor socket) {
+  control_ = std::make_unique<Connection>(
+      loop_, Channel(std::move(socket), control_limits), [this](Message& message) { on_control(message); },
+      [this] { loop_.later([this] { lose_control(); }); });
+  seconds_alone_ = 0;
+}
+
+void DataProcess::lose_control() {
+  control_.reset();
+  if (!storage_) return loop_.stop();
+  log(Severity::warning, "the control process has gone; this one waits for another");
+  for (auto const& [id, pending] : std::exchange(pending_, {})) {
+    drop(pending.window);
+    auto const session = sessions_.find(pending.session);
+    if (session == sessions_.end()) continue;
+    session->second.connection->post(
+        to_answer(Error(ErrorCode::unavailable, "the server's control process has gone")));
+    session->second.connection->resume();
+  }
+}
+
+/// A new control process comes, where there is none.
+void DataProcess::be_adopted() {
+  FileDescriptor socket = accept_from(adoption_);
+  if (!socket || control_) return;
+  attach_control(std::move(socket));
+  Json ready = usage();
+  ready["op"] = "ready";
+  control_->post(ready, {}, memory_to_pass());
+}
+
+/// For the control process, which keeps memory that is not a file beyond the life of this one.
+std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
+  std::vector<FileDescriptor> memory;
+  if (kind_ != StorageKind::file) memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  return memory;
+}
+
+/// Once a second.
+void DataProcess::wait_for_control() {
+  if (control_ || ++seconds_alone_ <= longest_alone) return;
+  log(Severity::error, "no control process has come back; the memory of the grant goes");
+  exit_code_ = 1;
+  loop_.stop();
+}
+
+void DataProcess::on_control(Message& message) {
+  auto const op = field<std::string>(message.head, "op");
+  if (op == "setup") {
+    set_up(message);
+  } else if (op == "adopt") {
+    reconcile(message.head.at("windows"), true);
+  } else if (op == "session") {
+    open_session(message);
+  } else if (op == "created") {
+    on_created(message.head);
+  } else if (op == "remove") {
+    drop(field<std::string>(message.head, "window"));
+  } else if (op == "end") {
+    loop_.stop();
+  }
+}
+
+void DataProcess::set_up(Message& message) {
+  Json const& head = message.head;
+  grant_ = field<std::string>(head, "grant");
+  owner_ = field<uid_t>(head, "owner");
+  quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
+             field<std::uint64_t>(head, "max_sessions")};
+  kind_ = parse_storage(field<std::string>(head, "storage"));
+  auto const bytes = field<std::uint64_t>(head, "bytes");
+  try {
+    // First: whoever listens there is the one process that uses the memory.
+    adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);
+    storage_ = message.descriptors.empty() ? Storage(kind_, bytes, field<std::string>(head, "file"))
+                                           : Storage(kind_, bytes, std::move(message.descriptors.front()));
+    loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
+  } catch (Error const& error) {
+    Json answer = to_answer(error);
+    answer["op"] = "failed";
+    control_->post(answer);
+    return control_->close_when_sent();
+  }
+  free_.emplace(bytes);
+  reconcile(head.at("windows"), false);
+  Json ready = usage();
+  ready["op"] = "ready";
+  control_->post(ready, {}, memory_to_pass());
+}
+
+/// The windows of the catalog are those that are here. `adopted`: this process has served before; what it
+/// does not know was never promised to anybody.
+void DataProcess::reconcile(Json const& windows, bool adopted) {
+  std::map<std::string, Window> listed;
+  for (Json const& each : windows) {
+    Window window = window_from(each);
+    listed.emplace(window.id, std::move(window));
+  }
+  std::vector<std::string> gone;
+  for (auto const& [id, held] : windows_) {
+    if (held.window.persistent && !listed.contains(id)) gone.push_back(id);
+  }
+  for (std::string const& id : gone) drop(id);
+  for (auto& [id, window] : listed) {
+    if (windows_.contains(id)) continue;
+    if (adopted || !free_->take_at(window.offset, window.bytes)) {
+      control_->post({{"op", "lost"}, {"window", id}});
+      continue;
+    }
+    regions_ += window.regions.size();
+    windows_.emplace(id, Held{std::move(window), 0});
+  }
+}
+
+void DataProcess::open_session(Message& message) {
+  Json const& head = message.head;
+  if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a session without a connection");
+  SessionId const id = next_session_++;
+  Session& session = sessions_[id];
+  session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
+                      field<bool>(head, "admin")};
+  session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
+  session.is_local = !head.contains("secret");
+  if (!session.is_local) {
+    session.secret = secret_from_hex(field<std::string>(head, "secret"));
+    session.challenge = {field<std::string>(head, "user"), field<std::string>(head, "client_nonce"),
+                         field<std::string>(head, "server_nonce")};
+  }
+  session.connection = std::make_unique<Connection>(
+      loop_, Channel(std::move(message.descriptors.front()), ChannelLimits{}),
+      [this, id](Message& request) { on_request(id, request); },
+      [this, id] { loop_.later([this, id] { close_session(id); }); });
+  Message first{head.at("request"), {}, {}};
+  try {
+    if (sessions_.size() > quotas_.sessions)
+      throw Error(ErrorCode::quota,
+                  "the grant has as many sessions as it may have: " + std::to_string(quotas_.sessions));
+    on_request(id, first);
+  } catch (Error const& error) {
+    session.connection->post(to_answer(error));
+    session.connection->close_when_sent();
+  }
+  tell_usage();
+}
+
+void DataProcess::close_session(SessionId id) {
+  std::vector<std::string> ended;
+  for (auto const& [window, held] : windows_) {
+    if (held.session == id) ended.push_back(window);
+  }
+  sessions_.erase(id);
+  for (std::string const& window : ended) drop(window);
+  tell_usage();
+}
+
+/// The answer of the catalog to a new persistent window.
+void DataProcess::on_created(Json const& answer) {
+  auto const found = pending_.find(field<std::uint64_t>(answer, "creation"));
+  if (found == pending_.end()) return;
+  Pending const pending = found->second;
+  pending_.erase(found);
+  auto const session = sessions_.find(pending.session);
+  bool const refused = answer.contains("error");
+  if (refused) drop(pending.window);
+  if (session == sessions_.end()) return;
+  Json reply = answer;
+  if (!refused) {
+    reply = describe(pending.session, windows_.at(pending.window));
+    reply["port"] = field<std::string>(answer, "port");
+  }
+  session->second.connection->post(reply);
+  session->second.connection->resume();
+}
+
+Json DataProcess::usage() const {
+  std::uint64_t const free = free_ ? free_->free_bytes() : 0;
+  auto const persistent = std::count_if(windows_.begin(), windows_.end(),
+                                        [](auto const& entry) { return entry.second.window.persistent; });
+  return {{"used", storage_ ? storage_->bytes() - free : 0},
+          {"free", free},
+          {"largest_free", free_ ? free_->largest_free() : 0},
+          {"windows", windows_.size()},
+          {"persistent", persistent},
+          {"sessions", sessions_.size()}};
+}
+
+/// Once for all that happens now.
+void DataProcess::tell_usage() {
+  if (!std::exchange(usage_told_, false)) return;
+  loop_.later([this] {
+    usage_told_ = true;
+    if (!control_) return;
+    Json told = usage();
+    told["op"] = "usage";
+    control_->post(told);
+  });
+}
+
+}  // namespace mpix::nam

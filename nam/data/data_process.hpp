@@ -1,0 +1,105 @@
+/// The process that has the memory of one grant, and serves the sessions of its users. It holds nothing of
+/// other grants. The control process hands it the connections of those whom it has let in, and keeps the
+/// catalog.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nam/data/segment_allocator.hpp"
+#include "nam/data/storage.hpp"
+#include "nam/data/window.hpp"
+#include "nam/protocol/handshake.hpp"
+#include "nam/server/connection.hpp"
+
+namespace mpix::nam {
+
+class DataProcess {
+ public:
+  /// `control` is the connection to the control process.
+  explicit DataProcess(FileDescriptor control);
+
+  /// Until the grant ends, or no control process has come back for long. Returns the exit code.
+  int run();
+
+ private:
+  /// Somebody who was let in.
+  struct Session {
+    std::unique_ptr<Connection> connection;
+    Identity identity;
+    bool is_owner = false;             ///< of the grant: may allocate, and map its memory
+    bool is_local = false;             ///< descriptors can be passed
+    std::optional<UserSecret> secret;  ///< of the user, where the connection is not a local one
+    Challenge challenge;
+  };
+  using SessionId = std::uint64_t;
+
+  struct Held {
+    Window window;
+    SessionId session = 0;  ///< with which it ends; 0: with the grant
+  };
+  /// A persistent window that is not in the catalog yet.
+  struct Pending {
+    SessionId session;
+    std::string window;
+  };
+  struct Quotas {
+    std::uint64_t windows = 0;
+    std::uint64_t regions = 0;
+    std::uint64_t sessions = 0;
+  };
+
+  // data_process.cpp: the control process.
+  void attach_control(FileDescriptor socket);
+  void on_control(Message& message);
+  void lose_control();
+  void be_adopted();
+  std::vector<FileDescriptor> memory_to_pass() const;
+  void wait_for_control();
+  void set_up(Message& message);
+  void reconcile(Json const& windows, bool adopted);
+  void open_session(Message& message);
+  void close_session(SessionId id);
+  void on_created(Json const& answer);
+  void tell_usage();
+  Json usage() const;
+
+  // requests.cpp: what sessions ask for.
+  void on_request(SessionId id, Message& message);
+  Json describe(SessionId id, Held const& held) const;
+  Json allocate(SessionId id, Json const& request);
+  Json join(SessionId id, Json const& request);
+  void release(SessionId id, Json const& request);
+  void persist(SessionId id, Json const& request);
+  void read(SessionId id, Json const& request);
+  void write(SessionId id, Message const& message);
+  void map(SessionId id);
+  Held& window_for(SessionId id, Json const& request, Access wanted);
+  Window make_window(Session const& session, Json const& request);
+  void check_quotas(Window const& window) const;
+  void drop(std::string const& window);
+
+  EventLoop loop_;
+  std::unique_ptr<Connection> control_;
+  FileDescriptor adoption_;  ///< where a new control process finds this one
+  std::string grant_;
+  uid_t owner_ = 0;
+  StorageKind kind_ = StorageKind::memory;
+  std::optional<Storage> storage_;
+  std::optional<SegmentAllocator> free_;
+  Quotas quotas_;
+  std::map<std::string, Held> windows_;
+  std::uint64_t regions_ = 0;  ///< of all windows
+  std::map<SessionId, Session> sessions_;
+  SessionId next_session_ = 1;
+  std::map<std::uint64_t, Pending> pending_;
+  std::uint64_t next_creation_ = 1;
+  bool usage_told_ = true;
+  int seconds_alone_ = 0;  ///< without a control process
+  int exit_code_ = 0;
+};
+
+}  // namespace mpix::nam

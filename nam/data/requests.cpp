@@ -1,0 +1,192 @@
+/// DataProcess: what its sessions ask for. Each request is checked against what the session may do.
+#include <fcntl.h>
+
+#include <cstring>
+#include <functional>
+
+#include "nam/data/data_process.hpp"
+#include "nam/protocol/units.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::size_t largest_read = 1u << 20;
+
+Json const done{{"ok", true}};
+
+}  // namespace
+
+void DataProcess::on_request(SessionId id, Message& message) {
+  Connection& connection = *sessions_.at(id).connection;
+  Json const& request = message.head;
+  auto const op = field<std::string>(request, "op");
+  if (op == "open" || op == "usage") return connection.post(usage());
+  if (op == "connect" || op == "join") return connection.post(join(id, request));
+  if (op == "read") return read(id, request);
+  if (op == "write") return write(id, message);
+  if (op == "persist") return persist(id, request);
+  if (op == "release") return release(id, request);
+  if (op == "map") return map(id);
+  if (op != "allocate") throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
+  Json const answer = allocate(id, request);
+  if (!answer.is_null()) connection.post(answer);
+}
+
+/// The window of the request. Who may do nothing with it is told that there is none.
+DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, Access wanted) {
+  auto const name = field<std::string>(request, "window");
+  auto const found = windows_.find(name);
+  Session const& session = sessions_.at(id);
+  auto const may = [&](Access access) {
+    return session.is_owner || found->second.window.ownership.permits(session.identity, access);
+  };
+  if (found == windows_.end() || !(may(Access::read) || may(Access::write)))
+    throw Error(ErrorCode::not_found, "there is no window '" + name + "'");
+  if (wanted != Access::none && !may(wanted))
+    throw Error(ErrorCode::denied,
+                std::string("you may not ") + (wanted == Access::read ? "read" : "write") + " this window");
+  return found->second;
+}
+
+Json DataProcess::describe(SessionId id, Held const& held) const {
+  Window const& window = held.window;
+  Session const& session = sessions_.at(id);
+  Json answer = to_json(window);
+  answer["grant"] = grant_;
+  answer["read"] = session.is_owner || window.ownership.permits(session.identity, Access::read);
+  answer["write"] = session.is_owner || window.ownership.permits(session.identity, Access::write);
+  answer["storage"] = to_string(kind_);
+  return answer;
+}
+
+void DataProcess::check_quotas(Window const& window) const {
+  if (windows_.size() >= quotas_.windows)
+    throw Error(ErrorCode::quota,
+                "the grant has as many windows as it may have: " + std::to_string(quotas_.windows));
+  if (window.regions.size() > quotas_.regions - std::min(quotas_.regions, regions_))
+    throw Error(ErrorCode::quota, "the windows of the grant may have " + std::to_string(quotas_.regions) +
+                                      " regions in all, and " + std::to_string(quotas_.regions - regions_) +
+                                      " are left");
+}
+
+Window DataProcess::make_window(Session const& session, Json const& request) {
+  Window window;
+  window.bytes = lay_out(field<std::vector<std::uint64_t>>(request, "sizes"),
+                         field<std::vector<std::uint64_t>>(request, "units"), &window.regions);
+  window.persistent = field_or(request, "persistent", false);
+  window.ownership = {session.identity.uid,
+                      session.identity.groups.empty() ? gid_t{0} : session.identity.groups.front(),
+                      field_or(request, "mode", 0600u) & 0666u};
+  window.durability = parse_durability(field_or<std::string>(request, "durability", "clients"));
+  if (window.durability != Durability::clients && kind_ != StorageKind::file)
+    throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
+                                            "' do not outlive the server: start it with --storage file");
+  check_quotas(window);
+  window.id = random_identifier();
+  auto const offset = free_->take(window.bytes);
+  if (!offset)
+    throw Error(ErrorCode::no_space, "the grant has " + format_bytes(free_->free_bytes()) + " left, " +
+                                         format_bytes(free_->largest_free()) + " of it in one piece, and " +
+                                         format_bytes(window.bytes) + " were asked for");
+  // What an earlier process has left there is nobody's business.
+  if (!storage_->is_fresh()) storage_->clear(*offset, SegmentAllocator::footprint(window.bytes));
+  window.offset = *offset;
+  for (Region& region : window.regions) region.offset += *offset;
+  return window;
+}
+
+/// A persistent window is answered for when it stands in the catalog; null until then.
+Json DataProcess::allocate(SessionId id, Json const& request) {
+  Session const& session = sessions_.at(id);
+  if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant allocates in it");
+  bool const persistent = field_or(request, "persistent", false);
+  if (persistent && !control_)
+    throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
+  Window window = make_window(session, request);
+  std::string const name = window.id;
+  regions_ += window.regions.size();
+  Held const& held = windows_.emplace(name, Held{std::move(window), persistent ? 0 : id}).first->second;
+  tell_usage();
+  if (!persistent) return describe(id, held);
+  std::uint64_t const creation = next_creation_++;
+  pending_.emplace(creation, Pending{id, name});
+  session.connection->pause();
+  control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
+  return nullptr;
+}
+
+Json DataProcess::join(SessionId id, Json const& request) {
+  return describe(id, window_for(id, request, Access::none));
+}
+
+/// A persistent window stays.
+void DataProcess::release(SessionId id, Json const& request) {
+  Held const& held = window_for(id, request, Access::write);
+  if (held.session != 0) {
+    if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
+    drop(std::string(held.window.id));
+    tell_usage();
+  }
+  sessions_.at(id).connection->post(done);
+}
+
+void DataProcess::persist(SessionId id, Json const& request) {
+  Window const& window = window_for(id, request, Access::write).window;
+  if (window.durability == Durability::storage)
+    storage_->sync(window.offset, SegmentAllocator::footprint(window.bytes));
+  sessions_.at(id).connection->post(done);
+}
+
+namespace {
+
+/// What [offset, offset + bytes) of the region of the request is in the grant.
+std::uint64_t locate(Window const& window, Json const& request, std::uint64_t bytes) {
+  auto const rank = field<std::uint64_t>(request, "rank");
+  auto const offset = field<std::uint64_t>(request, "offset");
+  if (rank >= window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
+  Region const& region = window.regions[rank];
+  if (offset > region.bytes || bytes > region.bytes - offset)
+    throw Error(ErrorCode::bad_request, "the region has " + std::to_string(region.bytes) + " bytes");
+  return region.offset + offset;
+}
+
+}  // namespace
+
+void DataProcess::read(SessionId id, Json const& request) {
+  Window const& window = window_for(id, request, Access::read).window;
+  auto const bytes = field<std::uint64_t>(request, "bytes");
+  if (bytes > largest_read) throw Error(ErrorCode::bad_request, "a message has at most 1M of data");
+  std::byte const* const from = storage_->base() + locate(window, request, bytes);
+  sessions_.at(id).connection->post(done, std::vector<std::byte>(from, from + bytes));
+}
+
+void DataProcess::write(SessionId id, Message const& message) {
+  Window const& window = window_for(id, message.head, Access::write).window;
+  std::uint64_t const at = locate(window, message.head, message.data.size());
+  if (!message.data.empty()) std::memcpy(storage_->base() + at, message.data.data(), message.data.size());
+  sessions_.at(id).connection->post(done);
+}
+
+/// The memory itself, for the owner on this host.
+void DataProcess::map(SessionId id) {
+  Session const& session = sessions_.at(id);
+  if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant maps its memory");
+  if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
+  std::vector<FileDescriptor> memory;
+  memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  session.connection->post({{"bytes", storage_->bytes()}}, {}, std::move(memory));
+}
+
+void DataProcess::drop(std::string const& name) {
+  auto const found = windows_.find(name);
+  if (found == windows_.end()) return;
+  Window const& window = found->second.window;
+  storage_->clear(window.offset, SegmentAllocator::footprint(window.bytes));
+  free_->give_back(window.offset, window.bytes);
+  regions_ -= window.regions.size();
+  windows_.erase(found);
+  tell_usage();
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,72 @@
+#include "nam/data/window.hpp"
+
+#include <array>
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::array<char const*, 3> durabilities{"clients", "server", "storage"};
+constexpr std::uint64_t largest = std::uint64_t{1} << 62;
+
+}  // namespace
+
+Durability parse_durability(std::string const& name) {
+  for (std::size_t i = 0; i < durabilities.size(); ++i) {
+    if (name == durabilities[i]) return static_cast<Durability>(i);
+  }
+  throw Error(ErrorCode::bad_request, "the durability is clients, server or storage, not '" + name + "'");
+}
+
+char const* to_string(Durability durability) noexcept {
+  return durabilities[static_cast<std::size_t>(durability)];
+}
+
+std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
+                      std::vector<Region>* regions) {
+  if (sizes.empty() || sizes.size() != units.size())
+    throw Error(ErrorCode::bad_request, "a window has a size and a unit for each rank");
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::uint64_t const begin = (end + region_alignment - 1) / region_alignment * region_alignment;
+    if (sizes[i] > largest - begin || units[i] == 0)
+      throw Error(ErrorCode::bad_request, "a region is too large, or its unit is 0");
+    regions->push_back({begin, sizes[i], units[i]});
+    end = begin + sizes[i];
+  }
+  return end;
+}
+
+Json to_json(Window const& window) {
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::uint64_t> units;
+  for (Region const& region : window.regions) {
+    sizes.push_back(region.bytes);
+    units.push_back(region.unit);
+  }
+  return {{"window", window.id},
+          {"owner", window.ownership.owner},
+          {"group", window.ownership.group},
+          {"mode", window.ownership.mode},
+          {"durability", to_string(window.durability)},
+          {"offset", window.offset},
+          {"persistent", window.persistent},
+          {"sizes", sizes},
+          {"units", units}};
+}
+
+Window window_from(Json const& json) {
+  Window window;
+  window.id = field<std::string>(json, "window");
+  window.persistent = field<bool>(json, "persistent");
+  window.ownership = {field<uid_t>(json, "owner"), field<gid_t>(json, "group"),
+                      field<unsigned>(json, "mode")};
+  window.durability = parse_durability(field<std::string>(json, "durability"));
+  window.offset = field<std::uint64_t>(json, "offset");
+  window.bytes = lay_out(field<std::vector<std::uint64_t>>(json, "sizes"),
+                         field<std::vector<std::uint64_t>>(json, "units"), &window.regions);
+  for (Region& region : window.regions) region.offset += window.offset;
+  return window;
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,52 @@
+/// A segment of a grant: the memory of one window, with a region for each rank of those who made it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nam/protocol/channel.hpp"
+#include "nam/server/identity.hpp"
+
+namespace mpix::nam {
+
+/// What a persistent window outlives.
+enum class Durability {
+  clients,  ///< those who use it
+  server,   ///< a crash of the server's processes
+  storage   ///< a crash of the machine, from MPIX_Win_persist on
+};
+
+/// Throws Error(bad_request).
+Durability parse_durability(std::string const& name);
+char const* to_string(Durability durability) noexcept;
+
+struct Region {
+  std::uint64_t offset = 0;  ///< in the grant
+  std::uint64_t bytes = 0;
+  std::uint64_t unit = 1;  ///< of displacements, bytes
+};
+
+struct Window {
+  std::string id;
+  bool persistent = false;
+  Ownership ownership;
+  Durability durability = Durability::clients;
+  std::uint64_t offset = 0;  ///< in the grant
+  std::uint64_t bytes = 0;   ///< of all regions
+  std::vector<Region> regions;
+};
+
+/// Regions are aligned to this.
+inline constexpr std::uint64_t region_alignment = 64;
+
+/// Regions of these sizes, one behind the other from 0 on, and the bytes of all. Throws Error(bad_request).
+std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
+                      std::vector<Region>* regions);
+
+/// As it travels between the server's processes, and stands in the catalog.
+Json to_json(Window const& window);
+/// Throws Error(malformed).
+Window window_from(Json const& json);
+
+}  // namespace mpix::nam

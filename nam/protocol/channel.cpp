@@ -1,0 +1,156 @@
+#include "nam/protocol/channel.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace mpix::nam {
+
+namespace {
+
+struct FrameHeader {
+  std::uint32_t magic;
+  std::uint32_t head_bytes;
+  std::uint32_t data_bytes;
+  std::uint32_t descriptors;
+};
+
+constexpr std::uint32_t frame_magic = 0x316d616e;  // "nam1"
+constexpr std::size_t largest_descriptors = 16;
+constexpr std::size_t chunk_bytes = 64 * 1024;
+
+}  // namespace
+
+Channel::Channel(FileDescriptor socket, ChannelLimits const& limits)
+    : socket_(std::move(socket)), limits_(limits) {}
+
+/// One recvmsg; false at the end of the stream, or where descriptors come that are not welcome.
+bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control;
+  iovec part{into, bytes};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t received = 0;
+  do {
+    received = ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
+  *got = received > 0 ? static_cast<std::size_t>(received) : 0;
+  if (received < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+  for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
+       part_of = CMSG_NXTHDR(&header, part_of)) {
+    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
+    std::size_t const count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part_of) + i * sizeof fd, sizeof fd);
+      arrived_.emplace_back(fd);
+    }
+  }
+  return received != 0 && arrived_.size() <= 4 * limits_.descriptors;
+}
+
+bool Channel::fill() {
+  std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
+  if (taken_ != 0) {
+    input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+  while (input_.size() < limit) {
+    std::size_t const had = input_.size();
+    std::size_t got = 0;
+    input_.resize(had + chunk_bytes);
+    bool const open = take_in(input_.data() + had, chunk_bytes, &got);
+    input_.resize(had + got);
+    if (!open) return false;
+    if (got < chunk_bytes) return true;
+  }
+  return true;
+}
+
+std::optional<Message> Channel::next() {
+  std::size_t const there = input_.size() - taken_;
+  FrameHeader header{};
+  if (there < sizeof header) return std::nullopt;
+  std::byte const* const begin = input_.data() + taken_;
+  std::memcpy(&header, begin, sizeof header);
+  if (header.magic != frame_magic || header.head_bytes > limits_.head_bytes ||
+      header.data_bytes > limits_.data_bytes || header.descriptors > limits_.descriptors)
+    throw Error(ErrorCode::malformed, "the message has no valid header");
+  std::size_t const whole = sizeof header + header.head_bytes + header.data_bytes;
+  if (there < whole) return std::nullopt;
+  if (arrived_.size() < header.descriptors)
+    throw Error(ErrorCode::malformed, "the message lacks its descriptors");
+  auto const* const text = reinterpret_cast<char const*>(begin + sizeof header);
+  Message message;
+  message.head = Json::parse(text, text + header.head_bytes, nullptr, false);
+  if (!message.head.is_object()) throw Error(ErrorCode::malformed, "the message is not an object");
+  std::byte const* const data = begin + sizeof header + header.head_bytes;
+  message.data.assign(data, data + header.data_bytes);
+  for (std::uint32_t i = 0; i < header.descriptors; ++i) {
+    message.descriptors.push_back(std::move(arrived_.front()));
+    arrived_.pop_front();
+  }
+  taken_ += whole;
+  return message;
+}
+
+void Channel::post(Json const& head, std::vector<std::byte> data, std::vector<FileDescriptor> descriptors) {
+  std::string const text = head.dump(-1, ' ', false, Json::error_handler_t::replace);
+  FrameHeader const header{frame_magic, static_cast<std::uint32_t>(text.size()),
+                           static_cast<std::uint32_t>(data.size()),
+                           static_cast<std::uint32_t>(descriptors.size())};
+  Outgoing& out = output_.emplace_back();
+  out.bytes.resize(sizeof header + text.size() + data.size());
+  std::memcpy(out.bytes.data(), &header, sizeof header);
+  std::memcpy(out.bytes.data() + sizeof header, text.data(), text.size());
+  std::copy(data.begin(), data.end(),
+            out.bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + text.size()));
+  out.descriptors = std::move(descriptors);
+}
+
+bool Channel::flush() {
+  while (!output_.empty()) {
+    Outgoing& out = output_.front();
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control{};
+    iovec part{out.bytes.data() + out.sent, out.bytes.size() - out.sent};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    if (!out.descriptors.empty()) {
+      header.msg_control = control.data();
+      header.msg_controllen = CMSG_SPACE(out.descriptors.size() * sizeof(int));
+      cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(out.descriptors.size() * sizeof(int));
+      for (std::size_t i = 0; i < out.descriptors.size(); ++i) {
+        int const fd = out.descriptors[i].get();
+        std::memcpy(CMSG_DATA(rights) + i * sizeof fd, &fd, sizeof fd);
+      }
+    }
+    ssize_t const sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    out.descriptors.clear();
+    out.sent += static_cast<std::size_t>(sent);
+    if (out.sent == out.bytes.size()) output_.pop_front();
+  }
+  return true;
+}
+
+Json to_answer(Error const& error) { return {{"error", to_string(error.code())}, {"text", error.what()}}; }
+
+void throw_if_refused(Json const& answer) {
+  if (!answer.contains("error")) return;
+  throw Error(error_code(field<std::string>(answer, "error")),
+              field_or<std::string>(answer, "text", "refused"));
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,109 @@
+/// Messages over a stream socket: a JSON object, bytes that belong to it, and file descriptors. What comes in
+/// is bounded and checked; nothing of it is believed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/segment/shared_memory.hpp"
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+using engine::FileDescriptor;
+using Json = nlohmann::json;
+
+struct Message {
+  Json head;
+  std::vector<std::byte> data;
+  std::vector<FileDescriptor> descriptors;
+};
+
+/// What a channel takes in.
+struct ChannelLimits {
+  std::size_t head_bytes = 8u << 20;
+  std::size_t data_bytes = 1u << 20;
+  std::size_t descriptors = 0;  ///< of one message
+};
+
+/// One end of a connection. Does not block. Not thread-safe.
+class Channel {
+ public:
+  Channel() = default;
+  Channel(FileDescriptor socket, ChannelLimits const& limits);
+
+  int descriptor() const noexcept { return socket_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+
+  /// Takes in what has arrived. False: the other end has closed, and what is complete is still to be had.
+  bool fill();
+  /// The next message. Throws Error(malformed), after which the channel is of no use.
+  std::optional<Message> next();
+  /// Whether something has arrived that next() has not given out.
+  bool has_input() const noexcept { return taken_ != input_.size(); }
+
+  void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
+  /// Sends what can be sent. False: the other end is gone.
+  bool flush();
+  bool has_output() const noexcept { return !output_.empty(); }
+
+  void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
+  /// Gives the socket away; nothing is under way.
+  FileDescriptor release() noexcept { return std::move(socket_); }
+
+ private:
+  struct Outgoing {
+    std::vector<std::byte> bytes;
+    std::size_t sent = 0;
+    std::vector<FileDescriptor> descriptors;
+  };
+
+  bool take_in(std::byte* into, std::size_t bytes, std::size_t* got);
+
+  FileDescriptor socket_;
+  ChannelLimits limits_;
+  std::vector<std::byte> input_;
+  std::size_t taken_ = 0;  ///< of `input_`, given out
+  std::deque<FileDescriptor> arrived_;
+  std::deque<Outgoing> output_;
+};
+
+/// The answer that tells of `error`.
+Json to_answer(Error const& error);
+/// Throws the Error that `answer` tells of, if it does.
+void throw_if_refused(Json const& answer);
+
+/// A field of a message. Throws Error(malformed) where it is missing or of another kind; numbers are not
+/// converted, and not cut.
+template <typename Value>
+Value field(Json const& object, char const* name) {
+  constexpr bool is_number = std::is_unsigned_v<Value> && !std::is_same_v<Value, bool>;
+  auto const found = object.find(name);
+  bool valid = found != object.end();
+  if constexpr (is_number)
+    valid = valid && found->is_number_unsigned() &&
+            found->template get<std::uint64_t>() <= std::numeric_limits<Value>::max();
+  if constexpr (requires { typename Value::value_type; } && !std::is_same_v<Value, std::string>)
+    valid = valid && found->is_array() && std::all_of(found->begin(), found->end(), [](Json const& each) {
+              return each.is_number_unsigned();
+            });
+  if constexpr (std::is_same_v<Value, std::string>) valid = valid && found->is_string();
+  if constexpr (std::is_same_v<Value, bool>) valid = valid && found->is_boolean();
+  if (!valid) throw Error(ErrorCode::malformed, std::string("the message has no valid '") + name + "'");
+  return found->template get<Value>();
+}
+
+template <typename Value>
+Value field_or(Json const& object, char const* name, Value const& otherwise) {
+  return object.contains(name) ? field<Value>(object, name) : otherwise;
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,18 @@
+/// Where a server of this user listens, and a client looks for one, unless they are told otherwise.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace mpix::nam {
+
+inline std::string default_socket() {
+  if (::geteuid() == 0) return "/run/mpix-nam/socket";
+  char const* const run = std::getenv("XDG_RUNTIME_DIR");
+  return run != nullptr ? std::string(run) + "/mpix-nam/socket"
+                        : "/tmp/mpix-nam-" + std::to_string(::geteuid()) + "/socket";
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,23 @@
+#include "nam/protocol/error.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> names{"bad_request", "denied",  "not_found",   "exists",
+                                                 "no_space",    "quota",   "unsupported", "unavailable",
+                                                 "malformed",   "internal"};
+
+}  // namespace
+
+std::string_view to_string(ErrorCode code) noexcept { return names[static_cast<std::size_t>(code)]; }
+
+ErrorCode error_code(std::string_view name) noexcept {
+  auto const found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? ErrorCode::internal : static_cast<ErrorCode>(found - names.begin());
+}
+
+}  // namespace mpix::nam

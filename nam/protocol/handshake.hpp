@@ -1,0 +1,50 @@
+/// How a client and a server show each other over TCP that they have the same secret of a user, which does
+/// not travel: a challenge from each side, and a MAC over both.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mpix::nam {
+
+using UserSecret = std::array<unsigned char, 32>;
+
+/// 128 random bits in hexadecimal.
+std::string random_identifier();
+UserSecret random_secret();
+
+/// The secret in a file that only its owner can read; nothing where there is no such file. Throws
+/// Error(denied) where others can read it.
+std::optional<UserSecret> read_secret(std::filesystem::path const& file);
+/// Makes the file, and the directory that it stands in. Throws Error.
+void write_secret(std::filesystem::path const& file, UserSecret const& secret);
+std::string to_hex(UserSecret const& secret);
+/// Throws Error(malformed).
+UserSecret secret_from_hex(std::string const& text);
+
+/// What both sides have said when the proofs are made.
+struct Challenge {
+  std::string user;
+  std::string client_nonce;
+  std::string server_nonce;
+};
+
+enum class Prover { client, server };
+
+std::string make_proof(UserSecret const& secret, Prover prover, Challenge const& challenge);
+/// In constant time.
+bool is_proof(UserSecret const& secret, Prover prover, Challenge const& challenge, std::string const& proof);
+
+/// Encrypts for the other side of a session that was opened with this challenge.
+std::vector<std::byte> seal(UserSecret const& secret, Challenge const& challenge,
+                            std::span<std::byte const> plain);
+/// Throws Error(malformed) where it was not made by seal() with the same secret and challenge.
+std::vector<std::byte> unseal(UserSecret const& secret, Challenge const& challenge,
+                              std::span<std::byte const> sealed);
+
+}  // namespace mpix::nam

@@ -1,0 +1,81 @@
+#include "nam/protocol/locator.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::string_view scheme = "mpix-nam://";
+
+[[noreturn]] void refuse(std::string_view text) {
+  throw Error(ErrorCode::bad_request,
+              "'" + std::string(text) + "' does not name a memory server, a grant or a window");
+}
+
+bool is_identifier(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  });
+}
+
+}  // namespace
+
+Address parse_address(std::string_view text) {
+  Address address;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::size_t const end = std::min(rest.find('&'), rest.size());
+    std::string_view const part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (part.starts_with("unix=/")) {
+      address.unix_path = part.substr(5);
+    } else if (part.starts_with("tcp=")) {
+      std::size_t const colon = part.rfind(':');
+      if (colon == std::string_view::npos || colon == 4) refuse(text);
+      address.host = part.substr(4, colon - 4);
+      std::string_view const digits = part.substr(colon + 1);
+      auto const [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
+      if (error != std::errc{} || last != digits.data() + digits.size() || address.port == 0) refuse(text);
+    } else {
+      refuse(text);
+    }
+  }
+  if (address.unix_path.empty() && address.port == 0) refuse(text);
+  return address;
+}
+
+std::string format(Address const& address) {
+  std::string text;
+  if (!address.unix_path.empty()) text = "unix=" + address.unix_path;
+  if (address.port != 0)
+    text += (text.empty() ? "tcp=" : "&tcp=") + address.host + ":" + std::to_string(address.port);
+  return text;
+}
+
+bool is_locator(std::string_view text) noexcept { return text.starts_with(scheme); }
+
+Locator parse_locator(std::string_view text) {
+  std::size_t const question = text.find('?');
+  if (!is_locator(text) || question == std::string_view::npos || text.size() >= port_name_limit) refuse(text);
+  std::string_view const path = text.substr(scheme.size(), question - scheme.size());
+  std::size_t const slash = path.find('/');
+  Locator locator{std::string(path.substr(0, slash)), "", parse_address(text.substr(question + 1))};
+  if (slash != std::string_view::npos) locator.window = path.substr(slash + 1);
+  if (!is_identifier(locator.grant) || (slash != std::string_view::npos && !is_identifier(locator.window)))
+    refuse(text);
+  return locator;
+}
+
+std::string format(Locator const& locator) {
+  std::string text = std::string(scheme) + locator.grant;
+  if (!locator.window.empty()) text += "/" + locator.window;
+  text += "?" + format(locator.address);
+  if (text.size() >= port_name_limit)
+    throw Error(ErrorCode::internal, "the server's address is too long for a port name");
+  return text;
+}
+
+}  // namespace mpix::nam

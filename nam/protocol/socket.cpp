@@ -1,0 +1,140 @@
+#include "nam/protocol/socket.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+constexpr int backlog = 4096;
+
+[[noreturn]] void fail(std::string const& what) {
+  throw Error(ErrorCode::unavailable, what + ": " + std::strerror(errno));
+}
+
+sockaddr_un unix_address(std::string const& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    throw Error(ErrorCode::bad_request, "the path of the socket is too long: " + path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+sockaddr const* generic(sockaddr_un const& address) { return reinterpret_cast<sockaddr const*>(&address); }
+
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+AddressList resolve(std::string const& host, std::string const& port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  int const error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0)
+    throw Error(ErrorCode::unavailable, "no address of '" + host + "': " + ::gai_strerror(error));
+  return {found, ::freeaddrinfo};
+}
+
+bool wait_until_connected(FileDescriptor const& socket, int timeout_ms) {
+  pollfd entry{socket.get(), POLLOUT, 0};
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::poll(&entry, 1, timeout_ms) == 1 &&
+         ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+}
+
+}  // namespace
+
+FileDescriptor listen_unix(std::string const& path, mode_t mode) {
+  sockaddr_un const address = unix_address(path);
+  if (connect_unix(path)) throw Error(ErrorCode::exists, "somebody listens at " + path + " already");
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
+  FileDescriptor socket(::socket(AF_UNIX, stream, 0));
+  if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), backlog) != 0)
+    fail("cannot listen at " + path);
+  return socket;
+}
+
+FileDescriptor listen_tcp(std::string const& endpoint) {
+  std::size_t const colon = endpoint.rfind(':');
+  if (colon == std::string::npos) throw Error(ErrorCode::bad_request, "'" + endpoint + "' is not HOST:PORT");
+  AddressList const found = resolve(endpoint.substr(0, colon), endpoint.substr(colon + 1), AI_PASSIVE);
+  FileDescriptor socket(::socket(found->ai_family, stream, 0));
+  int const yes = 1;
+  if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket.get(), backlog) != 0)
+    fail("cannot listen at " + endpoint);
+  return socket;
+}
+
+std::uint16_t port_of(FileDescriptor const& socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
+  if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<sockaddr_in const*>(&address)->sin_port);
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6 const*>(&address)->sin6_port);
+  return 0;
+}
+
+FileDescriptor accept_from(FileDescriptor const& listener) {
+  FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  int const yes = 1;
+  if (socket) (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return socket;
+}
+
+FileDescriptor connect_unix(std::string const& path) {
+  sockaddr_un const address = unix_address(path);
+  // To wait where the queue of the listener is full.
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), generic(address), sizeof address) != 0) return {};
+  if (::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) return {};
+  return socket;
+}
+
+FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int timeout_ms) {
+  AddressList const found = resolve(host, std::to_string(port), 0);
+  for (addrinfo const* each = found.get(); each != nullptr; each = each->ai_next) {
+    FileDescriptor socket(::socket(each->ai_family, stream, 0));
+    if (!socket) continue;
+    bool const started =
+        ::connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0 || errno == EINPROGRESS;
+    if (!started || !wait_until_connected(socket, timeout_ms)) continue;
+    int const yes = 1;
+    (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return socket;
+  }
+  return {};
+}
+
+std::optional<Credentials> credentials_of(FileDescriptor const& socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+      address.ss_family != AF_UNIX)
+    return std::nullopt;
+  ucred found{};
+  length = sizeof found;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &found, &length) != 0) return std::nullopt;
+  return Credentials{found.uid, found.gid, found.pid};
+}
+
+}  // namespace mpix::nam

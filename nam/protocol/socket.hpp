@@ -1,0 +1,39 @@
+/// Stream sockets: where servers listen, and how clients reach them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/segment/shared_memory.hpp"
+
+namespace mpix::nam {
+
+using engine::FileDescriptor;
+
+/// Who is at the other end of a Unix socket.
+struct Credentials {
+  uid_t uid;
+  gid_t gid;
+  pid_t pid;
+};
+
+/// Listens at `path`, in the place of a socket at which nobody listens any more. Throws Error.
+FileDescriptor listen_unix(std::string const& path, mode_t mode);
+/// Listens at "HOST:PORT"; port 0: any. Throws Error.
+FileDescriptor listen_tcp(std::string const& endpoint);
+/// The port at which a TCP socket listens; 0 for other sockets.
+std::uint16_t port_of(FileDescriptor const& socket);
+/// A connection that waits to be taken, or nothing.
+FileDescriptor accept_from(FileDescriptor const& listener);
+
+/// Connected, or nothing where nobody listens, within `timeout_ms`.
+FileDescriptor connect_unix(std::string const& path);
+FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int timeout_ms);
+
+/// Nothing for sockets that are not Unix sockets.
+std::optional<Credentials> credentials_of(FileDescriptor const& socket);
+
+}  // namespace mpix::nam

@@ -1,0 +1,87 @@
+#include "nam/server/connection.hpp"
+
+#include <sys/epoll.h>
+
+namespace mpix::nam {
+
+Connection::Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close)
+    : loop_(loop),
+      channel_(std::move(channel)),
+      on_message_(std::move(on_message)),
+      on_close_(std::move(on_close)),
+      interest_(EPOLLIN) {
+  loop_.watch(channel_.descriptor(), interest_, [this](std::uint32_t events) { on_events(events); });
+}
+
+Connection::~Connection() {
+  if (!closed_) loop_.forget(channel_.descriptor());
+}
+
+void Connection::close() {
+  if (closed_) return;
+  closed_ = true;
+  loop_.forget(channel_.descriptor());
+  on_close_();
+}
+
+FileDescriptor Connection::release() {
+  closed_ = true;
+  loop_.forget(channel_.descriptor());
+  return channel_.release();
+}
+
+void Connection::on_events(std::uint32_t events) {
+  if (closed_) return;
+  if (!channel_.flush()) return close();
+  bool const ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
+  bool const open = !(ended || (events & EPOLLIN) != 0) || channel_.fill();
+  take_messages();
+  if (closed_) return;
+  if (!open || ended) return close();
+  update_interest();
+}
+
+void Connection::take_messages() {
+  while (!closed_ && !closing_ && !paused_ && !channel_.has_output()) {
+    try {
+      std::optional<Message> message = channel_.next();
+      if (!message) return;
+      on_message_(*message);
+    } catch (Error const& error) {
+      post(to_answer(error));
+      if (error.code() == ErrorCode::malformed) close_when_sent();
+    }
+  }
+}
+
+void Connection::post(Json const& head, std::vector<std::byte> data,
+                      std::vector<FileDescriptor> descriptors) {
+  if (closed_) return;
+  channel_.post(head, std::move(data), std::move(descriptors));
+  // A failure is told by the events.
+  (void)channel_.flush();
+  update_interest();
+}
+
+void Connection::resume() {
+  paused_ = false;
+  if (closed_) return;
+  take_messages();
+  if (!closed_) update_interest();
+}
+
+void Connection::close_when_sent() {
+  closing_ = true;
+  if (!closed_) update_interest();
+}
+
+void Connection::update_interest() {
+  if (closing_ && !channel_.has_output()) return close();
+  bool const takes = !paused_ && !closing_ && !channel_.has_output();
+  std::uint32_t const wanted = (takes ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u);
+  if (wanted == interest_) return;
+  interest_ = wanted;
+  loop_.change(channel_.descriptor(), wanted);
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,52 @@
+/// A channel in an event loop: one request at a time, and none while its owner does not take in the answers.
+#pragma once
+
+#include <functional>
+
+#include "nam/protocol/channel.hpp"
+#include "nam/server/event_loop.hpp"
+
+namespace mpix::nam {
+
+class Connection {
+ public:
+  using OnMessage = std::function<void(Message&)>;
+  using OnClose = std::function<void()>;
+
+  /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection. It is
+  /// not called again before an answer is posted while it is `paused`. `on_close` is called once, and must
+  /// not destroy the connection but EventLoop::later.
+  Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
+  ~Connection();
+  Connection(Connection const&) = delete;
+  Connection& operator=(Connection const&) = delete;
+
+  void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
+  /// No message is taken in until resume().
+  void pause() noexcept { paused_ = true; }
+  void resume();
+  void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
+  /// After what is under way.
+  void close_when_sent();
+  /// Whether everything that came is taken in and everything posted is sent.
+  bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
+  /// Gives the socket away; nothing happens here any more.
+  FileDescriptor release();
+
+ private:
+  void on_events(std::uint32_t events);
+  void take_messages();
+  void update_interest();
+  void close();
+
+  EventLoop& loop_;
+  Channel channel_;
+  OnMessage on_message_;
+  OnClose on_close_;
+  bool paused_ = false;
+  bool closed_ = false;
+  bool closing_ = false;
+  std::uint32_t interest_;
+};
+
+}  // namespace mpix::nam

@@ -1,0 +1,273 @@
+#include "nam/server/control_server.hpp"
+
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "nam/protocol/socket.hpp"
+#include "nam/server/log.hpp"
+#include "nam/server/service_manager.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
+constexpr ChannelLimits client_limits{.head_bytes = 1u << 20, .data_bytes = 0, .descriptors = 0};
+constexpr int patience_with_strangers = 4;  ///< requests
+constexpr int longest_end = 5;              ///< seconds
+
+void make_private(std::filesystem::path const& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error || ::chmod(directory.c_str(), S_IRWXU) != 0)
+    throw Error(ErrorCode::bad_request,
+                "cannot use the directory " + directory.string() + ": " + std::strerror(errno));
+}
+
+/// The directory is this server's, and its own.
+FileDescriptor take_directory(Options const& options) {
+  make_private(options.directory);
+  make_private(options.directory / "run");
+  if (options.storage == StorageKind::file) {
+    std::error_code ignored;
+    std::filesystem::create_directories(options.storage_directory, ignored);
+  }
+  std::filesystem::path const file = options.directory / "lock";
+  FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    throw Error(ErrorCode::exists, "another server uses the directory " + options.directory.string());
+  return lock;
+}
+
+}  // namespace
+
+std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
+    {"secret", &ControlServer::own_secret}, {"grant", &ControlServer::grant},
+    {"revoke", &ControlServer::revoke},     {"extend", &ControlServer::extend},
+    {"list", &ControlServer::list},         {"show", &ControlServer::show},
+    {"usage", &ControlServer::usage},       {"open", &ControlServer::open},
+    {"connect", &ControlServer::connect},   {"evict", &ControlServer::evict},
+    {"names", &ControlServer::names},       {"publish", &ControlServer::publish},
+    {"lookup", &ControlServer::lookup},     {"unpublish", &ControlServer::unpublish}};
+
+ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread)
+    : options_(std::move(options)),
+      reread_(std::move(reread)),
+      lock_(take_directory(options_)),
+      catalog_(options_.directory / "catalog.sqlite") {
+  open_listeners();
+  loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
+  loop_.every(std::chrono::seconds(1), [this] { tick(); });
+  if (options_.watch_stdin)
+    loop_.watch(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) {
+      char ignored[256];
+      if (::read(STDIN_FILENO, ignored, sizeof ignored) > 0) return;
+      loop_.forget(STDIN_FILENO);
+      end();
+    });
+  for (Grant const& each : catalog_.grants()) start(each, 0);
+}
+
+int ControlServer::run() {
+  notify_manager("READY=1");
+  log(Severity::info, "ready at " + nam::format(address_));
+  loop_.run();
+  if (!address_.unix_path.empty()) ::unlink(address_.unix_path.c_str());
+  return 0;
+}
+
+void ControlServer::open_listeners() {
+  for (FileDescriptor& each : inherited_listeners()) add_listener(std::move(each));
+  bool const inherited = !listeners_.empty();
+  address_.unix_path = options_.socket;
+  address_.host = options_.advertise;
+  if (!inherited) {
+    std::filesystem::path const parent = std::filesystem::path(options_.socket).parent_path();
+    std::error_code ignored;
+    if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
+    // Who connects is asked who he is.
+    add_listener(listen_unix(options_.socket, 0666));
+  }
+  for (std::string const& endpoint : inherited ? std::vector<std::string>() : options_.listen) {
+    try {
+      FileDescriptor listener = listen_tcp(endpoint);
+      address_.port = port_of(listener);
+      if (address_.host.empty()) address_.host = endpoint.substr(0, endpoint.rfind(':'));
+      add_listener(std::move(listener));
+    } catch (Error const& error) {
+      if (options_.listen_given) throw;
+      log(Severity::warning, std::string("no TCP: ") + error.what());
+    }
+  }
+  if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0")) {
+    char name[256] = {};
+    (void)::gethostname(name, sizeof name - 1);
+    address_.host = name;
+  }
+  (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // is short enough
+}
+
+void ControlServer::add_listener(FileDescriptor listener) {
+  int const fd = listener.get();
+  listeners_.push_back(std::move(listener));
+  FileDescriptor const& kept = listeners_.back();
+  if (std::uint16_t const port = port_of(kept); port != 0) address_.port = port;
+  loop_.watch(fd, EPOLLIN, [this, index = listeners_.size() - 1](std::uint32_t) {
+    for (int taken = 0; taken < 64; ++taken) {
+      FileDescriptor socket = accept_from(listeners_[index]);
+      if (!socket) return;
+      admit(std::move(socket));
+    }
+  });
+}
+
+void ControlServer::admit(FileDescriptor socket) {
+  if (clients_.size() >= options_.max_connections) {
+    Channel channel(std::move(socket), stranger_limits);
+    channel.post(to_answer(Error(ErrorCode::quota, "the server has as many connections as it may have")));
+    (void)channel.flush();
+    return;
+  }
+  ClientId const id = next_client_++;
+  Client& client = clients_[id];
+  auto const credentials = credentials_of(socket);
+  client.is_local = credentials.has_value();
+  if (credentials) {
+    client.identity = identity_of(credentials->uid, credentials->gid);
+    client.identity->is_admin = is_admin(credentials->uid);
+  }
+  client.connection = std::make_unique<Connection>(
+      loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
+      [this, id](Message& message) { on_request(id, message); },
+      [this, id] { loop_.later([this, id] { clients_.erase(id); }); });
+}
+
+bool ControlServer::is_admin(uid_t uid) const {
+  return uid == 0 || uid == ::geteuid() ||
+         std::find(options_.admins.begin(), options_.admins.end(), uid) != options_.admins.end();
+}
+
+void ControlServer::on_request(ClientId id, Message& message) {
+  Client& client = clients_.at(id);
+  auto const op = field<std::string>(message.head, "op");
+  Json answer;
+  if (op == "hello") {
+    answer = hello(id, message.head);
+  } else if (op == "prove") {
+    answer = prove(id, message.head);
+  } else if (!client.identity) {
+    throw Error(ErrorCode::malformed, "who are you?");
+  } else if (auto const found = handlers.find(op); found != handlers.end()) {
+    answer = (this->*found->second)(id, message.head);
+  } else {
+    throw Error(ErrorCode::malformed, "there is no request '" + op + "'");
+  }
+  if (!answer.is_null()) client.connection->post(answer);
+}
+
+/// Over a Unix socket the system has told who it is.
+Json ControlServer::hello(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.identity)
+    return {{"user", user_name(client.identity->uid)}, {"admin", client.identity->is_admin}};
+  if (++client.requests > patience_with_strangers) throw Error(ErrorCode::malformed, "enough");
+  client.challenge = {field<std::string>(request, "user"), field<std::string>(request, "nonce"),
+                      random_identifier()};
+  return {{"nonce", client.challenge.server_nonce}};
+}
+
+/// Who is unknown, and who has no secret, learns no more than who has the wrong one.
+Json ControlServer::prove(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.identity || client.challenge.server_nonce.empty())
+    throw Error(ErrorCode::malformed, "prove what?");
+  Challenge const challenge = std::exchange(client.challenge, {});
+  auto identity = identity_of(challenge.user);
+  std::optional<UserSecret> secret;
+  if (identity) secret = read_secret(options_.directory / "secrets" / std::to_string(identity->uid));
+  bool const proven = is_proof(secret.value_or(random_secret()), Prover::client, challenge,
+                               field<std::string>(request, "proof"));
+  if (!proven || !secret)
+    throw Error(ErrorCode::denied,
+                "this is not " + challenge.user + ", or he has made no secret with 'mpix-nam secret'");
+  identity->is_admin = is_admin(identity->uid);
+  client.identity = std::move(identity);
+  client.secret = secret;
+  client.challenge = challenge;
+  client.connection->set_limits(client_limits);
+  return {{"proof", make_proof(*secret, Prover::server, challenge)},
+          {"user", challenge.user},
+          {"admin", client.identity->is_admin}};
+}
+
+/// Made at the first request, and only shown to the user himself, on this host.
+Json ControlServer::own_secret(ClientId id, Json const&) {
+  if (!clients_.at(id).is_local)
+    throw Error(ErrorCode::denied, "the secret is shown on the server's host only");
+  std::filesystem::path const file = options_.directory / "secrets" / std::to_string(identity(id).uid);
+  auto secret = read_secret(file);
+  if (!secret) {
+    secret = random_secret();
+    write_secret(file, *secret);
+  }
+  return {{"secret", to_hex(*secret)}};
+}
+
+void ControlServer::on_signal(int signal) {
+  if (signal == SIGHUP) return reread_options();
+  if (signal != SIGCHLD) return end();
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+void ControlServer::reread_options() {
+  notify_manager("RELOADING=1");
+  if (auto fresh = reread_()) {
+    options_.capacity = fresh->capacity;
+    options_.admins = fresh->admins;
+    options_.self_service = fresh->self_service;
+    options_.user_capacity = fresh->user_capacity;
+    options_.max_windows = fresh->max_windows;
+    options_.max_regions = fresh->max_regions;
+    options_.max_sessions = fresh->max_sessions;
+    options_.max_connections = fresh->max_connections;
+    set_log_level(fresh->log_level);
+    log(Severity::info, "read the configuration again");
+  } else {
+    log(Severity::error, "the configuration is wrong; the one before stays");
+  }
+  notify_manager("READY=1");
+}
+
+void ControlServer::end() {
+  if (std::exchange(is_ending_, true)) return loop_.stop();
+  notify_manager("STOPPING=1");
+  log(Severity::info, "ends");
+  for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));
+  grants_.clear();
+  for (auto const& link : ending_) link->end();
+  drop_ended();
+}
+
+/// Data processes that were to end.
+void ControlServer::drop_ended() {
+  std::erase_if(ending_, [](auto const& link) { return link->has_ended(); });
+  if (is_ending_ && ending_.empty()) loop_.stop();
+}
+
+/// Once a second.
+void ControlServer::tick() {
+  if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
+  for (auto& [id, live] : grants_) live.link->tick();
+  if (!is_ending_) end_expired();
+}
+
+}  // namespace mpix::nam

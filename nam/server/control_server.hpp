@@ -1,0 +1,114 @@
+/// The control process: knows the users, keeps grants, windows and names in the catalog, and lets sessions in
+/// to the data processes. No byte of a window passes through it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nam/protocol/handshake.hpp"
+#include "nam/protocol/locator.hpp"
+#include "nam/server/catalog.hpp"
+#include "nam/server/connection.hpp"
+#include "nam/server/data_link.hpp"
+#include "nam/server/identity.hpp"
+#include "nam/server/options.hpp"
+#include "nam/server/steady_calendar.hpp"
+
+namespace mpix::nam {
+
+class ControlServer {
+ public:
+  /// `reread` gives the options as they are by now, or nothing where they are wrong. Throws Error.
+  ControlServer(Options options, std::function<std::optional<Options>()> reread);
+
+  /// Until it is told to end. Returns the exit code.
+  int run();
+
+ private:
+  using ClientId = std::uint64_t;
+  struct Client {
+    std::unique_ptr<Connection> connection;
+    bool is_local = false;
+    std::optional<Identity> identity;  ///< once it is known
+    std::optional<UserSecret> secret;  ///< over TCP
+    Challenge challenge;
+    int requests = 0;  ///< without an identity
+  };
+  struct Live {
+    Grant grant;
+    std::unique_ptr<DataLink> link;
+    ClientId asked_by = 0;  ///< waits to be told that it is ready
+  };
+  using Handler = Json (ControlServer::*)(ClientId, Json const&);
+
+  // control_server.cpp: connections, and who is at their other end.
+  void open_listeners();
+  void add_listener(FileDescriptor listener);
+  void admit(FileDescriptor socket);
+  void on_request(ClientId id, Message& message);
+  Json hello(ClientId id, Json const& request);
+  Json prove(ClientId id, Json const& request);
+  Json own_secret(ClientId id, Json const& request);
+  bool is_admin(uid_t uid) const;
+  void on_signal(int signal);
+  void reread_options();
+  void end();
+  void drop_ended();
+  void tick();
+
+  // grants.cpp
+  Json grant(ClientId id, Json const& request);
+  Json revoke(ClientId id, Json const& request);
+  Json extend(ClientId id, Json const& request);
+  Json list(ClientId id, Json const& request);
+  Json show(ClientId id, Json const& request);
+  Json usage(ClientId id, Json const& request);
+  void check_capacity(Identity const& who, Grant const& grant) const;
+  void start(Grant const& grant, ClientId asked_by);
+  void end_grant(std::string const& id);
+  void on_grant_ready(std::string const& id);
+  void on_grant_failed(std::string const& id, Error const& error);
+  Live& grant_for(ClientId id, Json const& request);
+  Json describe(Live const& live) const;
+  Json setup_of(Grant const& grant) const;
+  void end_expired();
+
+  // windows.cpp: sessions, windows and names.
+  Json open(ClientId id, Json const& request);
+  Json connect(ClientId id, Json const& request);
+  Json evict(ClientId id, Json const& request);
+  Json names(ClientId id, Json const& request);
+  Json publish(ClientId id, Json const& request);
+  Json lookup(ClientId id, Json const& request);
+  Json unpublish(ClientId id, Json const& request);
+  void hand_over(ClientId id, Live& live, Json const& request);
+  std::optional<Catalog::Found> visible_window(Identity const& who, std::string const& port);
+  std::string keep_window(std::string const& grant, Json const& window);
+  Json windows_of(std::string const& grant);
+  std::string port_of_window(std::string const& grant, std::string const& window) const;
+
+  Identity const& identity(ClientId id) const { return *clients_.at(id).identity; }
+
+  static std::map<std::string, Handler> const handlers;
+
+  Options options_;
+  std::function<std::optional<Options>()> reread_;
+  EventLoop loop_;
+  FileDescriptor lock_;  ///< of the directory
+  Catalog catalog_;
+  SteadyCalendar calendar_;
+  std::vector<FileDescriptor> listeners_;
+  Address address_;
+  std::map<ClientId, Client> clients_;
+  ClientId next_client_ = 1;
+  std::map<std::string, Live> grants_;
+  std::vector<std::unique_ptr<DataLink>> ending_;
+  bool is_ending_ = false;
+  int seconds_ending_ = 0;
+};
+
+}  // namespace mpix::nam

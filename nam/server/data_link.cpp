@@ -1,0 +1,195 @@
+#include "nam/server/data_link.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "nam/protocol/socket.hpp"
+#include "nam/server/log.hpp"
+
+extern char** environ;
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr ChannelLimits limits{.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2};
+
+FileDescriptor copy_of(FileDescriptor const& descriptor) {
+  return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+}  // namespace
+
+DataLink::DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events)
+    : loop_(loop), setup_(std::move(setup)), volatile_(volatile_memory), events_(std::move(events)) {}
+
+void DataLink::start() {
+  try {
+    if (!adopt()) spawn();
+  } catch (Error const& error) {
+    give_up(error);
+  }
+}
+
+void DataLink::attach(FileDescriptor socket) {
+  connection_ = std::make_unique<Connection>(
+      loop_, Channel(std::move(socket), limits), [this](Message& message) { on_message(message); },
+      [this] { loop_.later([this] { on_close(); }); });
+}
+
+/// A data process of an earlier control process says that it is ready when it finds the connection.
+bool DataLink::adopt() {
+  FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
+  auto const other = socket ? credentials_of(socket) : std::nullopt;
+  if (!other || other->uid != ::geteuid()) return false;
+  pid_ = other->pid;
+  adopting_ = true;
+  attach(std::move(socket));
+  log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
+                          field<std::string>(setup_, "grant") + " goes on");
+  return true;
+}
+
+void DataLink::spawn() {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    throw Error(ErrorCode::unavailable, std::string("socketpair: ") + std::strerror(errno));
+  FileDescriptor ours(pair[0]);
+  FileDescriptor const theirs(pair[1]);
+  char name[] = "mpix-namd";
+  char mode[] = "--data-process";
+  std::string number = std::to_string(theirs.get());
+  std::string grant = field<std::string>(setup_, "grant");
+  char* const arguments[] = {name, mode, number.data(), grant.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // A descriptor that takes its own place is passed on.
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), theirs.get());
+  int const error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw Error(ErrorCode::unavailable, std::string("cannot start a data process: ") + std::strerror(error));
+  adopting_ = false;
+  attach(std::move(ours));
+  set_up();
+}
+
+void DataLink::set_up() {
+  if (volatile_ && !memory_) events_.memory_lost();
+  Json message = setup_;
+  message["op"] = "setup";
+  message["windows"] = events_.windows();
+  std::vector<FileDescriptor> memory;
+  if (memory_) memory.push_back(copy_of(memory_));
+  connection_->post(message, {}, std::move(memory));
+}
+
+void DataLink::on_message(Message& message) {
+  auto const op = field<std::string>(message.head, "op");
+  if (op == "ready") {
+    on_ready(message);
+  } else if (op == "failed") {
+    try {
+      throw_if_refused(message.head);
+    } catch (Error const& error) {
+      // One that nobody knew of has the memory: it is adopted next.
+      if (error.code() != ErrorCode::exists) give_up(error);
+    }
+  } else if (op == "usage") {
+    usage_ = message.head;
+  } else if (op == "create") {
+    on_create(message.head);
+  } else if (op == "lost") {
+    events_.lost_window(field<std::string>(message.head, "window"));
+  }
+}
+
+void DataLink::on_ready(Message& message) {
+  usage_ = message.head;
+  if (!message.descriptors.empty()) memory_ = std::move(message.descriptors.front());
+  if (adopting_) connection_->post({{"op", "adopt"}, {"windows", events_.windows()}});
+  ready_ = true;
+  if (!std::exchange(was_ready_, true)) events_.ready();
+  for (; !waiting_.empty() && ready_; waiting_.pop_front())
+    hand_over(std::move(waiting_.front().first), std::move(waiting_.front().second));
+}
+
+void DataLink::on_create(Json const& request) {
+  Json answer;
+  try {
+    answer = {{"port", events_.create(request.at("window"))}};
+  } catch (Error const& error) {
+    answer = to_answer(error);
+  }
+  answer["op"] = "created";
+  answer["creation"] = field<std::uint64_t>(request, "creation");
+  connection_->post(answer);
+}
+
+void DataLink::on_close() {
+  connection_.reset();
+  bool const has_served = std::exchange(ready_, false);
+  if (ending_) return events_.ended();
+  if (failed_) return;
+  log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
+                             field<std::string>(setup_, "grant") + " has ended");
+  restart_due_ = true;
+  if (has_served) tick();
+}
+
+void DataLink::tick() {
+  if (!std::exchange(restart_due_, false) || ending_ || failed_) return;
+  try {
+    if (!adopt()) spawn();
+  } catch (Error const& error) {
+    log(Severity::error, error.what());
+    restart_due_ = true;
+  }
+}
+
+void DataLink::give_up(Error const& error) {
+  failed_ = true;
+  log(Severity::error, "grant " + field<std::string>(setup_, "grant") + ": " + error.what());
+  refuse_waiting(
+      Error(ErrorCode::unavailable, std::string("the grant's memory is not there: ") + error.what()));
+  events_.failed(error);
+}
+
+void DataLink::refuse_waiting(Error const& error) {
+  for (auto& [socket, session] : waiting_) {
+    Channel channel(std::move(socket), ChannelLimits{});
+    channel.post(to_answer(error));
+    (void)channel.flush();
+  }
+  waiting_.clear();
+}
+
+void DataLink::hand_over(FileDescriptor socket, Json session) {
+  if (!ready_) {
+    waiting_.emplace_back(std::move(socket), std::move(session));
+    if (failed_)
+      refuse_waiting(
+          Error(ErrorCode::unavailable, "the grant's memory is not there; the server's log says why"));
+    return;
+  }
+  session["op"] = "session";
+  std::vector<FileDescriptor> passed;
+  passed.push_back(std::move(socket));
+  connection_->post(session, {}, std::move(passed));
+}
+
+void DataLink::remove_window(std::string const& id) {
+  if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
+}
+
+void DataLink::end() {
+  if (std::exchange(ending_, true)) return;
+  refuse_waiting(Error(ErrorCode::not_found, "the grant has ended"));
+  if (connection_) connection_->post({{"op", "end"}});
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,75 @@
+/// The control process's side of a data process: starts it, or finds the one that runs; starts it again when
+/// it dies; hands it sessions.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "nam/server/connection.hpp"
+
+namespace mpix::nam {
+
+class DataLink {
+ public:
+  struct Events {
+    std::function<void()> ready;                          ///< for the first time
+    std::function<void(Error const&)> failed;             ///< could not be made ready; it is not tried again
+    std::function<Json()> windows;                        ///< of the catalog
+    std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
+    std::function<std::string(Json const&)> create;       ///< keeps a window; its port. Throws Error
+    std::function<void()> ended;                          ///< after end()
+    std::function<void(std::string const&)> lost_window;  ///< one of the catalog's is not there
+  };
+
+  /// `setup` is what the data process is told, but for the windows. `volatile_memory`: its memory is not a
+  /// file.
+  DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events);
+
+  /// Takes up the data process that runs, or starts one.
+  void start();
+  bool is_ready() const noexcept { return ready_; }
+  pid_t pid() const noexcept { return pid_; }
+  Json const& usage() const noexcept { return usage_; }
+
+  /// The connection of a session, and who it is. It waits where the process is not ready.
+  void hand_over(FileDescriptor socket, Json session);
+  void remove_window(std::string const& id);
+  /// The process ends, and is not started again.
+  void end();
+  bool has_ended() const noexcept { return ending_ && !connection_; }
+  /// Once a second.
+  void tick();
+
+ private:
+  bool adopt();
+  void spawn();
+  void attach(FileDescriptor socket);
+  void set_up();
+  void on_message(Message& message);
+  void on_ready(Message& message);
+  void on_create(Json const& request);
+  void on_close();
+  void give_up(Error const& error);
+  void refuse_waiting(Error const& error);
+
+  EventLoop& loop_;
+  Json setup_;
+  bool volatile_;
+  Events events_;
+  std::unique_ptr<Connection> connection_;
+  FileDescriptor memory_;  ///< kept, so that it outlives the process
+  pid_t pid_ = 0;
+  bool adopting_ = false;
+  bool ready_ = false;
+  bool was_ready_ = false;
+  bool failed_ = false;
+  bool ending_ = false;
+  bool restart_due_ = false;
+  std::deque<std::pair<FileDescriptor, Json>> waiting_;
+  Json usage_ = Json::object();
+};
+
+}  // namespace mpix::nam

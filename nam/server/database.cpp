@@ -1,0 +1,88 @@
+#include "nam/server/database.hpp"
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+[[noreturn]] void fail(sqlite3* database, int code) {
+  bool const full = code == SQLITE_FULL || code == SQLITE_IOERR_WRITE;
+  throw Error(
+      full ? ErrorCode::no_space : ErrorCode::internal,
+      std::string("the catalog: ") + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code)));
+}
+
+}  // namespace
+
+Statement::Statement(Database& database, std::string_view text)
+    : database_(database.database_.get()), statement_(nullptr, sqlite3_finalize) {
+  sqlite3_stmt* prepared = nullptr;
+  int const code =
+      sqlite3_prepare_v2(database_, text.data(), static_cast<int>(text.size()), &prepared, nullptr);
+  statement_.reset(prepared);
+  if (code != SQLITE_OK) fail(database_, code);
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  if (int const code = sqlite3_bind_int64(statement_.get(), ++bound_, value); code != SQLITE_OK)
+    fail(database_, code);
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view value) {
+  // Copied: nullptr in the place of a destructor would mean that it stays as it is.
+  int const code = sqlite3_bind_text64(statement_.get(), ++bound_, value.data(), value.size(),
+                                       SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (code != SQLITE_OK) fail(database_, code);
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  if (int const code = sqlite3_bind_null(statement_.get(), ++bound_); code != SQLITE_OK)
+    fail(database_, code);
+  return *this;
+}
+
+bool Statement::step() {
+  int const code = sqlite3_step(statement_.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) fail(database_, code);
+  return code == SQLITE_ROW;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+}
+
+std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+
+std::string Statement::text(int column) const {
+  auto const* const value = reinterpret_cast<char const*>(sqlite3_column_text(statement_.get(), column));
+  return value == nullptr
+             ? std::string()
+             : std::string(value, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+Database::Database(std::filesystem::path const& file, Mode mode) : database_(nullptr, sqlite3_close) {
+  int const flags = mode == Mode::create     ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                    : mode == Mode::existing ? SQLITE_OPEN_READWRITE
+                                             : SQLITE_OPEN_READONLY;
+  sqlite3* opened = nullptr;
+  int const code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
+  database_.reset(opened);
+  if (code != SQLITE_OK) fail(opened, code);
+  (void)sqlite3_extended_result_codes(opened, 1);
+  (void)sqlite3_busy_timeout(opened, 5000);
+}
+
+void Database::run(char const* statements) {
+  int const code = sqlite3_exec(database_.get(), statements, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(database_.get(), code);
+}
+
+}  // namespace mpix::nam

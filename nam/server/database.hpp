@@ -1,0 +1,74 @@
+/// SQLite as C++: statements with parameters, transactions, errors as exceptions.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mpix::nam {
+
+class Database;
+
+/// A prepared statement; its parameters are bound in their order.
+class Statement {
+ public:
+  Statement(Database& database, std::string_view text);
+
+  Statement& bind(std::int64_t value);
+  Statement& bind(std::string_view value);
+  Statement& bind_null();
+  /// Goes to the next row; false: there is none. Throws Error(internal).
+  bool step();
+  /// For statements without rows.
+  void run();
+
+  std::int64_t number(int column) const;
+  std::string text(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
+  int bound_ = 0;
+};
+
+class Database {
+ public:
+  enum class Mode { create, existing, read_only };
+
+  /// Throws Error(internal) where it cannot be opened, or is none.
+  Database(std::filesystem::path const& file, Mode mode);
+
+  void run(char const* statements);
+  std::int64_t changes() const { return sqlite3_changes64(database_.get()); }
+
+ private:
+  friend class Statement;
+  friend class Transaction;
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> database_;
+};
+
+/// Undone where commit() is not reached.
+class Transaction {
+ public:
+  explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }
+  ~Transaction() {
+    if (!committed_) (void)sqlite3_exec(database_.database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  Transaction(Transaction const&) = delete;
+  Transaction& operator=(Transaction const&) = delete;
+  void commit() {
+    database_.run("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  Database& database_;
+  bool committed_ = false;
+};
+
+}  // namespace mpix::nam

@@ -1,0 +1,50 @@
+/// One thread that waits for descriptors, signals and the passing of time.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/segment/shared_memory.hpp"
+
+namespace mpix::nam {
+
+class EventLoop {
+ public:
+  using Handler = std::function<void(std::uint32_t events)>;
+
+  /// Throws Error.
+  EventLoop();
+
+  /// Calls `handler` with the epoll events of `fd` until forget(fd).
+  void watch(int fd, std::uint32_t events, Handler handler);
+  void change(int fd, std::uint32_t events);
+  void forget(int fd);
+
+  /// `handler` is called in run() instead of what the signals do otherwise. Once.
+  void on_signals(std::vector<int> const& signals, std::function<void(int signal)> handler);
+  /// `handler` is called each `period`, as time passes while the machine runs: changes of the clock do not
+  /// matter.
+  void every(std::chrono::milliseconds period, std::function<void()> handler);
+  /// After the handlers of what happens now: for what must not go while one of them runs.
+  void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
+
+  void run();
+  void stop() noexcept { stopping_ = true; }
+
+ private:
+  void run_tasks();
+
+  engine::FileDescriptor epoll_;
+  engine::FileDescriptor signals_;
+  std::vector<engine::FileDescriptor> timers_;
+  std::map<int, std::shared_ptr<Handler>> handlers_;
+  std::vector<std::function<void()>> tasks_;
+  bool stopping_ = false;
+};
+
+}  // namespace mpix::nam

@@ -1,0 +1,227 @@
+/// ControlServer: grants.
+#include <unistd.h>
+
+#include "nam/data/segment_allocator.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/server/control_server.hpp"
+#include "nam/server/log.hpp"
+
+namespace mpix::nam {
+
+/// One who may see it: its owner, and administrators. To all others there is none.
+ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) {
+  auto name = field<std::string>(request, "grant");
+  if (is_locator(name)) name = parse_locator(name).grant;
+  auto const found = grants_.find(name);
+  Identity const& who = identity(id);
+  if (found == grants_.end() || !(who.is_admin || who.uid == found->second.grant.owner))
+    throw Error(ErrorCode::not_found, "there is no grant '" + name + "'");
+  return found->second;
+}
+
+void ControlServer::check_capacity(Identity const& who, Grant const& grant) const {
+  std::uint64_t all = 0;
+  std::uint64_t of_user = 0;
+  for (auto const& [id, live] : grants_) {
+    all += live.grant.bytes;
+    if (live.grant.owner == grant.owner) of_user += live.grant.bytes;
+  }
+  auto const left = [](std::uint64_t limit, std::uint64_t used) { return limit - std::min(limit, used); };
+  if (!who.is_admin && (grant.owner != who.uid || options_.self_service == 0))
+    throw Error(ErrorCode::denied, "only administrators of the server make grants" +
+                                       std::string(options_.self_service == 0 ? "" : " for others"));
+  if (!who.is_admin && grant.bytes > left(options_.self_service, of_user))
+    throw Error(ErrorCode::quota, "of what you may grant to yourself, " +
+                                      format_bytes(left(options_.self_service, of_user)) + " are left");
+  if (options_.user_capacity != 0 && grant.bytes > left(options_.user_capacity, of_user))
+    throw Error(ErrorCode::quota, "of what a user may be granted, " +
+                                      format_bytes(left(options_.user_capacity, of_user)) + " are left");
+  if (grant.bytes > left(options_.capacity, all))
+    throw Error(ErrorCode::no_space, "the server has " + format_bytes(left(options_.capacity, all)) +
+                                         " left, and " + format_bytes(grant.bytes) + " were asked for");
+}
+
+Json ControlServer::grant(ClientId id, Json const& request) {
+  Grant made;
+  auto const bytes = field<std::uint64_t>(request, "bytes");
+  if (bytes == 0 || bytes > std::uint64_t{1} << 60)
+    throw Error(ErrorCode::bad_request, "a grant of no size, or of one beyond all");
+  made.id = random_identifier();
+  made.bytes = SegmentAllocator::footprint(bytes);
+  made.owner =
+      request.contains("owner") ? parse_user(field<std::string>(request, "owner")) : identity(id).uid;
+  made.storage = options_.storage;
+  made.created = calendar_.now();
+  if (request.contains("seconds"))
+    made.expires = made.created + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));
+  if (made.storage == StorageKind::file) made.file = options_.storage_directory / (made.id + ".memory");
+  check_capacity(identity(id), made);
+  catalog_.add(made);
+  clients_.at(id).connection->pause();
+  start(made, id);
+  return nullptr;
+}
+
+Json ControlServer::setup_of(Grant const& grant) const {
+  return {{"grant", grant.id},
+          {"owner", grant.owner},
+          {"bytes", grant.bytes},
+          {"storage", to_string(grant.storage)},
+          {"file", grant.file},
+          {"adoption", (options_.directory / "run" / grant.id.substr(0, 16)).string()},
+          {"max_windows", options_.max_windows},
+          {"max_regions", options_.max_regions},
+          {"max_sessions", options_.max_sessions}};
+}
+
+void ControlServer::start(Grant const& grant, ClientId asked_by) {
+  std::string const id = grant.id;
+  DataLink::Events events;
+  events.ready = [this, id] { loop_.later([this, id] { on_grant_ready(id); }); };
+  events.failed = [this, id](Error const& error) {
+    loop_.later([this, id, error] { on_grant_failed(id, error); });
+  };
+  events.windows = [this, id] { return windows_of(id); };
+  events.memory_lost = [this, id] {
+    for (Window const& window : catalog_.windows(id)) {
+      log(Severity::warning, "window " + window.id + " of grant " + id +
+                                 " is lost: the server was restarted, and its storage is not a file");
+      catalog_.remove_window(window.id);
+    }
+  };
+  events.create = [this, id](Json const& window) { return keep_window(id, window); };
+  events.ended = [this] { loop_.later([this] { drop_ended(); }); };
+  events.lost_window = [this](std::string const& window) {
+    log(Severity::warning, "window " + window + " is not there any more");
+    catalog_.remove_window(window);
+  };
+  Live& live = grants_[id];
+  live.grant = grant;
+  live.asked_by = asked_by;
+  live.link = std::make_unique<DataLink>(loop_, setup_of(grant), grant.storage != StorageKind::file,
+                                         std::move(events));
+  live.link->start();
+}
+
+void ControlServer::on_grant_ready(std::string const& id) {
+  auto const found = grants_.find(id);
+  if (found == grants_.end()) return;
+  log(Severity::info, "grant " + id + " of " + format_bytes(found->second.grant.bytes) + " for " +
+                          user_name(found->second.grant.owner));
+  auto const client = clients_.find(std::exchange(found->second.asked_by, 0));
+  if (client == clients_.end()) return;
+  client->second.connection->post(describe(found->second));
+  client->second.connection->resume();
+}
+
+/// One that nobody has been told of goes; another one stays, and its users are told.
+void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
+  auto const found = grants_.find(id);
+  if (found == grants_.end()) return;
+  ClientId const asked_by = std::exchange(found->second.asked_by, 0);
+  if (asked_by == 0) return;
+  end_grant(id);
+  auto const client = clients_.find(asked_by);
+  if (client == clients_.end()) return;
+  client->second.connection->post(to_answer(error));
+  client->second.connection->resume();
+}
+
+void ControlServer::end_grant(std::string const& id) {
+  auto const found = grants_.find(id);
+  catalog_.remove_grant(id);
+  if (!found->second.grant.file.empty()) ::unlink(found->second.grant.file.c_str());
+  found->second.link->end();
+  ending_.push_back(std::move(found->second.link));
+  grants_.erase(found);
+  log(Severity::info, "grant " + id + " has ended");
+}
+
+void ControlServer::end_expired() {
+  std::vector<std::string> expired;
+  for (auto const& [id, live] : grants_) {
+    if (live.grant.expires && *live.grant.expires <= calendar_.now()) expired.push_back(id);
+  }
+  for (std::string const& id : expired) end_grant(id);
+}
+
+Json ControlServer::revoke(ClientId id, Json const& request) {
+  std::string const name = grant_for(id, request).grant.id;
+  end_grant(name);
+  return {{"grant", name}};
+}
+
+/// From now on; without a time, for good.
+Json ControlServer::extend(ClientId id, Json const& request) {
+  Live& live = grant_for(id, request);
+  if (!identity(id).is_admin && options_.self_service == 0)
+    throw Error(ErrorCode::denied, "only administrators of the server extend grants");
+  std::optional<std::int64_t> expires;
+  if (request.contains("seconds"))
+    expires = calendar_.now() + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));
+  catalog_.set_expiry(live.grant.id, expires);
+  live.grant.expires = expires;
+  return describe(live);
+}
+
+Json ControlServer::describe(Live const& live) const {
+  Grant const& grant = live.grant;
+  Json json{{"grant", grant.id},
+            {"locator", nam::format(Locator{grant.id, "", address_})},
+            {"owner", user_name(grant.owner)},
+            {"bytes", grant.bytes},
+            {"storage", to_string(grant.storage)},
+            {"created", grant.created},
+            {"expires_in", nullptr},
+            {"ready", live.link->is_ready()},
+            {"pid", live.link->pid()}};
+  if (grant.expires) json["expires_in"] = *grant.expires - calendar_.now();
+  for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
+    json[name] = live.link->usage().value(name, std::uint64_t{0});
+  return json;
+}
+
+Json ControlServer::list(ClientId id, Json const&) {
+  Json found = Json::array();
+  for (auto const& [name, live] : grants_) {
+    if (identity(id).is_admin || identity(id).uid == live.grant.owner) found.push_back(describe(live));
+  }
+  return {{"grants", found}};
+}
+
+Json ControlServer::show(ClientId id, Json const& request) {
+  Live const& live = grant_for(id, request);
+  Json json = describe(live);
+  json["window_list"] = Json::array();
+  for (Window const& window : catalog_.windows(live.grant.id)) {
+    Json entry = to_json(window);
+    entry["owner"] = user_name(window.ownership.owner);
+    entry["port"] = port_of_window(live.grant.id, window.id);
+    entry["bytes"] = window.bytes;
+    json["window_list"].push_back(entry);
+  }
+  return json;
+}
+
+Json ControlServer::usage(ClientId id, Json const&) {
+  std::uint64_t granted = 0;
+  std::uint64_t used = 0;
+  std::uint64_t sessions = 0;
+  std::map<std::string, std::uint64_t> users;
+  for (auto const& [name, live] : grants_) {
+    granted += live.grant.bytes;
+    used += live.link->usage().value("used", std::uint64_t{0});
+    sessions += live.link->usage().value("sessions", std::uint64_t{0});
+    if (identity(id).is_admin || identity(id).uid == live.grant.owner)
+      users[user_name(live.grant.owner)] += live.grant.bytes;
+  }
+  return {{"capacity", options_.capacity},
+          {"granted", granted},
+          {"used", used},
+          {"sessions", sessions},
+          {"grants", grants_.size()},
+          {"connections", clients_.size()},
+          {"users", users}};
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,72 @@
+#include "nam/server/identity.hpp"
+
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+std::vector<gid_t> groups_of(char const* name, gid_t gid) {
+  int count = 64;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  while (::getgrouplist(name, gid, groups.data(), &count) < 0) {
+    count = std::max(count, static_cast<int>(groups.size()) * 2);
+    groups.resize(static_cast<std::size_t>(count));
+  }
+  groups.resize(static_cast<std::size_t>(count));
+  return groups;
+}
+
+std::optional<unsigned> number_in(std::string const& text) {
+  unsigned value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Identity identity_of(uid_t uid, gid_t gid) {
+  passwd const* const entry = ::getpwuid(uid);
+  return {uid, entry != nullptr ? groups_of(entry->pw_name, gid) : std::vector<gid_t>{gid}};
+}
+
+std::optional<Identity> identity_of(std::string const& user) {
+  passwd const* const entry = ::getpwnam(user.c_str());
+  if (entry == nullptr) return std::nullopt;
+  uid_t const uid = entry->pw_uid;
+  return Identity{uid, groups_of(user.c_str(), entry->pw_gid)};
+}
+
+uid_t parse_user(std::string const& text) {
+  if (passwd const* const entry = ::getpwnam(text.c_str())) return entry->pw_uid;
+  if (auto const number = number_in(text)) return *number;
+  throw Error(ErrorCode::bad_request, "there is no user '" + text + "'");
+}
+
+gid_t parse_group(std::string const& text) {
+  if (group const* const entry = ::getgrnam(text.c_str())) return entry->gr_gid;
+  if (auto const number = number_in(text)) return *number;
+  throw Error(ErrorCode::bad_request, "there is no group '" + text + "'");
+}
+
+std::string user_name(uid_t uid) {
+  passwd const* const entry = ::getpwuid(uid);
+  return entry != nullptr ? entry->pw_name : std::to_string(uid);
+}
+
+bool Ownership::permits(Identity const& who, Access wanted) const noexcept {
+  if (who.is_admin) return true;
+  bool const in_group = std::find(who.groups.begin(), who.groups.end(), group) != who.groups.end();
+  unsigned const shift = who.uid == owner ? 6 : in_group ? 3 : 0;
+  return ((mode >> shift) & static_cast<unsigned>(wanted)) != 0;
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,37 @@
+/// Who asks, and what that permits.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpix::nam {
+
+struct Identity {
+  uid_t uid = 0;
+  std::vector<gid_t> groups;
+  bool is_admin = false;  ///< of the server
+};
+
+/// The user with this number or name, with all groups; `gid` where the system does not know the user.
+Identity identity_of(uid_t uid, gid_t gid);
+std::optional<Identity> identity_of(std::string const& user);
+/// A name, or a number: the user's or group's number. Throws Error(bad_request).
+uid_t parse_user(std::string const& text);
+gid_t parse_group(std::string const& text);
+std::string user_name(uid_t uid);
+
+enum class Access : unsigned { none = 0, write = 2, read = 4 };
+
+/// Who may do what with an object, as for files: owner, group and others, each with read (4) and write (2).
+struct Ownership {
+  uid_t owner = 0;
+  gid_t group = 0;
+  unsigned mode = 0600;
+
+  bool permits(Identity const& who, Access wanted) const noexcept;
+};
+
+}  // namespace mpix::nam

@@ -1,0 +1,34 @@
+#include "nam/server/log.hpp"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+void open_log(std::string const& name, std::string const& level, std::string const& file) {
+  try {
+    auto const logger = file.empty() ? spdlog::stderr_logger_mt(name) : spdlog::basic_logger_mt(name, file);
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %n[%P] %l: %v");
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(logger);
+  } catch (spdlog::spdlog_ex const& error) {
+    throw Error(ErrorCode::bad_request, "cannot write the log to " + file + ": " + error.what());
+  }
+  set_log_level(level);
+}
+
+void set_log_level(std::string const& level) { spdlog::set_level(spdlog::level::from_str(level)); }
+
+void log(Severity severity, std::string const& line) {
+  switch (severity) {
+    case Severity::debug: return spdlog::debug(line);
+    case Severity::info: return spdlog::info(line);
+    case Severity::warning: return spdlog::warn(line);
+    case Severity::error: return spdlog::error(line);
+  }
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,140 @@
+#include "nam/server/options.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "nam/protocol/default_socket.hpp"
+#include "nam/protocol/error.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/server/exit_codes.hpp"
+#include "nam/server/identity.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+/// As they are written.
+struct Texts {
+  std::string capacity;
+  std::string storage = "memory";
+  std::string self_service = "0";
+  std::string user_capacity = "0";
+  std::vector<std::string> admins;
+};
+
+void add_places(CLI::App& app, Options& options) {
+  app.add_option("--directory", options.directory, "Where the catalog and what belongs to it stand")
+      ->envname("MPIX_NAMD_DIRECTORY")
+      ->capture_default_str();
+  app.add_option("--socket", options.socket, "Path of the Unix socket")
+      ->envname("MPIX_NAMD_SOCKET")
+      ->capture_default_str();
+  app.add_option("--listen", options.listen, "HOST:PORT of TCP; several are possible, \"none\" for no TCP")
+      ->envname("MPIX_NAMD_LISTEN")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--advertise", options.advertise, "Host name by which others reach this one")
+      ->envname("MPIX_NAMD_ADVERTISE");
+  app.add_option("--storage-directory", options.storage_directory,
+                 "Where the files of grants stand, such as a DAX file system; default: in the directory")
+      ->envname("MPIX_NAMD_STORAGE_DIRECTORY");
+  app.add_option("--log-file", options.log_file, "Where log lines go; default: stderr")
+      ->envname("MPIX_NAMD_LOG_FILE");
+  app.add_flag("--watch-stdin", options.watch_stdin, "End when standard input ends");
+}
+
+void add_limits(CLI::App& app, Options& options, Texts& texts) {
+  app.add_option("--size", texts.capacity, "Memory for all grants, as in 512M or 1G")
+      ->envname("MPIX_NAMD_SIZE")
+      ->required();
+  app.add_option("--storage", texts.storage, "What grants are made of: memory, huge (pages), or file")
+      ->envname("MPIX_NAMD_STORAGE")
+      ->capture_default_str();
+  app.add_option("--admins", texts.admins,
+                 "Users who may do everything, besides root and the server's own user")
+      ->envname("MPIX_NAMD_ADMINS")
+      ->delimiter(',');
+  app.add_option("--self-service", texts.self_service, "What users may grant to themselves; 0: nothing")
+      ->envname("MPIX_NAMD_SELF_SERVICE")
+      ->capture_default_str();
+  app.add_option("--user-size", texts.user_capacity,
+                 "Most that a user may be granted in all; 0: no such limit")
+      ->envname("MPIX_NAMD_USER_SIZE")
+      ->capture_default_str();
+  app.add_option("--max-windows", options.max_windows, "Windows of a grant")->capture_default_str();
+  app.add_option("--max-regions", options.max_regions, "Regions of all windows of a grant")
+      ->capture_default_str();
+  app.add_option("--max-sessions", options.max_sessions, "Sessions of a grant at a time")
+      ->capture_default_str();
+  app.add_option("--max-connections", options.max_connections, "Connections to the control process at a time")
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "debug, info, warning or error")
+      ->envname("MPIX_NAMD_LOG_LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+}
+
+void set_defaults(Options& options) {
+  options.directory = default_directory();
+  options.socket = default_socket();
+  options.listen = {"127.0.0.1:7726"};
+  options.log_level = "info";
+  options.max_windows = 20000;
+  options.max_regions = 60000;
+  options.max_sessions = 10000;
+  options.max_connections = 4096;
+}
+
+void convert(Texts const& texts, CLI::App const& app, Options& options) {
+  options.capacity = parse_bytes(texts.capacity);
+  options.storage = parse_storage(texts.storage);
+  options.self_service = parse_bytes(texts.self_service);
+  options.user_capacity = parse_bytes(texts.user_capacity);
+  for (std::string const& user : texts.admins) options.admins.push_back(parse_user(user));
+  options.listen_given = app.count("--listen") != 0;
+  if (options.listen == std::vector<std::string>{"none"}) options.listen.clear();
+  if (options.storage_directory.empty()) options.storage_directory = options.directory / "memory";
+  if (options.max_regions > 60000) throw Error(ErrorCode::bad_request, "--max-regions is at most 60000");
+}
+
+}  // namespace
+
+std::filesystem::path default_directory() {
+  if (::geteuid() == 0) return "/var/lib/mpix-nam";
+  char const* const state = std::getenv("XDG_STATE_HOME");
+  char const* const home = std::getenv("HOME");
+  if (state != nullptr) return std::filesystem::path(state) / "mpix-nam";
+  return std::filesystem::path(home != nullptr ? home : "/tmp") / ".local/state/mpix-nam";
+}
+
+std::optional<Options> read_options(int argc, char const* const* argv, int* exit_code) {
+  Options options;
+  Texts texts;
+  set_defaults(options);
+  CLI::App app("Memory server: keeps memory for MPI windows that outlive the jobs that use them.",
+               "mpix-namd");
+  app.set_version_flag("--version", std::string("mpix-namd " MPIX_VERSION));
+  app.set_config("--config", "", "TOML or INI file with options by their long names")
+      ->envname("MPIX_NAMD_CONFIG");
+  app.footer(
+      "Exit codes: 0 ended in order, 1 failure, 2 wrong usage or configuration, 3 a server uses the "
+      "directory\n"
+      "or the socket already, 4 the catalog is damaged. SIGTERM and SIGINT end the server, SIGHUP reads the\n"
+      "configuration again: size, limits, administrators, log level. docs/nam.md has more.");
+  add_places(app, options);
+  add_limits(app, options, texts);
+  try {
+    app.parse(argc, argv);
+    convert(texts, app, options);
+    return options;
+  } catch (CLI::ParseError const& error) {
+    *exit_code = app.exit(error) == 0 ? exit_ok : exit_usage;
+  } catch (Error const& error) {
+    std::fprintf(stderr, "mpix-namd: %s\n", error.what());
+    *exit_code = exit_usage;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mpix::nam

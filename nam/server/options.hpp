@@ -1,0 +1,43 @@
+/// What mpix-namd is told: by its command line, its environment and a file, in this order.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nam/data/storage.hpp"
+
+namespace mpix::nam {
+
+struct Options {
+  std::uint64_t capacity = 0;  ///< bytes of all grants
+  std::filesystem::path directory;
+  std::string socket;               ///< path of the Unix socket
+  std::vector<std::string> listen;  ///< HOST:PORT each
+  bool listen_given = false;        ///< somebody has asked for `listen`
+  std::string advertise;            ///< host name for others
+  StorageKind storage = StorageKind::memory;
+  std::filesystem::path storage_directory;
+  bool watch_stdin = false;
+  std::string log_file;
+
+  // These are read again on SIGHUP, with `capacity`.
+  std::string log_level;
+  std::vector<uid_t> admins;
+  std::uint64_t self_service = 0;   ///< bytes that a user may grant to himself
+  std::uint64_t user_capacity = 0;  ///< bytes of all grants of a user
+  std::uint64_t max_windows = 0;    ///< of a grant
+  std::uint64_t max_regions = 0;    ///< of all windows of a grant
+  std::uint64_t max_sessions = 0;   ///< of a grant
+  std::uint64_t max_connections = 0;
+};
+
+/// Nothing when the program is to end with `*exit_code`: --help, or a mistake, which it has told of.
+std::optional<Options> read_options(int argc, char const* const* argv, int* exit_code);
+
+/// Where the server of this user keeps things unless it is told otherwise.
+std::filesystem::path default_directory();
+
+}  // namespace mpix::nam

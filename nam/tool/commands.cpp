@@ -1,0 +1,168 @@
+#include "nam/tool/commands.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "nam/client/client.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/server/catalog.hpp"
+#include "nam/tool/table.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+/// The answer to a request; printed here where the user wants JSON, and then nothing comes back.
+std::optional<Json> ask(Arguments const& arguments, Json const& request) {
+  Client client(address_of(arguments));
+  Json answer = client.request(request);
+  if (!arguments.json) return answer;
+  std::cout << answer.dump(2) << "\n";
+  return std::nullopt;
+}
+
+std::string text_of(Json const& object, char const* name) { return field<std::string>(object, name); }
+std::string bytes_of(Json const& object, char const* name) {
+  return format_bytes(field<std::uint64_t>(object, name));
+}
+std::string count_of(Json const& object, char const* name) {
+  return std::to_string(field<std::uint64_t>(object, name));
+}
+
+std::string expiry_of(Json const& grant) {
+  Json const& left = grant.at("expires_in");
+  return left.is_null() ? "never" : format_seconds(std::max(left.get<std::int64_t>(), std::int64_t{0}));
+}
+
+void add_expiry(Arguments const& arguments, Json& request) {
+  if (!arguments.expires.empty() && arguments.expires != "never")
+    request["seconds"] = static_cast<std::uint64_t>(parse_seconds(arguments.expires));
+}
+
+void print_grant(Json const& grant) {
+  std::cout << "grant    " << text_of(grant, "grant") << "\nlocator  " << text_of(grant, "locator")
+            << "\nowner    " << text_of(grant, "owner") << "\nsize     " << bytes_of(grant, "bytes")
+            << "\nused     " << bytes_of(grant, "used") << "\nstorage  " << text_of(grant, "storage")
+            << "\nexpires  " << expiry_of(grant) << "\nsessions " << count_of(grant, "sessions")
+            << "\nprocess  " << count_of(grant, "pid") << "\n";
+}
+
+}  // namespace
+
+Address address_of(Arguments const& arguments) {
+  if (!arguments.server.empty()) ::setenv("MPIX_NAM_SERVER", arguments.server.c_str(), 1);
+  if (arguments.server.empty() && is_locator(arguments.target))
+    return parse_locator(arguments.target).address;
+  return server_address();
+}
+
+/// Prints nothing but the locator, for scripts.
+void grant(Arguments const& arguments) {
+  Json request{{"op", "grant"}, {"bytes", parse_bytes(arguments.size)}};
+  if (!arguments.owner.empty()) request["owner"] = arguments.owner;
+  add_expiry(arguments, request);
+  if (auto const answer = ask(arguments, request)) std::cout << text_of(*answer, "locator") << "\n";
+}
+
+void revoke(Arguments const& arguments) {
+  (void)ask(arguments, {{"op", "revoke"}, {"grant", arguments.target}});
+}
+
+void extend(Arguments const& arguments) {
+  Json request{{"op", "extend"}, {"grant", arguments.target}};
+  add_expiry(arguments, request);
+  if (auto const answer = ask(arguments, request)) std::cout << "expires  " << expiry_of(*answer) << "\n";
+}
+
+void list(Arguments const& arguments) {
+  auto const answer = ask(arguments, {{"op", "list"}});
+  if (!answer) return;
+  Table table({"GRANT", "OWNER", "SIZE", "USED", "WINDOWS", "SESSIONS", "STORAGE", "EXPIRES", "STATE"});
+  for (Json const& each : answer->at("grants"))
+    table.add({text_of(each, "grant"), text_of(each, "owner"), bytes_of(each, "bytes"),
+               bytes_of(each, "used"), count_of(each, "windows"), count_of(each, "sessions"),
+               text_of(each, "storage"), expiry_of(each),
+               field<bool>(each, "ready") ? "ready" : "not ready"});
+  table.print();
+}
+
+void show(Arguments const& arguments) {
+  auto const answer = ask(arguments, {{"op", "show"}, {"grant", arguments.target}});
+  if (!answer) return;
+  print_grant(*answer);
+  if (answer->at("window_list").empty()) return;
+  std::cout << "\n";
+  Table table({"SIZE", "RANKS", "OWNER", "MODE", "SURVIVES", "PORT"});
+  for (Json const& each : answer->at("window_list")) {
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%03o", field<unsigned>(each, "mode"));
+    table.add({bytes_of(each, "bytes"), std::to_string(each.at("sizes").size()), text_of(each, "owner"), mode,
+               text_of(each, "durability"), text_of(each, "port")});
+  }
+  table.print();
+}
+
+void names(Arguments const& arguments) {
+  auto const answer = ask(arguments, {{"op", "names"}});
+  if (!answer) return;
+  Table table({"NAME", "OWNER", "PORT"});
+  for (Json const& each : answer->at("names"))
+    table.add({text_of(each, "name"), text_of(each, "owner"), text_of(each, "port")});
+  table.print();
+}
+
+void publish(Arguments const& arguments) {
+  (void)ask(arguments, {{"op", "publish"}, {"name", arguments.target}, {"port", arguments.port}});
+}
+
+void lookup(Arguments const& arguments) {
+  if (auto const answer = ask(arguments, {{"op", "lookup"}, {"name", arguments.target}}))
+    std::cout << text_of(*answer, "port") << "\n";
+}
+
+void unpublish(Arguments const& arguments) {
+  (void)ask(arguments, {{"op", "unpublish"}, {"name", arguments.target}});
+}
+
+void evict(Arguments const& arguments) {
+  (void)ask(arguments, {{"op", "evict"}, {"port", arguments.target}});
+}
+
+void usage(Arguments const& arguments) {
+  auto const answer = ask(arguments, {{"op", "usage"}});
+  if (!answer) return;
+  std::cout << "capacity  " << bytes_of(*answer, "capacity") << "\ngranted   " << bytes_of(*answer, "granted")
+            << "\nused      " << bytes_of(*answer, "used") << "\ngrants    " << count_of(*answer, "grants")
+            << "\nsessions  " << count_of(*answer, "sessions") << "\n";
+  if (answer->at("users").empty()) return;
+  std::cout << "\n";
+  Table table({"USER", "GRANTED"});
+  for (auto const& [user, bytes] : answer->at("users").items())
+    table.add({user, format_bytes(bytes.get<std::uint64_t>())});
+  table.print();
+}
+
+/// Puts the secret where the user's clients on other hosts find it.
+void secret(Arguments const& arguments) {
+  Client client(address_of(arguments));
+  Json const answer = client.request({{"op", "secret"}});
+  write_secret(secret_file(), secret_from_hex(text_of(answer, "secret")));
+  std::cout << secret_file().string() << "\n";
+}
+
+void check(Arguments const& arguments) {
+  std::filesystem::path const file = arguments.directory / "catalog.sqlite";
+  if (!std::filesystem::exists(file))
+    throw Error(ErrorCode::not_found, "there is no catalog " + file.string());
+  if (arguments.repair) {
+    for (std::string const& lost : repair_catalog(file)) std::cout << "lost: " << lost << "\n";
+  }
+  std::vector<std::string> const problems = Catalog(file).problems();
+  for (std::string const& problem : problems) std::cout << problem << "\n";
+  if (!problems.empty())
+    throw Error(ErrorCode::internal, std::to_string(problems.size()) + " problems in " + file.string());
+  std::cout << "the catalog is in order\n";
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,46 @@
+/// What mpix-nam does.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "nam/protocol/locator.hpp"
+
+namespace mpix::nam {
+
+/// What its command line says.
+struct Arguments {
+  bool json = false;
+  std::string server;
+  std::string target;  ///< a grant, a port or a name
+  std::string port;
+  std::string size;
+  std::string owner;
+  std::string expires;
+  std::filesystem::path file;
+  std::filesystem::path directory;
+  bool repair = false;
+};
+
+void grant(Arguments const& arguments);
+void revoke(Arguments const& arguments);
+void extend(Arguments const& arguments);
+void list(Arguments const& arguments);
+void show(Arguments const& arguments);
+void names(Arguments const& arguments);
+void publish(Arguments const& arguments);
+void lookup(Arguments const& arguments);
+void unpublish(Arguments const& arguments);
+void evict(Arguments const& arguments);
+void usage(Arguments const& arguments);
+void secret(Arguments const& arguments);
+void backup(Arguments const& arguments);
+void restore(Arguments const& arguments);
+void check(Arguments const& arguments);
+
+/// Where the arguments say that the server is.
+Address address_of(Arguments const& arguments);
+
+}  // namespace mpix::nam

@@ -1,0 +1,116 @@
+/// mpix-nam: what administrators and users do with a memory server by hand and in scripts.
+#include <CLI/CLI.hpp>
+
+#include "nam/protocol/error.hpp"
+#include "nam/server/exit_codes.hpp"
+#include "nam/server/options.hpp"
+#include "nam/tool/commands.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+using Command = void (*)(Arguments const&);
+
+int exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_request: return exit_usage;
+    case ErrorCode::unavailable: return exit_unreachable;
+    case ErrorCode::not_found: return exit_not_found;
+    case ErrorCode::denied: return exit_denied;
+    default: return exit_failure;
+  }
+}
+
+CLI::App* add(CLI::App& app, char const* name, char const* help, Command command, Command* chosen) {
+  CLI::App* const sub = app.add_subcommand(name, help);
+  sub->callback([=] { *chosen = command; });
+  return sub;
+}
+
+void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
+  CLI::App* sub =
+      add(app, "grant", "Grants memory; prints the locator for MPIX_NAM_ALLOCATION", grant, chosen);
+  sub->add_option("size,--size", arguments.size, "As in 512M or 1G")->required();
+  sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: who asks");
+  sub->add_option("--expires", arguments.expires,
+                  "After how long it ends, as in 90s, 15m, 2h or 7d; default: never");
+  sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
+  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  sub = add(app, "extend", "Sets anew when a grant ends, counted from now", extend, chosen);
+  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
+  add(app, "list", "Shows grants", list, chosen);
+  sub = add(app, "show", "Shows a grant and its persistent windows", show, chosen);
+  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  add(app, "usage", "Shows how much is granted and used", usage, chosen);
+}
+
+void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
+  add(app, "names", "Shows published names", names, chosen);
+  CLI::App* sub = add(app, "publish", "Publishes a port name", publish, chosen);
+  sub->add_option("name", arguments.target, "Name")->required();
+  sub->add_option("port", arguments.port, "Port name of a persistent window")->required();
+  sub = add(app, "lookup", "Prints the port name that is published under a name", lookup, chosen);
+  sub->add_option("name", arguments.target, "Name")->required();
+  sub = add(app, "unpublish", "Takes a name back", unpublish, chosen);
+  sub->add_option("name", arguments.target, "Name")->required();
+  sub = add(app, "evict", "Frees a persistent window", evict, chosen);
+  sub->add_option("port", arguments.target, "Its port name")->required();
+  sub = add(app, "backup", "Saves a persistent window in a file", backup, chosen);
+  sub->add_option("port", arguments.target, "Its port name")->required();
+  sub->add_option("file", arguments.file, "File")->required();
+  sub = add(app, "restore", "Makes a new persistent window out of a file; prints its port name", restore,
+            chosen);
+  sub->add_option("grant", arguments.target, "Locator of the grant")->required();
+  sub->add_option("file", arguments.file, "File")->required()->check(CLI::ExistingFile);
+}
+
+void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
+  add(app, "secret", "Stores this user's secret where clients on other hosts look for it", secret, chosen);
+  CLI::App* const sub =
+      add(app, "check", "Looks whether the catalog of a server that does not run is in order", check, chosen);
+  arguments.directory = default_directory();
+  sub->add_option("--directory", arguments.directory, "Directory of the server")->capture_default_str();
+  sub->add_flag("--repair", arguments.repair, "Keep what can be read, and say what is lost");
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  Command chosen = nullptr;
+  CLI::App app("Grants memory of a memory server, and shows and manages what is in it.", "mpix-nam");
+  app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
+  app.footer(
+      "Exit codes: 0 done, 1 failure, 2 wrong usage, 5 no server answers, 6 there is no such thing, 7 not\n"
+      "permitted. The server: --server, MPIX_NAM_SERVER, what a locator names, or this user's own.");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_flag("--json", arguments.json, "Print JSON");
+  app.add_option("--server", arguments.server, "Path of its socket, or HOST:PORT");
+  add_grants(app, arguments, &chosen);
+  add_windows(app, arguments, &chosen);
+  add_upkeep(app, arguments, &chosen);
+  try {
+    app.parse(argc, argv);
+    chosen(arguments);
+    return exit_ok;
+  } catch (CLI::ParseError const& error) {
+    return app.exit(error) == 0 ? exit_ok : exit_usage;
+  } catch (Error const& error) {
+    std::fprintf(stderr, "mpix-nam: %s\n", error.what());
+    return exit_code_of(error.code());
+  }
+}
+
+}  // namespace
+
+}  // namespace mpix::nam
+
+int main(int argc, char** argv) {
+  try {
+    return mpix::nam::run(argc, argv);
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "mpix-nam: %s\n", error.what());
+    return mpix::nam::exit_failure;
+  }
+}

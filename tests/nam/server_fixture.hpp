@@ -1,0 +1,159 @@
+/// A memory server in a directory of its own, which goes with the test.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "nam/client/session.hpp"
+
+extern char** environ;
+
+namespace mpix::nam {
+
+class TestServer {
+ public:
+  using Arguments = std::vector<std::string>;
+
+  TestServer() {
+    std::string name = (std::filesystem::temp_directory_path() / "mpix-nam-test-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    state = directory_ / "state";
+  }
+  ~TestServer() {
+    if (pid_ > 0) stop();
+    std::filesystem::remove_all(directory_);
+  }
+  TestServer(TestServer const&) = delete;
+  TestServer& operator=(TestServer const&) = delete;
+
+  std::filesystem::path state;  ///< the server's directory
+
+  std::filesystem::path const& directory() const { return directory_; }
+  Address address() const { return {(directory_ / "socket").string(), "", 0}; }
+  pid_t pid() const { return pid_; }
+
+  /// Returns its exit code when it has ended; nothing while it runs.
+  std::optional<int> exit_code(int within_ms) {
+    for (int waited = 0; waited <= within_ms; waited += 10) {
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return std::nullopt;
+  }
+
+  void spawn(
+      Arguments const& more, std::function<void()> const& before = [] {}) {
+    Arguments texts{MPIX_NAMD,
+                    "--directory",
+                    state.string(),
+                    "--socket",
+                    address().unix_path,
+                    "--log-file",
+                    (directory_ / "log").string()};
+    texts.insert(texts.end(), more.begin(), more.end());
+    std::vector<char*> arguments;
+    for (std::string& text : texts) arguments.push_back(text.data());
+    arguments.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    before();
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+
+  /// Returns when it answers.
+  void start(Arguments const& more = {"--size", "64M", "--listen", "none"}) {
+    spawn(more);
+    for (int waited = 0; waited < 10000; waited += 10) {
+      if (answers()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << "the server does not answer";
+  }
+  bool answers() const {
+    try {
+      Client(address()).request({{"op", "hello"}});
+      return true;
+    } catch (Error const&) {
+      return false;
+    }
+  }
+
+  void kill() {
+    ::kill(pid_, SIGKILL);
+    EXPECT_EQ(exit_code(10000), 128 + SIGKILL);
+  }
+  void stop() {
+    ::kill(pid_, SIGTERM);
+    EXPECT_EQ(exit_code(10000), 0);
+  }
+
+  Json ask(Json const& request) const { return Client(address()).request(request); }
+  Locator grant(std::uint64_t bytes, Json more = Json::object()) const {
+    more["op"] = "grant";
+    more["bytes"] = bytes;
+    return parse_locator(ask(more).at("locator").get<std::string>());
+  }
+  Json show(Locator const& grant) const { return ask({{"op", "show"}, {"grant", grant.grant}}); }
+  pid_t data_process(Locator const& grant) const { return show(grant).at("pid").get<pid_t>(); }
+
+ private:
+  std::filesystem::path directory_;
+  pid_t pid_ = -1;
+};
+
+/// The code of the Error that `action` throws; nothing where it throws none.
+template <typename Action>
+std::optional<ErrorCode> refusal(Action action) {
+  try {
+    action();
+    return std::nullopt;
+  } catch (Error const& error) {
+    EXPECT_STRNE(error.what(), "");
+    return error.code();
+  }
+}
+
+/// Waits for up to ten seconds.
+template <typename Predicate>
+bool eventually(Predicate predicate) {
+  for (int waited = 0; waited < 10000; waited += 20) {
+    if (predicate()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+/// Runs `body` as another user; true when it returns true there.
+inline bool as_user(uid_t uid, std::function<bool()> const& body) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    bool const changed = ::setgid(uid) == 0 && ::setuid(uid) == 0;
+    bool good = false;
+    try {
+      good = changed && body();
+    } catch (std::exception const& error) {
+      std::fprintf(stderr, "as user %u: %s\n", uid, error.what());
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace mpix::nam
