@@ -18,13 +18,15 @@ LAYERS = {
     "mpix": {"engine", "hosting", "datatype", "include"},
     "windows": {"engine", "hosting", "datatype", "include"},
     "armci": {"engine", "hosting", "datatype", "mpix", "include"},
+    "fortran": {"include"},
     "ompi-component": {"engine", "hosting", "windows"},
     "nam": {"engine", "windows"},
     "include": set(),
 }
 # Foreign headers, and the only layers in which they appear.
 FOREIGN = {
-    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "ompi-component", "include"},
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "fortran", "ompi-component", "include"},
+    re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
 }

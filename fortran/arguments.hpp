@@ -1,0 +1,89 @@
+/// Arguments as Fortran passes them, converted for the time of one call. `fortran/generate` writes the calls.
+#pragma once
+
+#include <ISO_Fortran_binding.h>
+#include <mpix_rma.h>
+
+#include <cstdint>
+
+#include "fortran/section.hpp"
+
+namespace mpix::fortran {
+
+inline void* pointer_to(MPI_Aint address) noexcept { return reinterpret_cast<void*>(address); }
+
+/// Null where Fortran's optional argument is absent.
+inline void* address_of(CFI_cdesc_t const* buffer) noexcept {
+  return buffer != nullptr ? buffer->base_addr : nullptr;
+}
+
+class Communicator {
+ public:
+  explicit Communicator(MPI_Fint const* handle) : value_(MPI_Comm_f2c(*handle)) {}
+  operator MPI_Comm*() noexcept { return &value_; }
+
+ private:
+  MPI_Comm value_;
+};
+
+/// Fortran's variable gets the request when the call is over.
+class Request {
+ public:
+  explicit Request(MPI_Fint* handle)
+      : handle_(handle), value_(handle != nullptr ? MPI_Request_f2c(*handle) : MPI_REQUEST_NULL) {}
+  Request(Request const&) = delete;
+  Request& operator=(Request const&) = delete;
+  ~Request() {
+    if (handle_ != nullptr) *handle_ = MPI_Request_c2f(value_);
+  }
+  operator MPI_Request*() noexcept { return handle_ != nullptr ? &value_ : nullptr; }
+
+ private:
+  MPI_Fint* handle_;
+  MPI_Request value_;
+};
+
+/// A position in an array, which Fortran counts from 1.
+class Position {
+ public:
+  explicit Position(int* position) noexcept : position_(position) {}
+  Position(Position const&) = delete;
+  Position& operator=(Position const&) = delete;
+  ~Position() { *position_ = value_ == MPI_UNDEFINED ? value_ : value_ + 1; }
+  operator int*() noexcept { return &value_; }
+
+ private:
+  int* position_;
+  int value_ = MPI_UNDEFINED;
+};
+
+/// The layout of type MPIX_RMA_Attributes in both modules.
+struct FortranAttributes {
+  std::uint64_t set;
+  MPI_Fint accumulate_op;
+  MPI_Aint accumulate_scale;
+  int notify_index;
+};
+
+class Attributes {
+ public:
+  explicit Attributes(FortranAttributes const* given) : given_(given != nullptr) {
+    if (!given_) return;
+    value_.set = given->set;
+    if ((given->set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0)
+      value_.accumulate_op = MPI_Op_f2c(given->accumulate_op);
+    value_.accumulate_scale = pointer_to(given->accumulate_scale);
+    value_.notify_index = given->notify_index;
+  }
+  operator void*() noexcept { return given_ ? &value_ : nullptr; }
+
+ private:
+  bool given_;
+  MPIX_RMA_Attributes value_{};
+};
+
+inline void tell(int* ierror, int code) noexcept {
+  if (ierror != nullptr) *ierror = code;
+}
+
+}  // namespace mpix::fortran
