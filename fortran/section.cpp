@@ -49,10 +49,10 @@ CFI_index_t elements_of(CFI_cdesc_t const& buffer, int dimensions) noexcept {
 
 /// The first `elements` of the section: whole slabs of the outermost dimension, then what is left of them.
 MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_Datatype element) {
-  std::array<MPI_Datatype, CFI_MAX_RANK + 1> slabs{};
-  std::array<MPI_Datatype, CFI_MAX_RANK> pieces{};
-  std::array<MPI_Aint, CFI_MAX_RANK> places{};
-  std::array<int, CFI_MAX_RANK> ones{};
+  MPI_Datatype slabs[CFI_MAX_RANK + 1]{};
+  MPI_Datatype pieces[CFI_MAX_RANK]{};
+  MPI_Aint places[CFI_MAX_RANK]{};
+  int ones[CFI_MAX_RANK]{};
   slabs[0] = element;
   for (int d = 0; d < buffer.rank; ++d)
     PMPI_Type_create_hvector(static_cast<int>(buffer.dim[d].extent), 1, buffer.dim[d].sm, slabs[d],
@@ -70,7 +70,7 @@ MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_
     place += whole * buffer.dim[d].sm;
   }
   MPI_Datatype all = MPI_DATATYPE_NULL;
-  PMPI_Type_create_struct(used, ones.data(), places.data(), pieces.data(), &all);
+  PMPI_Type_create_struct(used, ones, places, pieces, &all);
   PMPI_Type_commit(&all);
   for (int i = 0; i < used; ++i) PMPI_Type_free(&pieces[i]);
   for (int d = 1; d <= buffer.rank; ++d) PMPI_Type_free(&slabs[d]);
