@@ -88,23 +88,12 @@ bool try_contiguous(Window const& window, UpdateCall const& call) noexcept {
     }
     return true;
   }
-  engine::Update update;
-  update.operation = call.operation;
-  update.type = reduction.type;
-  update.guarantees = engine::Guarantee::element_atomic;
-  update.target = address;
-  update.target_layout = engine::Layout::contiguous(bytes);
-  if (engine::operand_count(call.operation) != 0) {
-    update.origin = static_cast<std::byte const*>(call.origin->address);
-    update.operand2 = static_cast<std::byte const*>(call.operand2);
-    update.origin_layout = update.target_layout;
-  }
-  if (call.result != nullptr) {
-    update.result = static_cast<std::byte*>(call.result->address);
-    update.result_layout = update.target_layout;
-  }
-  engine::execute_with_stripes(update, mapped, table, address, address + bytes);
-  return true;
+  bool const reads_origin = engine::operand_count(call.operation) != 0;
+  engine::PackedSides const sides{
+      reads_origin ? static_cast<std::byte const*>(call.origin->address) : nullptr,
+      static_cast<std::byte const*>(call.operand2),
+      call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
+  return engine::try_update_elements(reduction, mapped, sides, table, address);
 }
 
 /// Describes `buffer`, whose data are to be as many as the target's. Error class.
