@@ -1,4 +1,5 @@
-/// The floor between two hosts: round trip of a bare UCX active message with 8 bytes, both sides polling.
+/// The floor between two hosts: round trip of a bare UCX active message with 8 bytes, both sides polling, and
+/// UCX's own puts of 8 bytes, from both sides at once and without waiting for single ones.
 ///
 /// usage: bench_am    (2 ranks)
 #include <mpi.h>
@@ -36,13 +37,94 @@ void wait_for(ucp_worker_h worker, long count) {
   while (arrived < count) ucp_worker_progress(worker);
 }
 
+void finish(ucp_worker_h worker, ucs_status_ptr_t request) {
+  if (!UCS_PTR_IS_PTR(request)) return require_ok(UCS_PTR_STATUS(request));
+  while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker);
+  ucp_request_free(request);
+}
+
+/// Both sides come here, and each serves the other meanwhile.
+void meet(ucp_worker_h worker) {
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  int done = 0;
+  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  while (done == 0) {
+    ucp_worker_progress(worker);
+    MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
+  }
+}
+
+/// Memory of this process that the other one puts to, and the other's.
+class Memory {
+ public:
+  Memory(ucp_context_h context, ucp_ep_h endpoint) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address = &word_;
+    params.length = sizeof word_;
+    ucp_mem_h memory = nullptr;
+    require_ok(ucp_mem_map(context, &params, &memory));
+    void* packed = nullptr;
+    std::size_t bytes = 0;
+    require_ok(ucp_rkey_pack(context, memory, &packed, &bytes));
+    int const peer = 1 - bench::rank();
+    std::vector<char> key(bytes);  // of the same length: both use the same networks
+    MPI_Sendrecv(packed, static_cast<int>(bytes), MPI_BYTE, peer, 2, key.data(), static_cast<int>(bytes),
+                 MPI_BYTE, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    auto const own = reinterpret_cast<std::uint64_t>(&word_);
+    MPI_Sendrecv(&own, sizeof own, MPI_BYTE, peer, 3, &address_, sizeof address_, MPI_BYTE, peer, 3,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    require_ok(ucp_ep_rkey_unpack(endpoint, key.data(), &key_));
+  }
+  Memory(Memory const&) = delete;
+  Memory& operator=(Memory const&) = delete;
+
+  void put(ucp_ep_h endpoint) {
+    static long const value = 1;
+    ucp_request_param_t const param{};
+    ucs_status_ptr_t const request = ucp_put_nbx(endpoint, &value, sizeof value, address_, key_, &param);
+    if (UCS_PTR_IS_PTR(request)) return ucp_request_free(request);  // the flush waits for it
+    require_ok(UCS_PTR_STATUS(request));
+  }
+
+ private:
+  long word_ = 0;
+  std::uint64_t address_ = 0;
+  ucp_rkey_h key_ = nullptr;
+};
+
+/// As the streams of bench_streams.
+void stream(ucp_worker_h worker, ucp_context_h context, ucp_ep_h endpoint) {
+  Memory memory(context, endpoint);
+  constexpr int operations = 2000;
+  constexpr int repetitions = 7;
+  std::vector<double> times;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    meet(worker);
+    double const start = MPI_Wtime();
+    for (int i = 0; i < operations; ++i) {
+      memory.put(endpoint);
+      ucp_worker_progress(worker);
+    }
+    ucp_request_param_t const param{};
+    finish(worker, ucp_ep_flush_nbx(endpoint, &param));
+    double const mine = (MPI_Wtime() - start) / operations * 1e6;
+    meet(worker);
+    double slower = 0;
+    MPI_Allreduce(&mine, &slower, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    times.push_back(slower);
+  }
+  std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
+  if (bench::rank() == 0) std::printf("stream,ucx,put,alone,1,8,%.5f\n", times[repetitions / 2]);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
-  params.features = UCP_FEATURE_AM;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;
   ucp_context_h context = nullptr;
   require_ok(ucp_init(&params, nullptr, &context));
   ucp_worker_params_t worker_params{};
@@ -92,14 +174,8 @@ int main(int argc, char** argv) {
     std::printf("am,ucx,round_trip,none,1,8,%.5f\n", times[batches / 2]);
     std::fflush(stdout);
   }
-  // The other side may still need this one's progress.
-  MPI_Request barrier = MPI_REQUEST_NULL;
-  int done = 0;
-  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
-  while (done == 0) {
-    ucp_worker_progress(worker);
-    MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
-  }
+  meet(worker);  // the other side may still need this one's progress
+  stream(worker, context, endpoint);
   MPI_Finalize();
   return 0;
 }

@@ -29,6 +29,7 @@ constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
 constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
 constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
 constexpr std::size_t default_max_endpoints = 1024;
+constexpr std::size_t default_join_bytes = 8 * 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
 
@@ -79,11 +80,15 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   set_if_zero(config.max_endpoints, default_max_endpoints);
   config.max_endpoints = std::min(config.max_endpoints, most_endpoints());
   set_if_zero(config.heap_bytes, default_heap_bytes);
+  set_if_zero(config.join_bytes, default_join_bytes);
   if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not cut elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
   config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
+  // A message holds two operations at least.
+  if (config.join_bytes != MPIX_ENGINE_NEVER_JOIN)
+    config.join_bytes = std::clamp<std::size_t>(config.join_bytes, 1024, 1u << 20) / 8 * 8;
   return config;
 }
 
@@ -101,6 +106,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->origins_memory_bytes = default_origins_memory_bytes;
   config->max_endpoints = default_max_endpoints;
   config->heap_bytes = default_heap_bytes;
+  config->join_bytes = default_join_bytes;
   config->agent_poll_us = default_agent_poll_us;
   config->check = MPIX_CHECKING;
 }

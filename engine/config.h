@@ -5,6 +5,7 @@
 #define MPIX_ENGINE_CONFIG_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
 enum mpix_engine_path {
@@ -13,6 +14,9 @@ enum mpix_engine_path {
   MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
   MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
 };
+
+/** For mpix_engine_config::join_bytes: every operation is a message of its own. */
+#define MPIX_ENGINE_NEVER_JOIN SIZE_MAX
 
 struct mpix_engine_config {
   size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
@@ -46,6 +50,9 @@ struct mpix_engine_config {
    *  for never. */
   int (*yields_when_idle)(void* context);
   void* context;
+
+  size_t join_bytes; /**< largest message in which small operations to one target travel together;
+                          0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
 };
 
 #endif

@@ -193,6 +193,7 @@ Statistics Engine::statistics() const {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.executed();
+    result.requests_joined += channel.agent_path.joined();
     result.messages_dropped +=
         channel.executor.dropped() + channel.agent_path.dropped() + channel.parting.dropped();
   });

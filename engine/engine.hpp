@@ -35,6 +35,7 @@ struct Statistics {
   std::size_t mapped_regions;      ///< regions of peers that are mapped into this process
   Traffic traffic;                 ///< with all of them
   std::uint64_t messages_dropped;  ///< of those received: by strangers, or malformed
+  std::uint64_t requests_joined;   ///< of those sent: together with others
 };
 
 struct Footprint;

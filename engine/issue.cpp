@@ -232,7 +232,7 @@ Issued Engine::notify(Peer& peer, Done const& done) {
 template <typename Predicate>
 void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
   while (!done()) {
-    channel_of(peer).drive();
+    channel_of(peer).drive_waiting();
     held.unlock();
     held.lock();
   }
@@ -355,8 +355,13 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
       if (issued) return *issued;
     }
   }
+  std::uint64_t const messages = channel.agent_path.messages();
   Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
   if (!failed(issued.status)) count(peer, Path::agent, operation);
+  // What leaves with others later is no occasion to look for what has arrived.
+  MessageStream const& stream = peer.state().messages;
+  if (channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr)
+    return issued;
   channel.drive();
   channel.leave();
   return issued;

@@ -93,6 +93,7 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   std::uint64_t rdma = 0;
   {
     std::lock_guard const held(channel_of(peer).lock);
+    channel_of(peer).agent_path.send_joined(peer);
     rdma = peer.state().rdma().issued;
   }
   wait_until(peer, [&] { return finished_locally(peer, last, rdma); });
@@ -113,6 +114,7 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (AgentPath::finished(peer, last)) return;
+  channel_of(peer).agent_path.send_joined(peer);
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().same_host) peer.hold_stores(last);

@@ -18,6 +18,7 @@ static int priority;
 static bool maps_memory; /* as far as the parameters go */
 static size_t fragment_size;
 static size_t window_size;
+static size_t join_size;
 static size_t heap_size;
 static size_t target_memory;
 static size_t process_memory;
@@ -59,6 +60,7 @@ int ompi_osc_mpix_register(void)
     agent_cores = "auto";
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
+    join_size = defaults.join_bytes;
     heap_size = defaults.heap_bytes;
     target_memory = defaults.target_memory_bytes;
     process_memory = defaults.process_memory_bytes;
@@ -94,6 +96,10 @@ int ompi_osc_mpix_register(void)
         OPAL_INFO_LVL_6, &fragment_size);
     add("window_size", "Most that is under way to a target by messages, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
         OPAL_INFO_LVL_6, &window_size);
+    add("join_size",
+        "Largest message in which small operations to one target travel together while others are under way to "
+        "it, bytes; 0: each operation is a message of its own",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &join_size);
     add("target_memory",
         "Memory that operations waiting to be sent to one target may take; a call that needs more waits, "
         "bytes",
@@ -159,6 +165,7 @@ static int check_sizes(void)
 {
     const size_t smallest_fragment = 256, largest_fragment = (size_t) 16 << 20;
     const size_t largest_window = (size_t) 1 << 30;
+    const size_t smallest_join = 0 == join_size ? 0 : 1024, largest_join = (size_t) 1 << 20;
     const size_t smallest_memory = (size_t) 64 << 10, largest_memory = (size_t) 1 << 40;
     const size_t smallest_heap = (size_t) 64 << 10, largest_heap = (size_t) 1 << 40;
     const struct {
@@ -167,6 +174,7 @@ static int check_sizes(void)
     } sizes[] = {
         {"fragment_size", fragment_size, smallest_fragment, largest_fragment},
         {"window_size", window_size, fragment_size, largest_window}, /* a fragment at least */
+        {"join_size", join_size, smallest_join, largest_join},
         {"heap_size", heap_size, smallest_heap, largest_heap},
         {"target_memory", target_memory, smallest_memory, largest_memory},
         {"process_memory", process_memory, target_memory, largest_memory}, /* what one target may take */
@@ -250,6 +258,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->window_bytes = window_size;
     config->max_endpoints = max_endpoints;
     config->heap_bytes = heap_size;
+    config->join_bytes = 0 == join_size ? MPIX_ENGINE_NEVER_JOIN : join_size;
     config->target_memory_bytes = target_memory;
     config->process_memory_bytes = process_memory;
     config->origins_memory_bytes = origins_memory;

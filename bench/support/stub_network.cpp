@@ -11,6 +11,7 @@
 #include <deque>
 #include <utility>
 
+#include "engine/agent/joined.hpp"
 #include "engine/peer/address.hpp"
 
 namespace {
@@ -198,6 +199,14 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* hea
     wire::RequestHeader request;
     std::memcpy(&request, header, sizeof request);
     take(number, request, {static_cast<std::byte const*>(payload), payload_bytes});
+  } else if (id == static_cast<unsigned>(wire::MessageClass::requests)) {
+    wire::JoinedHeader joined;
+    std::memcpy(&joined, header, sizeof joined);
+    wire::JoinedReader<wire::RequestHeader> reader(joined.session,
+                                                   {static_cast<std::byte const*>(payload), payload_bytes});
+    wire::RequestHeader request;
+    std::span<std::byte const> data;
+    while (reader.next(&request, &data)) take(number, request, data);
   } else if (id == static_cast<unsigned>(wire::MessageClass::farewell)) {
     wire::FarewellHeader farewell;
     std::memcpy(&farewell, header, sizeof farewell);

@@ -4,17 +4,28 @@
 #include <utility>
 
 #include "engine/agent/executor.hpp"
+#include "engine/agent/joined.hpp"
 
 namespace mpix::engine {
 
 Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
                                      wire::RequestHeader const& request) {
-  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind), &transport_.message()};
+  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind), nullptr, small_.size()};
   reply.header.context = request.context;
   reply.header.token = request.token;
   replies_.push_back(reply);
   ++origin.replies_waiting;
   return replies_.back();
+}
+
+/// Where the payload of the newest reply goes; at once, before there is another one.
+std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
+  if (bytes > settings_.joined_bytes / 2) {
+    reply.message = &transport_.message();
+    return reply.message->payload(bytes);
+  }
+  small_.resize(reply.begin + wire::padded(bytes));
+  return small_.data() + reply.begin;
 }
 
 void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status) {
@@ -33,25 +44,89 @@ void Executor::answer() {
   // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
   // that to the next answer, while this one is being sent.
   while (!replies_.empty() || !owing_.empty()) {
-    std::vector<Reply> const replies = std::exchange(replies_, {});
+    std::vector<Reply> replies = std::exchange(replies_, {});
     std::vector<Origin*> const owing = std::exchange(owing_, {});
-    for (Reply const& reply : replies) {
-      --reply.origin->replies_waiting;
-      send(*reply.origin, reply.header, *reply.message);
+    std::vector<std::byte> small = std::exchange(small_, {});
+    for (std::span<Reply> rest(replies); !rest.empty();) {
+      std::size_t const together = count_together(rest);
+      send_together(rest.first(together), small);
+      rest = rest.subspan(together);
     }
     for (Origin* const origin : owing) {
       if (origin->owes_answer) acknowledge(*origin);
     }
+    if (small_.empty()) {
+      small_ = std::move(small);  // its memory is of use again
+      small_.clear();
+    }
   }
 }
 
+/// How many of the first replies go to one process, and are small.
+std::size_t Executor::count_together(std::span<Reply const> replies) const noexcept {
+  if (settings_.joined_bytes == 0) return 1;
+  std::size_t count = 0;
+  while (count < replies.size() && replies[count].message == nullptr &&
+         replies[count].origin == replies[0].origin)
+    ++count;
+  return std::max<std::size_t>(count, 1);
+}
+
+/// Several small ones, or a single one, in as few messages as they fit in.
+void Executor::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
+  Origin& origin = *replies[0].origin;
+  if (replies.size() == 1) {
+    --origin.replies_waiting;
+    complete(origin, replies[0].header);
+    return send_alone(replies[0], payloads);
+  }
+  Message* message = nullptr;
+  wire::JoinedWriter<wire::ReplyHeader> records;
+  auto const begin = [&] {
+    message = &transport_.message();
+    records = {origin.session.reply, {message->payload(settings_.joined_bytes), settings_.joined_bytes}};
+    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+    header.session = origin.session.reply;
+    message->set_header(header);
+  };
+  auto const end = [&] {
+    message->cut(records.bytes());
+    send(origin, wire::MessageClass::replies, *message);
+  };
+  begin();
+  for (Reply& reply : replies) {
+    --origin.replies_waiting;
+    complete(origin, reply.header);
+    std::byte* out = records.append(reply.header, reply.header.bytes);
+    if (out == nullptr) {
+      end();
+      begin();
+      out = records.append(reply.header, reply.header.bytes);
+    }
+    std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+  }
+  end();
+}
+
+void Executor::send_alone(Reply& reply, std::span<std::byte const> payloads) {
+  Message& message = reply.message != nullptr ? *reply.message : transport_.message();
+  if (reply.message == nullptr && reply.header.bytes != 0)
+    std::memcpy(message.payload(reply.header.bytes), payloads.data() + reply.begin, reply.header.bytes);
+  message.set_header(reply.header);
+  send(*reply.origin, wire::MessageClass::reply, message);
+}
+
 void Executor::acknowledge(Origin& origin) {
-  send(origin, wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed), transport_.message());
+  auto header = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
+  complete(origin, header);
+  Message& message = transport_.message();
+  message.set_header(header);
+  send(origin, wire::MessageClass::reply, message);
 }
 
 /// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
 /// waits: an origin that sees it has seen every failure before.
-void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) {
+void Executor::complete(Origin& origin, wire::ReplyHeader& header) {
   if (origin.replies_waiting == 0) {
     origin.acknowledged = origin.executed;
     origin.owes_answer = false;
@@ -62,13 +137,15 @@ void Executor::send(Origin& origin, wire::ReplyHeader header, Message& message) 
   header.segments_version = segments_.version();
   header.done = origin.told_done = origin.done;
   header.window = window();
-  message.set_header(header);
+}
+
+void Executor::send(Origin& origin, wire::MessageClass kind, Message& message) {
   // Its connection is still to be opened, or has gone.
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {
     origin.last_use = connections_.note_use();
-    (void)transport_.send(origin.endpoint, wire::MessageClass::reply, message);
+    (void)transport_.send(origin.endpoint, kind, message);
   }
 }
 
@@ -144,7 +221,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();
-  std::byte* const out = reply.message->payload(reply.header.bytes);
+  std::byte* const out = new_payload(reply, reply.header.bytes);
   std::memcpy(out, &found, sizeof found);
   if (!key.empty()) std::memcpy(out + sizeof found, key.data(), key.size());
 }

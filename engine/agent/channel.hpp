@@ -31,10 +31,12 @@ class Channel final : public MessageHandler {
         connections(transport, watch, host, credentials.process, log),
         agent_path(transport, connections, credentials,
                    {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
-                    config.process_memory_bytes},
+                    config.process_memory_bytes, joined_bytes(config)},
                    log),
-        executor(transport, connections, segments, locks, credentials,
-                 {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes}, log),
+        executor(
+            transport, connections, segments, locks, credentials,
+            {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes, joined_bytes(config)},
+            log),
         parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us), config.agent_cores, log) {
     executor.set_wake([this] { wake_(); });
@@ -62,6 +64,12 @@ class Channel final : public MessageHandler {
     bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting();
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
+  }
+
+  /// By who waits for something: what small operations have left to be sent goes, too.
+  int drive_waiting() {
+    agent_path.send_joined();
+    return drive();
   }
 
   /// Notes down which processes of this host have ended. With the lock held.
@@ -92,9 +100,10 @@ class Channel final : public MessageHandler {
   /// would let it: a turn of the library's own progress costs about as much as a message.
   int poll() {
     count_poll();
-    if (quiet_.load(std::memory_order_relaxed)) return 0;
+    if (quiet_.load(std::memory_order_relaxed) && !agent_path.is_joining()) return 0;
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return 0;
+    agent_path.send_joined();
     for (int looks = 1; looks < looks_per_poll; ++looks) {
       if (int const events = drive(); events != 0) return events;
     }
@@ -105,7 +114,7 @@ class Channel final : public MessageHandler {
   int poll_now() {
     count_poll();
     std::unique_lock const held(lock, std::try_to_lock);
-    return held.owns_lock() ? drive() : 0;
+    return held.owns_lock() ? drive_waiting() : 0;
   }
 
   /// Connections that were lost so far.
@@ -119,6 +128,10 @@ class Channel final : public MessageHandler {
  private:
   static constexpr int looks_per_poll = 4;
 
+  static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
+    return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
+  }
+
   /// Not an atomic increment: only whether it moves matters.
   void count_poll() noexcept {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -127,11 +140,10 @@ class Channel final : public MessageHandler {
   /// Both sides of the agent path take note before the connection is closed.
   void settle_losses();
 
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
-    executor.on_request(header, payload);
-  }
-  void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept override {
-    agent_path.on_reply(header, payload);
+  void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                  std::span<std::byte const> payload) noexcept override {
+    bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
+    for_executor ? executor.on_message(kind, header, payload) : agent_path.on_message(kind, header, payload);
   }
   void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {

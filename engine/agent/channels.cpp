@@ -73,7 +73,13 @@ Status Channels::start() {
 }
 
 void Channels::stop() noexcept {
-  for (auto const& channel : channels_) channel->agent.stop();
+  for (auto const& channel : channels_) {
+    {
+      std::lock_guard const held(channel->lock);
+      channel->agent_path.send_joined();
+    }
+    channel->agent.stop();
+  }
 }
 
 void Channels::close() noexcept {

@@ -269,7 +269,7 @@ std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header,
   Reply& reply = new_reply(origin, wire::ReplyKind::data, header);
   reply.header.offset = header.offset + done;
   reply.header.bytes = bytes;
-  return reply.message->payload(bytes);
+  return new_payload(reply, bytes);
 }
 
 void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base) {

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/agent/joined.hpp"
 #include "engine/atomic/backoff.hpp"
 
 namespace mpix::engine {
@@ -21,14 +22,25 @@ bool must_not_wait(wire::CheckedRequest const& request) noexcept {
 
 }  // namespace
 
-void Executor::on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept {
+void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                          std::span<std::byte const> payload) noexcept {
+  bool const joined = kind == wire::MessageClass::requests;
   try {
-    take(header, payload);
+    joined ? take_joined(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
     drops_.note("no memory to take it");
-    if (Origin const* const origin = origin_of(wire::session_of(header)); origin != nullptr)
+    std::uint64_t const session = joined ? wire::joined_session_of(header) : wire::session_of(header);
+    if (Origin const* const origin = origin_of(session); origin != nullptr)
       connections_.lose(origin->process, "no memory for its requests");
   }
+}
+
+/// The payload at an address that is a multiple of 8, until the next message.
+std::span<std::byte const> Executor::aligned(std::span<std::byte const> payload) {
+  if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) == 0) return payload;
+  aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
+  std::memcpy(aligned_.data(), payload.data(), payload.size());
+  return {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
 }
 
 Origin* Executor::origin_of(std::uint64_t session) const noexcept {
@@ -47,11 +59,6 @@ std::uint64_t Executor::session_with(std::uint64_t process) const noexcept {
 }
 
 void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
-  if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) != 0) {
-    aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
-    std::memcpy(aligned_.data(), payload.data(), payload.size());
-    payload = {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
-  }
   std::uint64_t const session = wire::session_of(header);
   if (Origin* const origin = origin_of(session); origin != nullptr) {
     take_in_session(*origin, header, payload);
@@ -194,9 +201,15 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
   StripeSets const stripes =
       failed(resolved) ? StripeSets{} : stripes_for(request, segments_.stripes().modes);
   if (stripes.empty()) return perform(origin, request, {}, payload.size(), resolved);
+  bool const moves = wire::may_be_joined(static_cast<wire::RequestKind>(request.header.kind));
+  if (!moves || !neighbours_.covers(stripes)) neighbours_.release();
+  if (neighbours_.holds()) return perform(origin, request, {}, payload.size(), Status::ok);
   StripeHold hold(segments_.stripes(), stripes);
   for (int spins = 0; spins < short_spins; ++spins) {
-    if (hold.acquire()) return perform(origin, request, std::move(hold), payload.size(), Status::ok);
+    if (hold.acquire()) {
+      if (moves) neighbours_.offer(stripes, hold);
+      return perform(origin, request, std::move(hold), payload.size(), Status::ok);
+    }
     cpu_relax();
   }
   if (must_not_wait(request)) return answer_busy(origin, request, payload.size());
@@ -314,7 +327,7 @@ void Executor::forget(std::uint64_t process) {
   sessions_.erase(gone->session.request);
   ended_.add(gone->session.request);
   std::erase_if(replies_, [&](Reply const& reply) {
-    if (reply.origin == gone) transport_.discard(*reply.message);
+    if (reply.origin == gone && reply.message != nullptr) transport_.discard(*reply.message);
     return reply.origin == gone;
   });
   std::erase(owing_, gone);

@@ -31,6 +31,7 @@ class Executor {
     std::size_t fragment_bytes = 0;
     std::size_t window_bytes = 0;  ///< most that one origin may have under way
     std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
+    std::size_t joined_bytes = 0;  ///< largest message of several replies; 0: each travels alone
   };
 
   /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
@@ -59,8 +60,9 @@ class Executor {
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
-  /// Takes one message. Without memory for it, its origin is lost.
-  void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
+  /// Takes a message of requests. Without memory for it, its origin is lost.
+  void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                  std::span<std::byte const> payload) noexcept;
 
   /// Does what may be done now and sends the answers: replies, and one acknowledgement per origin. After each
   /// progress of the transport, outside of UCX's callbacks.
@@ -106,13 +108,20 @@ class Executor {
     Kept kept;
     StripeHold hold;
   };
+  /// A reply that is not sent yet.
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;
+    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
+    std::size_t begin;  ///< there
   };
 
+  // joined_requests.cpp: several requests in one message.
+  void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
+  char const* take_records(Origin& origin, std::span<std::byte const> records);
+
   // executor.cpp: which request may be executed when.
+  std::span<std::byte const> aligned(std::span<std::byte const> payload);
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
@@ -152,6 +161,7 @@ class Executor {
   // answers.cpp: what goes back.
   void answer();
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
+  std::byte* new_payload(Reply& reply, std::size_t bytes);
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
@@ -159,7 +169,11 @@ class Executor {
   void forget_holder_of_all(std::uint64_t process) noexcept;
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
-  void send(Origin& origin, wire::ReplyHeader header, Message& message);
+  void complete(Origin& origin, wire::ReplyHeader& header);
+  std::size_t count_together(std::span<Reply const> replies) const noexcept;
+  void send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
+  void send_alone(Reply& reply, std::span<std::byte const> payloads);
+  void send(Origin& origin, wire::MessageClass kind, Message& message);
   std::uint64_t window() const noexcept;
 
   Transport& transport_;
@@ -180,8 +194,10 @@ class Executor {
   std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
+  std::vector<std::byte> small_;  ///< payloads of small ones of them, each at a multiple of 8 bytes
   std::list<Deferred> deferred_;  ///< in the order of arrival
   std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
+  NeighbourStripes neighbours_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
       holders_;                         ///< number of a segment or exposure -> who knows it
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads

@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/agent/session.hpp"
@@ -42,6 +43,46 @@ class Kept {
   std::vector<std::byte> header_;
   std::unique_ptr<std::uint64_t[]> payload_;
   std::size_t payload_bytes_;
+};
+
+/// The stripes that one request of a joined message leaves to the next one.
+class NeighbourStripes {
+ public:
+  /// While there is one, requests may leave their stripes.
+  class Scope {
+   public:
+    explicit Scope(NeighbourStripes& stripes) noexcept : stripes_(stripes) { stripes_.open_ = true; }
+    ~Scope() {
+      stripes_.open_ = false;
+      stripes_.release();
+    }
+    Scope(Scope const&) = delete;
+    Scope& operator=(Scope const&) = delete;
+
+   private:
+    NeighbourStripes& stripes_;
+  };
+
+  bool holds() const noexcept { return !held_.empty(); }
+  bool covers(StripeSets const& wanted) const noexcept {
+    StripeSet const any = held_.exclusive | held_.shared;
+    return (wanted.exclusive & ~held_.exclusive) == 0 && (wanted.shared & ~any) == 0;
+  }
+  /// Takes what is held in `hold`, if it may.
+  void offer(StripeSets const& stripes, StripeHold& hold) noexcept {
+    if (!open_) return;
+    hold_ = std::move(hold);
+    held_ = stripes;
+  }
+  void release() noexcept {
+    hold_.release();
+    held_ = {};
+  }
+
+ private:
+  bool open_ = false;
+  StripeSets held_;
+  StripeHold hold_;
 };
 
 /// Stripes that are held for an operation of several messages.

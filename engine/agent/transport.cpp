@@ -50,9 +50,17 @@ Status Transport::create_worker(UcxContext const& context) {
     return Status::transport;
   }
   if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
-  Status status = install(wire::MessageClass::request, &Transport::on_request);
-  if (!failed(status)) status = install(wire::MessageClass::reply, &Transport::on_reply);
-  return failed(status) ? status : install(wire::MessageClass::farewell, &Transport::on_farewell);
+  using enum wire::MessageClass;
+  Status status = Status::ok;
+  auto const receive = [&](wire::MessageClass kind, ucp_am_recv_callback_t callback) {
+    if (!failed(status)) status = install(kind, callback);
+  };
+  receive(request, &Transport::on_message<request>);
+  receive(reply, &Transport::on_message<reply>);
+  receive(requests, &Transport::on_message<requests>);
+  receive(replies, &Transport::on_message<replies>);
+  receive(farewell, &Transport::on_farewell);
+  return status;
 }
 
 Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callback) {
@@ -261,27 +269,16 @@ void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
   ucp_request_free(request);
 }
 
-ucs_status_t Transport::on_request(void* self, void const* header, std::size_t header_bytes, void* data,
+template <wire::MessageClass kind>
+ucs_status_t Transport::on_message(void* self, void const* header, std::size_t header_bytes, void* data,
                                    std::size_t bytes, ucp_am_recv_param_t const* param) {
+  auto& transport = *static_cast<Transport*>(self);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    static_cast<Transport*>(self)->log_.write(LogLevel::error,
-                                              "dropped a request that was not sent by this library");
+    transport.log_.write(LogLevel::error, "dropped a message that was not sent by this library");
     return UCS_OK;
   }
-  static_cast<Transport*>(self)->handler_->on_request({static_cast<std::byte const*>(header), header_bytes},
-                                                      {static_cast<std::byte const*>(data), bytes});
-  return UCS_OK;
-}
-
-ucs_status_t Transport::on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
-                                 std::size_t bytes, ucp_am_recv_param_t const* param) {
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    static_cast<Transport*>(self)->log_.write(LogLevel::error,
-                                              "dropped a reply that was not sent by this library");
-    return UCS_OK;
-  }
-  static_cast<Transport*>(self)->handler_->on_reply({static_cast<std::byte const*>(header), header_bytes},
-                                                    {static_cast<std::byte const*>(data), bytes});
+  transport.handler_->on_message(kind, {static_cast<std::byte const*>(header), header_bytes},
+                                 {static_cast<std::byte const*>(data), bytes});
   return UCS_OK;
 }
 

@@ -35,6 +35,9 @@ class Message {
   /// Room for `bytes` bytes of payload, aligned to 64 bytes; becomes the payload.
   std::byte* payload(std::size_t bytes);
 
+  /// Leaves out what stands behind the first `bytes` bytes of payload().
+  void cut(std::size_t bytes) noexcept { payload_bytes_ = bytes; }
+
   /// Sends the caller's memory instead, which must stay until `sent` is called.
   void borrow(std::byte const* data, std::size_t bytes) noexcept {
     payload_ = data;
@@ -68,8 +71,9 @@ class Message {
 /// Receives active messages, while the channel is locked, from inside progress().
 struct MessageHandler {
   virtual ~MessageHandler() = default;
-  virtual void on_request(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
-  virtual void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept = 0;
+  /// A message of any kind but a farewell.
+  virtual void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                          std::span<std::byte const> payload) noexcept = 0;
   virtual void on_farewell(std::span<std::byte const> header) noexcept = 0;
   /// The connection is of no use any more. Also from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
@@ -134,10 +138,9 @@ class Transport {
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
-  static ucs_status_t on_request(void* self, void const* header, std::size_t header_bytes, void* data,
+  template <wire::MessageClass kind>
+  static ucs_status_t on_message(void* self, void const* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, ucp_am_recv_param_t const* param);
-  static ucs_status_t on_reply(void* self, void const* header, std::size_t header_bytes, void* data,
-                               std::size_t bytes, ucp_am_recv_param_t const* param);
   static ucs_status_t on_farewell(void* self, void const* header, std::size_t header_bytes, void* data,
                                   std::size_t bytes, ucp_am_recv_param_t const* param);
 

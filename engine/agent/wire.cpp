@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/agent/joined.hpp"
 #include "engine/kernel/kernels.hpp"
 
 namespace mpix::engine::wire {
@@ -76,11 +77,8 @@ bool is_reasonable(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
     case RequestKind::introduction: return true;
-    case RequestKind::get: return header.bytes <= max_unpaid_bytes;
-    case RequestKind::update: {
-      bool const paid = copies_of_data(header) != 0 && !is_fetching(header);
-      return paid || header.bytes <= max_unpaid_bytes;
-    }
+    case RequestKind::get:
+    case RequestKind::update: return unpaid_bytes(header) <= max_unpaid_bytes;
     default: return header.bytes == 0;
   }
 }
@@ -178,6 +176,22 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (out->status >= static_cast<unsigned>(Status::count_)) return "unknown status";
   if (out->bytes != payload.size()) return "payload of the reply has another size";
   return nullptr;
+}
+
+std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept {
+  return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
+}
+
+std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept {
+  JoinedHeader fields;
+  return check(header, &fields) == nullptr ? fields.session : 0;
+}
+
+char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept {
+  if (header.size() != sizeof(JoinedHeader)) return "joined header of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  bool const known = out->magic == magic && out->version == version && out->kind == 0;
+  return known ? nullptr : "foreign or outdated joined message";
 }
 
 char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept {

@@ -25,10 +25,16 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 8;
+inline constexpr std::uint16_t version = 9;
 
 /// UCX active message identifiers.
-enum class MessageClass : unsigned { request = 17, reply = 18, farewell = 19 };
+enum class MessageClass : unsigned {
+  request = 17,
+  reply = 18,
+  farewell = 19,
+  requests = 20,  ///< several in one message (joined.hpp)
+  replies = 21
+};
 
 enum class RequestKind : std::uint8_t {
   put = 1,  ///< data: bytes for the layout

@@ -68,6 +68,10 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
   stream.endpoint = nullptr;
+  if (stream.is_joining()) {
+    transport_.discard(*stream.joined->message);
+    forget_joined(peer);
+  }
   stream.suspended = false;
   peer.lose();
   for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);

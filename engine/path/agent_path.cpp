@@ -24,6 +24,23 @@ wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
                                                                                   : wire::flag_atomic;
 }
 
+/// The described layout, and the fragment's data.
+void write_payload(std::byte* out, MessageOperation const& operation, Layout const& described,
+                   Fragment const& fragment) noexcept {
+  auto const copy = [&](auto const& description) {
+    if (description.empty()) return;
+    std::memcpy(out, description.data(), description.size_bytes());
+    out += description.size_bytes();
+  };
+  copy(described.dims);
+  copy(described.segments);
+  for (std::byte const* const source : {operation.source, operation.source2}) {
+    if (source == nullptr) continue;
+    pack(out, source, operation.source_layout, fragment.offset, fragment.bytes);
+    out += fragment.bytes;
+  }
+}
+
 }  // namespace
 
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
@@ -94,7 +111,7 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
   if (atomic) {
-    operation.until_executed = true;
+    operation.until_executed = operation.travels_alone = true;
     if (!operation.expects_data()) header.flags |= wire::flag_tell;
     // Who holds stripes of a process waits only for those of processes with a higher identity.
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
@@ -259,20 +276,28 @@ void AgentPath::note_sent(Outstanding& entry) noexcept {
 
 Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
+  // What was issued before is to be there before.
+  if (stream.is_joining()) send_joined(peer);
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
+  stream.sent_quiet = (header.flags & wire::flag_quiet) != 0;
   if (header.sequence != 0) {
     header.session = stream.session;
-    stream.sent += wire::cost_of(header, payload_bytes);
-    peer.state().traffic.add_message();
+    charge(peer, header, payload_bytes);
   }
   message.set_header(header);
+  ++messages_;
   stream.last_use = connections_.note_use();
   return transport_.send(stream.endpoint, wire::MessageClass::request, message);
 }
 
+/// What the request counts against the window.
+void AgentPath::charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept {
+  peer.state().messages.sent += wire::cost_of(header, payload_bytes);
+  peer.state().traffic.add_message();
+}
+
 Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                                 std::uint64_t sequence, Outstanding* entry) {
-  Message& message = transport_.message();
   Layout const described = fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.segments};
   wire::RequestHeader header = operation.header;
   header.sequence = sequence;
@@ -284,11 +309,15 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   header.bytes = fragment.bytes;
   header.offset = fragment.offset;
 
-  std::size_t const dimension_bytes = described.dims.size_bytes();
-  std::size_t const description = dimension_bytes + described.segments.size_bytes();
+  std::size_t const description = described.dims.size_bytes() + described.segments.size_bytes();
   std::size_t const copies =
       (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
   std::size_t const payload_bytes = description + copies * fragment.bytes;
+  if (joins(peer, operation, payload_bytes)) {
+    write_payload(join(peer, header, payload_bytes), operation, described, fragment);
+    return Status::ok;
+  }
+  Message& message = transport_.message();
   bool const borrow = entry != nullptr && copies == 1 && description == 0 && fragment.bytes >= borrow_bytes &&
                       operation.source_layout.is_contiguous();
   if (borrow) {
@@ -300,18 +329,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
       if (--sent.sends_in_flight == 0) sent.path->due_.push_back(sent.peer);
     };
   } else if (payload_bytes != 0) {
-    std::byte* out = message.payload(payload_bytes);
-    if (dimension_bytes != 0) std::memcpy(out, described.dims.data(), dimension_bytes);
-    if (description != dimension_bytes) {
-      std::memcpy(out + dimension_bytes, described.segments.data(), description - dimension_bytes);
-    }
-    out += description;
-    if (operation.source != nullptr) {
-      pack(out, operation.source, operation.source_layout, fragment.offset, fragment.bytes);
-      out += fragment.bytes;
-    }
-    if (operation.source2 != nullptr)
-      pack(out, operation.source2, operation.source_layout, fragment.offset, fragment.bytes);
+    write_payload(message.payload(payload_bytes), operation, described, fragment);
   }
   return send(peer, header, message, payload_bytes);
 }
@@ -359,37 +377,6 @@ void AgentPath::settle_due() {
     due_.pop_back();
     settle(peer);
   }
-}
-
-bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
-  MessageStream const& stream = peer.state().messages;
-  if (stream.broken) return true;
-  if (stream.executed.load(std::memory_order_acquire) < sequence) return false;
-  Outstanding const* const oldest = stream.unfinished.front();
-  return oldest == nullptr || oldest->last_sequence > sequence;
-}
-
-bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
-  if (finished(peer, sequence)) return true;
-  MessageStream const& stream = peer.state().messages;
-  bool const told = sequence <= stream.newest_told(peer.newest());
-  if (told || failed(reach(peer))) return false;
-  // A put of nothing: its acknowledgement is that of everything before it.
-  MessageOperation nothing;
-  nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
-  (void)queue(peer, nothing);
-  advance(peer);
-  return false;
-}
-
-bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
-  MessageStream const& stream = peer.state().messages;
-  if (stream.broken) return stream.unfinished.front() == nullptr;
-  // From the newest one, which is the likeliest to be still waiting.
-  for (Outstanding const* entry = stream.unfinished.back(); entry != nullptr; entry = entry->previous) {
-    if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
-  }
-  return true;
 }
 
 }  // namespace mpix::engine

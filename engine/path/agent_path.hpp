@@ -2,6 +2,7 @@
 /// Under the channel's lock throughout.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -28,6 +29,7 @@ class AgentPath {
     std::size_t window_bytes = 0;   ///< most that is under way to a peer
     std::size_t target_bytes = 0;   ///< memory that operations waiting to be sent to one peer may take
     std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
+    std::size_t joined_bytes = 0;   ///< largest message of several requests; 0: each travels alone
   };
 
   /// Called with every answer about a segment, and with its key if there is one, before any other message.
@@ -82,7 +84,9 @@ class AgentPath {
   /// Whether no operation up to `sequence` refers to origin or result buffers any more.
   static bool finished_locally(Peer& peer, std::uint64_t sequence) noexcept;
 
-  void on_reply(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
+  /// Takes a message of replies.
+  void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                  std::span<std::byte const> payload) noexcept;
   /// Replies that nobody is known to have sent, or that fit nothing.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
@@ -118,6 +122,19 @@ class AgentPath {
   /// Sends what the window permits.
   void advance(Peer& peer);
 
+  /// Sends the small requests to the peer that wait to leave together.
+  void send_joined(Peer& peer);
+  /// Those to all peers.
+  void send_joined() {
+    while (!joining_.empty()) send_joined(*joining_.back());
+  }
+  /// Whether there are some. By any thread: with relaxed order, for it is only about when to look.
+  bool is_joining() const noexcept { return is_joining_.load(std::memory_order_relaxed); }
+  /// Messages of requests that were handed to the transport so far.
+  std::uint64_t messages() const noexcept { return messages_; }
+  /// Requests that have travelled with others so far.
+  std::uint64_t joined() const noexcept { return joined_; }
+
   /// False: the peer cannot be connected to.
   bool connect(Peer& peer);
 
@@ -139,6 +156,11 @@ class AgentPath {
   Outstanding& remember(Peer& peer, MessageOperation const& operation);
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
+  bool joins(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
+  std::byte* join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
+  void begin_joined(Peer& peer);
+  void forget_joined(Peer& peer) noexcept;
+  static void charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept;
   static bool window_open(Peer& peer) noexcept;
   bool may_start(Outstanding const& entry) const noexcept;
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
@@ -146,7 +168,9 @@ class AgentPath {
   void note_sent(Outstanding& entry) noexcept;
   FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
 
-  void take_reply(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
+  char const* take_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void settle(Peer& peer);
   void settle_acquiring();
   bool is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept;
@@ -188,6 +212,10 @@ class AgentPath {
   std::vector<Revocation> revocations_;
   OutstandingList acquiring_;   ///< requests for locks that are sent
   std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
+  std::vector<Peer*> joining_;  ///< to whom small requests wait to leave together
+  std::atomic<bool> is_joining_{false};
+  std::uint64_t messages_ = 0;
+  std::uint64_t joined_ = 0;
 };
 
 }  // namespace mpix::engine

@@ -1,35 +1,65 @@
-/// AgentPath: what replies do.
+/// AgentPath: what replies do, and what they have done.
 #include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "engine/agent/joined.hpp"
 #include "engine/path/agent_path.hpp"
 #include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {
 
-void AgentPath::on_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) noexcept {
+void AgentPath::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
+                           std::span<std::byte const> payload) noexcept {
+  bool const joined = kind == wire::MessageClass::replies;
   try {
-    take_reply(bytes, payload);
+    joined ? take_joined(bytes, payload) : take(bytes, payload);
   } catch (std::bad_alloc const&) {
-    wire::ReplyHeader header{};
     drops_.note("no memory to take it");
-    if (wire::check(bytes, payload, &header) != nullptr) return;
-    if (auto const found = sessions_.find(header.session); found != sessions_.end())
+    wire::ReplyHeader header{};
+    bool const sound = !joined && wire::check(bytes, payload, &header) == nullptr;
+    std::uint64_t const session = joined ? wire::joined_session_of(bytes) : sound ? header.session : 0;
+    if (auto const found = sessions_.find(session); found != sessions_.end())
       connections_.lose(found->second->process(), "no memory for its replies");
   }
 }
 
-void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
+void AgentPath::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
   auto const found = sessions_.find(header.session);
   if (found == sessions_.end()) return drops_.note("it belongs to no session");
-  Peer& peer = *found->second;
+  if (found->second->state().messages.broken) return;
+  if (char const* const fault = take_reply(*found->second, header, payload)) drops_.note(fault);
+  settle(*found->second);
+}
+
+/// Each as if it had come alone; what they have completed is finished when all are taken.
+void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
+  wire::JoinedHeader joined{};
+  if (char const* const fault = wire::check(bytes, &joined)) return drops_.note(fault);
+  auto const found = sessions_.find(joined.session);
+  if (found == sessions_.end()) return drops_.note("it belongs to no session");
+  if (found->second->state().messages.broken) return;
+  wire::JoinedReader<wire::ReplyHeader> reader(joined.session, records);
+  wire::ReplyHeader said{};
+  std::span<std::byte const> payload;
+  while (reader.next(&said, &payload)) {
+    wire::ReplyHeader header{};
+    char const* fault = wire::check(std::as_bytes(std::span(&said, 1)), payload, &header);
+    if (fault == nullptr) fault = take_reply(*found->second, header, payload);
+    if (fault != nullptr) drops_.note(fault);
+  }
+  if (reader.is_malformed()) drops_.note("a joined message that is cut off");
+  settle(*found->second);
+}
+
+/// What is wrong with it, or nullptr.
+char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
+                                  std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
-  if (stream.broken) return;
   if (header.executed > stream.newest_sent || header.done > stream.sent)
-    return drops_.note("acknowledges messages that were not sent");
+    return "acknowledges messages that were not sent";
   stream.done = std::max(stream.done, header.done);
   stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
@@ -42,7 +72,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
       if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer) {
         take_data(*entry, header, payload);
       } else {
-        drops_.note("data for an operation that does not exist");
+        return "data for an operation that does not exist";
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header); break;
@@ -54,7 +84,7 @@ void AgentPath::take_reply(std::span<std::byte const> bytes, std::span<std::byte
         entry->executed = entry->sent_completely();
       break;
   }
-  settle(peer);
+  return nullptr;
 }
 
 void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
@@ -163,6 +193,8 @@ void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
 void AgentPath::settle(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
+  // Nothing is under way any more that announces its end by an answer.
+  if (stream.is_joining() && !stream.is_busy()) send_joined(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   // In order of issue: entries behind one that is not sent completely cannot be finished.
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
@@ -212,6 +244,37 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   } else if (failed(status)) {
     peer.state().messages.errors.keep(context, status);
   }
+}
+
+bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return true;
+  if (stream.executed.load(std::memory_order_acquire) < sequence) return false;
+  Outstanding const* const oldest = stream.unfinished.front();
+  return oldest == nullptr || oldest->last_sequence > sequence;
+}
+
+bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
+  if (finished(peer, sequence)) return true;
+  MessageStream const& stream = peer.state().messages;
+  bool const told = sequence <= stream.newest_told(peer.newest());
+  if (told || failed(reach(peer))) return false;
+  // A put of nothing: its acknowledgement is that of everything before it.
+  MessageOperation nothing;
+  nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
+  (void)queue(peer, nothing);
+  advance(peer);
+  return false;
+}
+
+bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return stream.unfinished.front() == nullptr;
+  // From the newest one, which is the likeliest to be still waiting.
+  for (Outstanding const* entry = stream.unfinished.back(); entry != nullptr; entry = entry->previous) {
+    if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
+  }
+  return true;
 }
 
 }  // namespace mpix::engine

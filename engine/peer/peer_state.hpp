@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/agent/joined.hpp"
 #include "engine/agent/session.hpp"
 #include "engine/path/outstanding.hpp"
 #include "engine/path/rdma_state.hpp"
@@ -20,6 +21,7 @@
 namespace mpix::engine {
 
 class Channel;
+class Message;
 
 /// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation.
 class LateErrors {
@@ -52,12 +54,20 @@ class LateErrors {
   std::vector<LateError> first_;
 };
 
+/// Small requests that wait to leave in one message, behind what is under way.
+struct JoinedRequests {
+  Message* message = nullptr;  ///< nullptr: there are none
+  wire::JoinedWriter<wire::RequestHeader> records;
+  std::uint64_t last_sequence = 0;
+};
+
 /// The state of the messages to a peer. Under the channel's lock, but for `executed`.
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
   std::uint64_t session = 0;    ///< SessionTokens::request, set with it
   bool broken = false;          ///< the connection was lost; nothing is sent any more
   bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
+  bool sent_quiet = false;      ///< the acknowledgement of `newest_sent` does not come by itself
   std::uint32_t quiet_run = 0;  ///< how many of the kind end with `quiet`
   std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
   /// Every message up to here is executed at the peer.
@@ -77,6 +87,9 @@ struct MessageStream {
   std::uint64_t newest_sent = 0;  ///< message
   /// The newest message whose acknowledgement does not come by itself.
   std::uint64_t quiet = 0;
+  /// Made when it is wanted first. What is in it is paid for, but not sent; as long as there is something, an
+  /// acknowledgement is to come.
+  std::unique_ptr<JoinedRequests> joined;
   /// What operations that are not sent completely take of this process's memory, bytes.
   std::size_t queued_bytes = 0;
   /// By context: the newest message of operations that nothing is kept of; pairs, cleared when all are
@@ -93,6 +106,12 @@ struct MessageStream {
     bool const follows = sequence == quiet + 1;
     if (!follows || quiet_run != UINT32_MAX) quiet_run = follows ? quiet_run + 1 : 1;
     quiet = sequence;
+  }
+
+  bool is_joining() const noexcept { return joined != nullptr && joined->message != nullptr; }
+  /// An acknowledgement is certain to come.
+  bool is_busy() const noexcept {
+    return !sent_quiet && executed.load(std::memory_order_relaxed) < newest_sent;
   }
 
   /// So that a failure that comes later finds out who has to be told.

@@ -11,6 +11,7 @@ using Input = std::span<std::byte const>;
 
 /// Each returns whether the input was taken as sound.
 bool wire(Input input);
+bool joined(Input input);
 bool layout(Input input);
 bool address(Input input);
 
@@ -18,7 +19,8 @@ struct Target {
   char const* name;  ///< also of its directory in the corpus
   bool (*run)(Input input);
 };
-inline constexpr Target targets[] = {{"wire", &wire}, {"layout", &layout}, {"address", &address}};
+inline constexpr Target targets[] = {
+    {"wire", &wire}, {"joined", &joined}, {"layout", &layout}, {"address", &address}};
 
 /// Ends the process with a line when `holds` is false.
 void require(bool holds, char const* what);

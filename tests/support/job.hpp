@@ -145,6 +145,13 @@ inline int channels_of_tests() {
   return given == nullptr ? 1 : std::atoi(given);
 }
 
+/// The size of joined messages likewise: MPIX_TEST_JOIN, with "never" for none, or the usual one.
+inline std::size_t joined_bytes_of_tests() {
+  char const* const given = std::getenv("MPIX_TEST_JOIN");
+  if (given == nullptr) return 0;
+  return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NEVER_JOIN : std::strtoul(given, nullptr, 10);
+}
+
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
 /// to end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
@@ -169,6 +176,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     config.channels = channels_of_tests();
+    config.join_bytes = joined_bytes_of_tests();
     configure(config, rank);
     constexpr int patience_ms = 10000 * slowness;
     mpix_file_bootstrap_t* files = nullptr;

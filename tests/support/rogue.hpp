@@ -27,8 +27,8 @@ class Rogue {
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
     ucp_worker_create(context_, &worker_params, &worker_);
-    for (auto const kind : {engine::wire::MessageClass::request, engine::wire::MessageClass::reply})
-      listen(kind);
+    using enum engine::wire::MessageClass;
+    for (auto const kind : {request, reply, requests, replies}) listen(kind);
     ucp_ep_params_t endpoint_params{};
     endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/agent/executor.hpp"
+#include "engine/agent/joined.hpp"
 #include "engine/agent/wire.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/friendly.hpp"
@@ -95,6 +96,27 @@ class Author {
     Text text = below(8) == 0 ? noise(below(300)) : sound();
     if (below(2) == 0) mutate(text);
     if (!is_harmless(text)) return request();
+    return text;
+  }
+  /// Some requests in one message, of which the last one may be cut.
+  Text requests() {
+    std::vector<std::byte> room(65536);
+    wire::JoinedWriter<wire::RequestHeader> records(session_, room);
+    for (auto count = below(8); count != 0; --count) {
+      Text const text = request();
+      wire::RequestHeader header{};
+      if (text.header.size() != sizeof header) continue;
+      std::memcpy(&header, text.header.data(), sizeof header);
+      std::byte* const out = records.append(header, text.payload.size());
+      if (out == nullptr) break;
+      if (!text.payload.empty()) std::memcpy(out, text.payload.data(), text.payload.size());
+    }
+    room.resize(below(4) == 0 ? below(records.bytes() + 1) : records.bytes());
+    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+    header.session = session_;
+    Text text{bytes_of(header), std::move(room)};
+    if (below(16) == 0) text.header[below(text.header.size())] ^= std::byte{1} << below(8);
+    if (below(64) == 0) text.header.resize(below(64));
     return text;
   }
   /// Nobody has asked for it.
@@ -275,13 +297,15 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   std::uint64_t sent = 0;
   while (sent < messages && (sent % 1024 != 0 || std::chrono::steady_clock::now() < end)) {
     bool const request = author.below(10) != 0;
-    Text text = request ? author.request() : author.reply();
+    bool const joined = author.below(40) == 0;
+    Text text = joined ? author.requests() : request ? author.request() : author.reply();
+    auto const alone = request ? wire::MessageClass::request : wire::MessageClass::reply;
+    auto const together = request ? wire::MessageClass::requests : wire::MessageClass::replies;
     unsigned flags = eager;
     if (author.below(1000) == 0)
       flags = author.below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;
     if (author.below(5000) == 0) text.payload.resize(100000);
-    sender.send(request ? wire::MessageClass::request : wire::MessageClass::reply, std::move(text.header),
-                std::move(text.payload), flags);
+    sender.send(joined ? together : alone, std::move(text.header), std::move(text.payload), flags);
     ++sent;
   }
   std::printf("%llu messages sent, %zu came back\n", static_cast<unsigned long long>(sent),

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <vector>
 
+#include "engine/agent/joined.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"
@@ -51,6 +53,8 @@ class Sender {
 
   void request(Text text) { send(wire::MessageClass::request, std::move(text)); }
   void reply(Text text) { send(wire::MessageClass::reply, std::move(text)); }
+  void requests(Text text) { send(wire::MessageClass::requests, std::move(text)); }
+  void replies(Text text) { send(wire::MessageClass::replies, std::move(text)); }
   std::uint64_t sent() const { return sent_; }
   Rogue& rogue() { return rogue_; }
 
@@ -114,6 +118,28 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
 }
 
 RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched * 8; }
+
+TEST(Stranger, several_requests_in_one_message_are_not_executed_either) {
+  std::uint64_t const seed = test::seed();
+  run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
+    std::mt19937_64 random(seed);
+    for (std::uint64_t const session : {std::uint64_t{0}, random(), random()}) {
+      std::vector<std::byte> room(4096);
+      wire::JoinedWriter<wire::RequestHeader> records(session, room);
+      for (std::uint64_t i = 0; i < 10; ++i) {
+        wire::RequestHeader header{};
+        Text const put = test::put_of(session, i + 1, forbidden(rank) + 8 * i, 0xbad);
+        std::memcpy(&header, put.header.data(), sizeof header);
+        std::memcpy(records.append(header, put.payload.size()), put.payload.data(), put.payload.size());
+      }
+      room.resize(records.bytes());
+      auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+      header.session = session;
+      sender.requests({test::bytes_of(header), room});
+      sender.replies({test::bytes_of(header), room});
+    }
+  });
+}
 
 TEST(Stranger, requests_without_an_introduction_are_not_executed) {
   std::uint64_t const seed = test::seed();

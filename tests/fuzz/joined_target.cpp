@@ -1,0 +1,60 @@
+/// Joined messages: records are read within what arrived, and what they say is written back as the same.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "engine/agent/joined.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace mpix::fuzz {
+
+namespace {
+
+using namespace mpix::engine;
+
+constexpr unsigned reply_bit = 1;
+constexpr std::uint64_t session = 0x5e55104;
+
+/// Reads all records, and returns whether they end with the message.
+template <typename Header>
+bool read_records(Input records) {
+  wire::JoinedReader<Header> reader(session, records);
+  // Each record becomes smaller or stays as it is when it is written again.
+  auto const again = std::make_unique<std::byte[]>(records.size());
+  wire::JoinedWriter<Header> writer(session, {again.get(), records.size()});
+  std::vector<Header> headers;
+  Header header;
+  Input payload;
+  while (reader.next(&header, &payload)) {
+    require(header.session == session, "a record of another session");
+    require(payload.data() >= records.data() &&
+                payload.data() + payload.size() <= records.data() + records.size(),
+            "a payload outside of the message");
+    std::byte* const out = writer.append(header, payload.size());
+    require(out != nullptr, "a record that has grown");
+    if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
+    headers.push_back(header);
+  }
+  wire::JoinedReader<Header> second(session, {again.get(), writer.bytes()});
+  for (Header const& expected : headers) {
+    require(second.next(&header, &payload), "a record that is not there any more");
+    require(std::memcmp(&header, &expected, sizeof header) == 0, "a record that has changed");
+  }
+  require(!second.next(&header, &payload) && !second.is_malformed(), "a record too many");
+  return !reader.is_malformed() && !headers.empty();
+}
+
+}  // namespace
+
+bool joined(Input input) {
+  Reader reader(input);
+  unsigned const mode = reader.byte();
+  Input const rest = reader.rest();
+  auto const records = std::make_unique<std::byte[]>(rest.size());  // aligned, as received ones
+  if (!rest.empty()) std::memcpy(records.get(), rest.data(), rest.size());
+  Input const given(records.get(), rest.size());
+  return (mode & reply_bit) != 0 ? read_records<wire::ReplyHeader>(given)
+                                 : read_records<wire::RequestHeader>(given);
+}
+
+}  // namespace mpix::fuzz

@@ -1,0 +1,226 @@
+/// Joined messages: what is written is read, and nothing is read beyond what arrived.
+#include "engine/agent/joined.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine::wire {
+namespace {
+
+constexpr std::uint64_t session = 0x1234567890abcdef;
+
+/// Words on the heap, where the address sanitizer sees each byte that is read beyond them.
+class Room {
+ public:
+  explicit Room(std::size_t bytes) : words_(std::make_unique<std::uint64_t[]>(bytes / 8)), bytes_(bytes) {}
+  std::span<std::byte> bytes() const { return {reinterpret_cast<std::byte*>(words_.get()), bytes_}; }
+  std::uint64_t& word(std::size_t index) const { return words_[index]; }
+  Room copy(std::size_t bytes) const {
+    Room made(bytes);
+    std::memcpy(made.words_.get(), words_.get(), bytes);
+    return made;
+  }
+
+ private:
+  std::unique_ptr<std::uint64_t[]> words_;
+  std::size_t bytes_;
+};
+
+template <typename Header>
+struct Record {
+  Header header;
+  std::vector<std::byte> payload;
+};
+
+/// Headers that differ from each other in few places, as those of one origin do, or in all.
+template <typename Header>
+std::vector<Record<Header>> random_records(std::mt19937_64& random, std::size_t count) {
+  std::vector<Record<Header>> records;
+  Header header{};
+  header.magic = magic;
+  header.version = version;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (auto changes = random() % 8 == 0 ? 64 : random() % 4; changes != 0; --changes) {
+      std::uint64_t const word = random();
+      std::size_t const at = random() % (sizeof header / sizeof word);
+      std::memcpy(reinterpret_cast<std::byte*>(&header) + at * sizeof word, &word, sizeof word);
+    }
+    header.session = session;
+    Record<Header> record{header, std::vector<std::byte>(random() % 3 == 0 ? random() % 40 : 8)};
+    for (std::byte& value : record.payload) value = static_cast<std::byte>(random());
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+template <typename Header>
+std::size_t write(std::vector<Record<Header>> const& records, std::span<std::byte> room) {
+  JoinedWriter<Header> writer(session, room);
+  for (Record<Header> const& record : records) {
+    std::byte* const out = writer.append(record.header, record.payload.size());
+    if (out == nullptr) break;
+    std::memcpy(out, record.payload.data(), record.payload.size());
+  }
+  return writer.bytes();
+}
+
+template <typename Header>
+struct Read {
+  std::vector<Record<Header>> records;
+  bool malformed;
+};
+
+template <typename Header>
+Read<Header> read(std::span<std::byte const> bytes) {
+  JoinedReader<Header> reader(session, bytes);
+  Read<Header> result{};
+  Header header;
+  std::span<std::byte const> payload;
+  while (reader.next(&header, &payload)) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(payload.data()) % 8, 0u);
+    EXPECT_GE(payload.data(), bytes.data());
+    EXPECT_LE(payload.data() + payload.size(), bytes.data() + bytes.size());
+    EXPECT_EQ(header.session, session) << "only the message says whose records are";
+    result.records.push_back({header, {payload.begin(), payload.end()}});
+  }
+  result.malformed = reader.is_malformed();
+  return result;
+}
+
+template <typename Header>
+void expect_equal(Record<Header> const& read, Record<Header> const& written) {
+  EXPECT_EQ(std::memcmp(&read.header, &written.header, sizeof(Header)), 0);
+  EXPECT_EQ(read.payload, written.payload);
+}
+
+template <typename Header>
+class Joined : public ::testing::Test {};
+using Headers = ::testing::Types<RequestHeader, ReplyHeader>;
+TYPED_TEST_SUITE(Joined, Headers);
+
+TYPED_TEST(Joined, what_is_written_is_read) {
+  std::mt19937_64 random(test::seed());
+  for (int round = 0; round < 200; ++round) {
+    auto const written = random_records<TypeParam>(random, 1 + random() % 50);
+    Room const room(65536);
+    std::size_t const bytes = write(written, room.bytes());
+    EXPECT_EQ(bytes % 8, 0u);
+    auto const result = read<TypeParam>(room.copy(bytes).bytes());
+    EXPECT_FALSE(result.malformed);
+    ASSERT_EQ(result.records.size(), written.size());
+    for (std::size_t i = 0; i < written.size(); ++i) expect_equal(result.records[i], written[i]);
+  }
+}
+
+TYPED_TEST(Joined, what_is_cut_off_is_noticed_and_the_records_before_it_are_read) {
+  std::mt19937_64 random(test::seed());
+  auto const written = random_records<TypeParam>(random, 12);
+  Room const room(65536);
+  std::size_t const bytes = write(written, room.bytes());
+  std::size_t whole = 0;  // messages that end with a record
+  for (std::size_t cut = 0; cut < bytes; cut += 8) {
+    auto const result = read<TypeParam>(room.copy(cut).bytes());
+    ASSERT_LT(result.records.size(), written.size());
+    for (std::size_t i = 0; i < result.records.size(); ++i) expect_equal(result.records[i], written[i]);
+    whole += result.malformed ? 0 : 1;
+  }
+  EXPECT_EQ(whole, written.size());
+}
+
+TYPED_TEST(Joined, lengths_and_words_that_do_not_exist_are_refused) {
+  auto const refused = [](std::uint64_t tag) {
+    Room const room(4096);
+    room.word(0) = tag;
+    auto const result = read<TypeParam>(room.bytes());
+    return result.malformed && result.records.empty();
+  };
+  constexpr std::size_t words = sizeof(TypeParam) / 8;
+  EXPECT_FALSE(refused((std::uint64_t{1} << words) - 1));
+  EXPECT_TRUE(refused(std::uint64_t{1} << words));
+  EXPECT_TRUE(refused(std::uint64_t{1} << 31));
+  EXPECT_FALSE(refused(std::uint64_t{4096 - 8} << 32));
+  for (std::uint64_t const length : {4096u - 7, 4096u, 0x7fffffffu, 0xfffffff8u, 0xffffffffu})
+    EXPECT_TRUE(refused(length << 32)) << length;
+}
+
+TYPED_TEST(Joined, random_corruption_is_survived) {
+  std::mt19937_64 random(test::seed());
+  auto const written = random_records<TypeParam>(random, 30);
+  Room const room(65536);
+  std::size_t const bytes = write(written, room.bytes());
+  for (int round = 0; round < 20000; ++round) {
+    Room const damaged = room.copy(bytes / 8 * (1 + random() % 8) / 8 * 8);
+    if (damaged.bytes().empty()) continue;
+    for (auto changes = 1 + random() % 4; changes != 0; --changes)
+      damaged.bytes()[random() % damaged.bytes().size()] = static_cast<std::byte>(random());
+    (void)read<TypeParam>(damaged.bytes());
+  }
+}
+
+TYPED_TEST(Joined, a_record_without_room_leaves_the_message_as_it_is) {
+  Room const room(512);
+  JoinedWriter<TypeParam> writer(session, room.bytes());
+  TypeParam header{};
+  header.magic = magic;
+  header.version = version;
+  header.session = session;
+  header.token = 7;
+  ASSERT_NE(writer.append(header, 100), nullptr);
+  std::size_t const before = writer.bytes();
+  EXPECT_EQ(writer.append(header, 500), nullptr);
+  EXPECT_EQ(writer.bytes(), before);
+  header.token = 8;
+  ASSERT_NE(writer.append(header, 3), nullptr);
+  auto const result = read<TypeParam>(room.copy(writer.bytes()).bytes());
+  EXPECT_FALSE(result.malformed);
+  ASSERT_EQ(result.records.size(), 2u);
+  EXPECT_EQ(result.records[0].header.token, 7u);
+  EXPECT_EQ(result.records[1].header.token, 8u);
+  EXPECT_EQ(result.records[1].payload, std::vector<std::byte>(3)) << "nothing of the room is left in it";
+}
+
+TEST(JoinedRequests, a_stream_of_small_puts_takes_little_beside_its_data) {
+  Room const room(8192);
+  JoinedWriter<RequestHeader> writer(session, room.bytes());
+  auto header = begin_header<RequestHeader>(RequestKind::put);
+  header.session = session;
+  header.block = header.bytes = header.total = 8;
+  std::size_t count = 0;
+  for (;; ++count) {
+    header.sequence = 1000 + count;
+    header.address = 0x7f0000000000 + 8 * count;
+    if (writer.append(header, 8) == nullptr) break;
+  }
+  EXPECT_GE(count, 8192 / 24 - 8);
+}
+
+TEST(JoinedHeaders, each_wrong_field_is_refused) {
+  JoinedHeader const sound{magic, version, 0, 0, session};
+  auto const refused = [](JoinedHeader const& header, std::size_t bytes = sizeof(JoinedHeader)) {
+    JoinedHeader out{};
+    std::span<std::byte const> const given(reinterpret_cast<std::byte const*>(&header), bytes);
+    EXPECT_EQ(joined_session_of(given) == 0, check(given, &out) != nullptr);
+    return check(given, &out) != nullptr;
+  };
+  EXPECT_FALSE(refused(sound));
+  JoinedHeader wrong = sound;
+  wrong.magic = 0;
+  EXPECT_TRUE(refused(wrong));
+  wrong = sound;
+  wrong.version = version - 1;
+  EXPECT_TRUE(refused(wrong));
+  wrong = sound;
+  wrong.kind = 1;
+  EXPECT_TRUE(refused(wrong));
+  EXPECT_TRUE(refused(sound, sizeof sound - 1));
+  EXPECT_TRUE(refused(sound, 0));
+}
+
+}  // namespace
+}  // namespace mpix::engine::wire
