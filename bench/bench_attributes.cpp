@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <mpix_rma.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>

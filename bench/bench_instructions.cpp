@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 
 #include "bench/support/harness.hpp"
