@@ -58,6 +58,9 @@ class Executor {
     executors_ = executors;
   }
 
+  /// From here on each reply travels alone. Before anything is answered.
+  void join_nothing() noexcept { settings_.joined_bytes = 0; }
+
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
   /// Takes a message of requests. Without memory for it, its origin is lost.

@@ -340,8 +340,10 @@ TEST_F(WindowTest, contended_locks_are_fair) {
   MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, world);
   MPI_Allreduce(&mine, &least, 1, MPI_LONG, MPI_MIN, world);
   EXPECT_EQ(sum, -taken - 1);
-  // Nobody starves. Whoever is near takes many turns while the messages of another travel.
-  if (rank_ == 0) EXPECT_GE(least * 100, sum / size_);
+  // Nobody starves: not a share of the turns, because whoever is near takes hundreds while the messages of
+  // another travel.
+  constexpr long hundred_a_second = 50;
+  if (rank_ == 0) EXPECT_GE(least, hundred_a_second) << "of " << sum << " turns";
 }
 
 }  // namespace
