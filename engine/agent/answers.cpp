@@ -103,7 +103,7 @@ void Executor::send_together(std::span<Reply> replies, std::span<std::byte const
       begin();
       out = records.append(reply.header, reply.header.bytes);
     }
-    std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+    if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
   }
   end();
 }
