@@ -106,8 +106,7 @@ bool try_direct(Target& target, Operation const& operation) {
   std::byte* const mapped = target.view.reach(begin, bytes, engine::Rights::all);
   if (mapped == nullptr) return false;
   engine::RemoteAddress const address = target.view.exposure.base + begin;
-  engine::execute_with_stripes(operation, mapped - extent.begin, *target.memory->stripes(), address,
-                               address + bytes);
+  engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, address, address + bytes);
   return true;
 }
 

@@ -25,7 +25,8 @@ struct Target {
   int rank = 0;
   /// Its memory, where loads and stores reach it; else of length 0.
   engine::ExposedView view;
-  engine::Peer* memory = nullptr;  ///< the process that has the memory: all operations go there
+  engine::StripeTable* stripes = nullptr;  ///< of that memory; null where it cannot be reached so
+  engine::Peer* memory = nullptr;          ///< the process that has the memory: all operations go there
   /// Newest message of the window to `memory`.
   engine::MessageMark outstanding;
 

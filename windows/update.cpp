@@ -39,7 +39,7 @@ bool try_word(Window const& window, Operation operation, void const* operand, vo
               void* result, int rank, MPI_Aint disp) noexcept {
   auto const [target, mapped, address] = reach(window, rank, disp, sizeof(Word));
   if (mapped == nullptr || address % sizeof(Word) != 0) return false;
-  if (!target->memory->stripes()->modes.by_element(address)) return false;
+  if (!target->stripes->modes.by_element(address)) return false;
   auto* const word = reinterpret_cast<Word*>(mapped);
   auto* const before = static_cast<Word*>(result);
   if (operation == Operation::no_op) {
@@ -76,7 +76,7 @@ bool try_contiguous(Window const& window, UpdateCall const& call) noexcept {
   std::size_t const bytes = type->size() * static_cast<std::size_t>(place.count);
   auto const [target, mapped, address] = reach(window, place.rank, place.disp, bytes);
   if (mapped == nullptr || bytes == 0) return false;
-  engine::StripeTable& table = *target->memory->stripes();
+  engine::StripeTable& table = *target->stripes;
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
     if (engine::has_cpu_atomics(reduction.type)) {
       engine::accumulate_elements(reduction, call.origin->address, mapped, table, address, bytes,

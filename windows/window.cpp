@@ -66,6 +66,7 @@ Target* Window::make_target(int rank) {
     return nullptr;
   }
   target->rank = rank;
+  target->stripes = target->memory->stripes();
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
   target->exposure = entry.exposure;
   target->offset = entry.offset;
@@ -90,7 +91,7 @@ void Window::map_memory(Target& target) {
   if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
     view.local += target.offset;
     view.exposure.base += target.offset;
-  } else if (target.rank == rank_ && target.memory->stripes() != nullptr) {
+  } else if (target.rank == rank_ && target.stripes != nullptr) {
     view.local = own_base_;
     view.exposure = {reinterpret_cast<engine::RemoteAddress>(own_base_), 0, engine::Rights::all};
     view.owner_generation = &always_there;
@@ -104,8 +105,8 @@ void Window::map_memory(Target& target) {
 void Window::say_path(Target const& target) const {
   engine::Log const log(verbose, engine_.process());
   if (!log.shows(engine::LogLevel::paths)) return;
-  char const* const way = target.view.local != nullptr          ? "by load and store"
-                          : target.memory->stripes() == nullptr ? "over the network"
+  char const* const way = target.view.local != nullptr ? "by load and store"
+                          : target.stripes == nullptr  ? "over the network"
                           : is_dynamic()
                               ? "by load and store where it is allocated by MPI, else through the kernel"
                               : "through the kernel or by messages";
