@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/peer/address.hpp"
+
 namespace mpix::nam {
 
 namespace {
@@ -18,6 +20,8 @@ WindowInfo window_from(Json const& answer) {
   window.may_read = field<bool>(answer, "read");
   window.may_write = field<bool>(answer, "write");
   window.durability = field<std::string>(answer, "durability");
+  window.slot = field<SharedControl::Slot>(answer, "slot");
+  window.generation = field<std::uint64_t>(answer, "generation");
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
   auto const units = field<std::vector<std::uint64_t>>(answer, "units");
   if (sizes.size() != units.size()) throw Error(ErrorCode::malformed, "the window has sizes without units");
@@ -32,8 +36,8 @@ WindowInfo window_from(Json const& answer) {
 
 }  // namespace
 
-GrantMapping::GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes)
-    : mapping_(engine::Mapping::of(descriptor, bytes)) {
+GrantMapping::GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes, SharedControl control)
+    : mapping_(engine::Mapping::of(descriptor, bytes)), control_(std::move(control)) {
   if (!mapping_) throw Error(ErrorCode::unavailable, "the memory of the grant cannot be mapped");
 }
 
@@ -102,8 +106,12 @@ void Session::write(WindowInfo const& window, std::uint64_t rank, std::uint64_t 
 GrantMapping Session::map() {
   std::vector<FileDescriptor> descriptors;
   Json const answer = client_.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
-  if (descriptors.empty()) throw Error(ErrorCode::malformed, "the server has sent no memory");
-  return {descriptors.front(), field<std::uint64_t>(answer, "bytes")};
+  if (descriptors.size() < 2) throw Error(ErrorCode::malformed, "the server has sent no memory");
+  // Whoever waits for a stripe looks whether its holder lives.
+  if (field<std::uint64_t>(answer, "pid_namespace") != engine::HostIdentity::of_this_process().pid_namespace)
+    throw Error(ErrorCode::unsupported,
+                "memory is mapped by processes that the server can see: this one is in another namespace");
+  return {descriptors[0], field<std::uint64_t>(answer, "bytes"), SharedControl(std::move(descriptors[1]))};
 }
 
 Json Session::usage() { return client_.request({{"op", "usage"}}); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nam/client/client.hpp"
+#include "nam/protocol/shared_control.hpp"
 
 namespace mpix::nam {
 
@@ -27,6 +28,8 @@ struct WindowInfo {
   bool may_read = false;
   bool may_write = false;
   std::string durability;
+  SharedControl::Slot slot = 0;
+  std::uint64_t generation = 0;       ///< at the slot, as long as the window is there
   std::vector<WindowRegion> regions;  ///< by the rank of the process that had it when the window was made
 };
 
@@ -41,11 +44,15 @@ struct WindowWishes {
 /// The memory of a grant, in this process.
 class GrantMapping {
  public:
-  GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes);
+  GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes, SharedControl control);
   std::byte* at(WindowRegion const& region) const noexcept { return mapping_.base() + region.offset; }
+  std::byte* base() const noexcept { return mapping_.base(); }
+  std::uint64_t bytes() const noexcept { return mapping_.length(); }
+  SharedControl const& control() const noexcept { return control_; }
 
  private:
   engine::Mapping mapping_;
+  SharedControl control_;
 };
 
 /// Ends with its object; windows that are not persistent end with the session that has allocated them. Calls

@@ -62,9 +62,10 @@ void DataProcess::be_adopted() {
   control_->post(ready, {}, memory_to_pass());
 }
 
-/// For the control process, which keeps memory that is not a file beyond the life of this one.
+/// For the control process, which keeps what is not a file beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
+  memory.emplace_back(::fcntl(shared_->descriptor().get(), F_DUPFD_CLOEXEC, 0));
   if (kind_ != StorageKind::file) memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
   return memory;
 }
@@ -73,6 +74,7 @@ std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
 void DataProcess::wait_for_control() {
   if (control_ || ++seconds_alone_ <= longest_alone) return;
   log(Severity::error, "no control process has come back; the memory of the grant goes");
+  withdraw_all();
   exit_code_ = 1;
   loop_.stop();
 }
@@ -90,6 +92,7 @@ void DataProcess::on_control(Message& message) {
   } else if (op == "remove") {
     drop(field<std::string>(message.head, "window"));
   } else if (op == "end") {
+    withdraw_all();
     loop_.stop();
   }
 }
@@ -101,12 +104,10 @@ void DataProcess::set_up(Message& message) {
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
              field<std::uint64_t>(head, "max_sessions")};
   kind_ = parse_storage(field<std::string>(head, "storage"));
-  auto const bytes = field<std::uint64_t>(head, "bytes");
   try {
     // First: whoever listens there is the one process that uses the memory.
     adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);
-    storage_ = message.descriptors.empty() ? Storage(kind_, bytes, field<std::string>(head, "file"))
-                                           : Storage(kind_, bytes, std::move(message.descriptors.front()));
+    open_memory(message);
     loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
   } catch (Error const& error) {
     Json answer = to_answer(error);
@@ -114,11 +115,29 @@ void DataProcess::set_up(Message& message) {
     control_->post(answer);
     return control_->close_when_sent();
   }
-  free_.emplace(bytes);
+  free_.emplace(storage_->bytes());
   reconcile(head.at("windows"), false);
   Json ready = usage();
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
+}
+
+/// What the control process has kept of an earlier process, or new.
+void DataProcess::open_memory(Message& message) {
+  auto const bytes = field<std::uint64_t>(message.head, "bytes");
+  auto const places = std::max<std::uint64_t>(quotas_.windows, message.head.at("windows").size());
+  auto& kept = message.descriptors;
+  if (kept.size() > 1) {
+    storage_.emplace(kind_, bytes, std::move(kept[1]));
+  } else {
+    storage_.emplace(kind_, bytes, field<std::string>(message.head, "file"));
+  }
+  shared_.emplace(kept.empty() ? SharedControl::make(places) : SharedControl(std::move(kept[0])));
+}
+
+/// Whoever uses them finds out.
+void DataProcess::withdraw_all() noexcept {
+  if (shared_) shared_->withdraw_others({});
 }
 
 /// The windows of the catalog are those that are here. `adopted`: this process has served before; what it
@@ -134,15 +153,28 @@ void DataProcess::reconcile(Json const& windows, bool adopted) {
     if (held.window.persistent && !listed.contains(id)) gone.push_back(id);
   }
   for (std::string const& id : gone) drop(id);
+  if (!adopted) {
+    std::vector<std::string> kept;
+    for (auto const& [id, window] : listed) kept.push_back(id);
+    shared_->withdraw_others(kept);
+  }
   for (auto& [id, window] : listed) {
     if (windows_.contains(id)) continue;
     if (adopted || !free_->take_at(window.offset, window.bytes)) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;
     }
-    regions_ += window.regions.size();
-    windows_.emplace(id, Held{std::move(window), 0});
+    keep(std::move(window), 0);
   }
+}
+
+/// There is a place for it: that was looked at when it was made.
+void DataProcess::keep(Window window, SessionId session) {
+  std::string const id = window.id;
+  auto const slot = shared_->place(id);
+  if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
+  regions_ += window.regions.size();
+  windows_.emplace(id, Held{std::move(window), session, *slot});
 }
 
 void DataProcess::open_session(Message& message) {

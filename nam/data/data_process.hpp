@@ -13,6 +13,7 @@
 #include "nam/data/storage.hpp"
 #include "nam/data/window.hpp"
 #include "nam/protocol/handshake.hpp"
+#include "nam/protocol/shared_control.hpp"
 #include "nam/server/connection.hpp"
 
 namespace mpix::nam {
@@ -40,6 +41,7 @@ class DataProcess {
   struct Held {
     Window window;
     SessionId session = 0;  ///< with which it ends; 0: with the grant
+    SharedControl::Slot slot = 0;
   };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
@@ -60,7 +62,10 @@ class DataProcess {
   std::vector<FileDescriptor> memory_to_pass() const;
   void wait_for_control();
   void set_up(Message& message);
+  void open_memory(Message& message);
   void reconcile(Json const& windows, bool adopted);
+  void keep(Window window, SessionId session);
+  void withdraw_all() noexcept;
   void open_session(Message& message);
   void close_session(SessionId id);
   void on_created(Json const& answer);
@@ -89,6 +94,7 @@ class DataProcess {
   uid_t owner_ = 0;
   StorageKind kind_ = StorageKind::memory;
   std::optional<Storage> storage_;
+  std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
   Quotas quotas_;
   std::map<std::string, Held> windows_;

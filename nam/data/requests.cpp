@@ -1,9 +1,11 @@
 /// DataProcess: what its sessions ask for. Each request is checked against what the session may do.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
+#include "engine/peer/address.hpp"
 #include "nam/data/data_process.hpp"
 #include "nam/protocol/units.hpp"
 
@@ -57,13 +59,15 @@ Json DataProcess::describe(SessionId id, Held const& held) const {
   answer["read"] = session.is_owner || window.ownership.permits(session.identity, Access::read);
   answer["write"] = session.is_owner || window.ownership.permits(session.identity, Access::write);
   answer["storage"] = to_string(kind_);
+  answer["slot"] = held.slot;
+  answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
   return answer;
 }
 
 void DataProcess::check_quotas(Window const& window) const {
-  if (windows_.size() >= quotas_.windows)
-    throw Error(ErrorCode::quota,
-                "the grant has as many windows as it may have: " + std::to_string(quotas_.windows));
+  std::uint64_t const most = std::min(quotas_.windows, shared_->slots());
+  if (windows_.size() >= most)
+    throw Error(ErrorCode::quota, "the grant has as many windows as it may have: " + std::to_string(most));
   if (window.regions.size() > quotas_.regions - std::min(quotas_.regions, regions_))
     throw Error(ErrorCode::quota, "the windows of the grant may have " + std::to_string(quotas_.regions) +
                                       " regions in all, and " + std::to_string(quotas_.regions - regions_) +
@@ -105,8 +109,8 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
   Window window = make_window(session, request);
   std::string const name = window.id;
-  regions_ += window.regions.size();
-  Held const& held = windows_.emplace(name, Held{std::move(window), persistent ? 0 : id}).first->second;
+  keep(std::move(window), persistent ? 0 : id);
+  Held const& held = windows_.at(name);
   tell_usage();
   if (!persistent) return describe(id, held);
   std::uint64_t const creation = next_creation_++;
@@ -175,13 +179,17 @@ void DataProcess::map(SessionId id) {
   if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
   std::vector<FileDescriptor> memory;
   memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
-  session.connection->post({{"bytes", storage_->bytes()}}, {}, std::move(memory));
+  memory.push_back(shared_->reopen());
+  session.connection->post({{"bytes", storage_->bytes()},
+                            {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}},
+                           {}, std::move(memory));
 }
 
 void DataProcess::drop(std::string const& name) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
   Window const& window = found->second.window;
+  shared_->withdraw(found->second.slot);
   storage_->clear(window.offset, SegmentAllocator::footprint(window.bytes));
   free_->give_back(window.offset, window.bytes);
   regions_ -= window.regions.size();

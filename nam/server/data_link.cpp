@@ -79,12 +79,12 @@ void DataLink::spawn() {
 }
 
 void DataLink::set_up() {
-  if (volatile_ && !memory_) events_.memory_lost();
+  if (volatile_ && memory_.empty()) events_.memory_lost();
   Json message = setup_;
   message["op"] = "setup";
   message["windows"] = events_.windows();
   std::vector<FileDescriptor> memory;
-  if (memory_) memory.push_back(copy_of(memory_));
+  for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
   connection_->post(message, {}, std::move(memory));
 }
 
@@ -110,7 +110,7 @@ void DataLink::on_message(Message& message) {
 
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
-  if (!message.descriptors.empty()) memory_ = std::move(message.descriptors.front());
+  if (!message.descriptors.empty()) memory_ = std::move(message.descriptors);
   if (adopting_) connection_->post({{"op", "adopt"}, {"windows", events_.windows()}});
   ready_ = true;
   if (!std::exchange(was_ready_, true)) events_.ready();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "nam/server/connection.hpp"
 
@@ -60,7 +61,7 @@ class DataLink {
   bool volatile_;
   Events events_;
   std::unique_ptr<Connection> connection_;
-  FileDescriptor memory_;  ///< kept, so that it outlives the process
+  std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
   pid_t pid_ = 0;
   bool adopting_ = false;
   bool ready_ = false;

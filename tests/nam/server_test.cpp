@@ -114,6 +114,61 @@ TEST(Server, memory_is_mapped_where_the_server_is) {
   EXPECT_EQ(content(session, window, 1), values);
 }
 
+bool is_there(GrantMapping const& memory, WindowInfo const& window) {
+  return memory.control().generation(window.slot).load() == window.generation;
+}
+
+TEST(Server, whoever_maps_a_window_sees_it_end) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  GrantMapping const memory = session.map();
+  WindowInfo const first = session.allocate({1000}, {1});
+  WindowInfo const second = session.allocate({1000}, {1}, {.persistent = true});
+  EXPECT_NE(first.slot, second.slot);
+  EXPECT_TRUE(is_there(memory, first));
+  session.release(first);
+  EXPECT_FALSE(is_there(memory, first));
+  EXPECT_TRUE(is_there(memory, second));
+  WindowInfo const third = session.allocate({1000}, {1});
+  EXPECT_FALSE(is_there(memory, first));
+  ::kill(server.data_process(grant), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !is_there(memory, third); }));
+  EXPECT_TRUE(is_there(memory, second));
+  WindowInfo again;
+  Session const other = Session::connect(second.port, &again);
+  EXPECT_EQ(again.slot, second.slot);
+  EXPECT_EQ(again.generation, second.generation);
+  server.ask({{"op", "revoke"}, {"grant", grant.grant}});
+  EXPECT_TRUE(eventually([&] { return !is_there(memory, second); }));
+}
+
+TEST(Server, regions_are_locked_between_sessions) {
+  using engine::LockMode;
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  Session other = Session::open(grant);
+  WindowInfo const window = session.allocate({8, 8}, {1, 1});
+  GrantMapping const here = session.map();
+  std::optional<GrantMapping> there = other.map();
+  EXPECT_TRUE(there->control().try_lock(window.slot, 1, LockMode::exclusive));
+  EXPECT_FALSE(here.control().try_lock(window.slot, 1, LockMode::shared));
+  EXPECT_TRUE(here.control().try_lock(window.slot, 0, LockMode::shared));
+  EXPECT_TRUE(there->control().try_lock(window.slot, 0, LockMode::shared));
+  EXPECT_TRUE(here.control().try_turn(window.slot, 1, LockMode::exclusive));
+  EXPECT_FALSE(there->control().try_turn(window.slot, 1, LockMode::shared));
+  here.control().give_back_turn(window.slot, 1);
+  EXPECT_TRUE(there->control().try_turn(window.slot, 1, LockMode::shared));
+  there->control().unlock(window.slot, 1);
+  EXPECT_TRUE(here.control().try_lock(window.slot, 1, LockMode::shared));
+  EXPECT_FALSE(here.control().try_lock(window.slot, 0, LockMode::exclusive));
+  there.reset();  // as when its process ends
+  EXPECT_TRUE(here.control().try_lock(window.slot, 0, LockMode::exclusive));
+}
+
 TEST(Server, out_of_bounds_is_refused) {
   TestServer server;
   server.start();

@@ -1,0 +1,106 @@
+#include "nam/protocol/shared_control.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::uint64_t header_mark = 0x316c72746e6f636e;
+constexpr std::uint64_t most_slots = std::uint64_t{1} << 32;
+
+/// By which a window is known in its place.
+std::uint64_t key_of(std::string const& window) {
+  std::uint64_t key = 14695981039346656037u;  // FNV-1a
+  for (char const c : window) key = (key ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return std::max<std::uint64_t>(key, 1);
+}
+
+}  // namespace
+
+SharedControl SharedControl::make(std::uint64_t windows) {
+  FileDescriptor made;
+  std::uint64_t const slots = std::min(windows, most_slots);
+  if (engine::failed(engine::create_shared("mpix-nam-control", bytes_for(slots), &made)))
+    throw Error(ErrorCode::no_space, "the system has no memory for the windows of the grant");
+  engine::Mapping const mapping = engine::Mapping::of(made, bytes_for(slots));
+  if (!mapping) throw Error(ErrorCode::no_space, "the system has no memory for the windows of the grant");
+  auto& header = *reinterpret_cast<Header*>(mapping.base());
+  header.mark = header_mark;
+  header.slots = slots;
+  return SharedControl(std::move(made));
+}
+
+SharedControl::SharedControl(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {
+  struct stat status {};
+  bool const is_there = ::fstat(descriptor_.get(), &status) == 0;
+  auto const bytes = static_cast<std::uint64_t>(status.st_size);
+  if (is_there && bytes >= sizeof(Header)) mapping_ = engine::Mapping::of(descriptor_, bytes);
+  if (!mapping_ || header().mark != header_mark || header().slots > most_slots ||
+      bytes_for(header().slots) > bytes)
+    throw Error(ErrorCode::unavailable, "what belongs to the memory of the grant cannot be mapped");
+}
+
+FileDescriptor SharedControl::reopen() const {
+  std::string const path = "/proc/self/fd/" + std::to_string(descriptor_.get());
+  FileDescriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!opened) throw Error(ErrorCode::unavailable, "cannot open " + path + ": " + std::strerror(errno));
+  return opened;
+}
+
+std::optional<SharedControl::Slot> SharedControl::place(std::string const& window) {
+  std::uint64_t const key = key_of(window);
+  std::optional<Slot> free;
+  for (std::uint64_t slot = 0; slot < slots(); ++slot) {
+    // Relaxed, as below: only the data process writes them.
+    std::uint64_t const there = entry(slot).window.load(std::memory_order_relaxed);
+    if (there == key) return static_cast<Slot>(slot);
+    if (there == 0 && !free) free = static_cast<Slot>(slot);
+  }
+  if (free) entry(*free).window.store(key, std::memory_order_relaxed);
+  return free;
+}
+
+void SharedControl::withdraw(Slot slot) noexcept {
+  entry(slot).window.store(0, std::memory_order_relaxed);
+  // Release: pairs with the acquire in engine::ExposedView::reach; comes before what is done with the memory.
+  entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void SharedControl::withdraw_others(std::vector<std::string> const& windows) noexcept {
+  std::vector<std::uint64_t> keys(windows.size());
+  std::transform(windows.begin(), windows.end(), keys.begin(), key_of);
+  std::sort(keys.begin(), keys.end());
+  for (std::uint64_t slot = 0; slot < slots(); ++slot) {
+    std::uint64_t const there = entry(slot).window.load(std::memory_order_relaxed);
+    if (there != 0 && !std::binary_search(keys.begin(), keys.end(), there)) withdraw(static_cast<Slot>(slot));
+  }
+}
+
+/// Locks of open files go with the last descriptor, be it that its process was killed.
+bool SharedControl::try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const {
+  struct flock wanted {};
+  wanted.l_type = mode == engine::LockMode::exclusive ? F_WRLCK : F_RDLCK;
+  wanted.l_whence = SEEK_SET;
+  wanted.l_start = static_cast<off_t>(begin);
+  wanted.l_len = static_cast<off_t>(length);
+  if (::fcntl(descriptor_.get(), F_OFD_SETLK, &wanted) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  throw Error(ErrorCode::no_space, std::string("cannot lock: ") + std::strerror(errno));
+}
+
+void SharedControl::release_range(std::uint64_t begin, std::uint64_t length) const noexcept {
+  struct flock wanted {};
+  wanted.l_type = F_UNLCK;
+  wanted.l_whence = SEEK_SET;
+  wanted.l_start = static_cast<off_t>(begin);
+  wanted.l_len = static_cast<off_t>(length);
+  (void)::fcntl(descriptor_.get(), F_OFD_SETLK, &wanted);
+}
+
+}  // namespace mpix::nam

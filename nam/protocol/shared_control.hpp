@@ -1,0 +1,97 @@
+/// What all who map the memory of a grant share besides it: the stripes that keep their operations atomic,
+/// the windows that are there still, and locks on regions of windows. Made by the grant's data process, and
+/// kept with the memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/atomic/stripes.hpp"
+#include "engine/lock.hpp"
+#include "engine/segment/shared_memory.hpp"
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+using engine::FileDescriptor;
+
+class SharedControl {
+ public:
+  using Slot = std::uint32_t;
+  using Generation = std::atomic<std::uint64_t>;
+
+  /// With room for so many windows. Throws Error(no_space).
+  static SharedControl make(std::uint64_t windows);
+  /// One that was made before. Throws Error(unavailable) where it is none.
+  explicit SharedControl(FileDescriptor descriptor);
+
+  /// The locks of whoever uses the new descriptor are told from those of all others. Throws Error.
+  FileDescriptor reopen() const;
+  FileDescriptor const& descriptor() const noexcept { return descriptor_; }
+
+  /// Stripes are chosen by the offset in the grant.
+  engine::StripeTable& stripes() const noexcept { return header().stripes; }
+
+  /// Changes when the window in this place has ended.
+  Generation const& generation(Slot slot) const noexcept { return entry(slot).generation; }
+  std::uint64_t slots() const noexcept { return header().slots; }
+
+  // For the data process. Windows are known by their identifiers.
+
+  /// A place for a window, or the one that it has; nothing where all are taken.
+  std::optional<Slot> place(std::string const& window);
+  void withdraw(Slot slot) noexcept;
+  /// Those that are not among `windows`.
+  void withdraw_others(std::vector<std::string> const& windows) noexcept;
+
+  // For those who map the memory.
+
+  /// One attempt to take the lock of a rank's region of a window. Throws Error(no_space) where the system has
+  /// no room for locks. A process that ends loses its locks.
+  bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode) const {
+    return try_range(2 * region(slot, rank), 1, mode);
+  }
+  /// The right to be the next: who has it is overtaken by nobody who asks for it, too.
+  bool try_turn(Slot slot, std::uint32_t rank, engine::LockMode mode) const {
+    return try_range(2 * region(slot, rank) + 1, 1, mode);
+  }
+  void give_back_turn(Slot slot, std::uint32_t rank) const noexcept {
+    release_range(2 * region(slot, rank) + 1, 1);
+  }
+  /// With the turn.
+  void unlock(Slot slot, std::uint32_t rank) const noexcept { release_range(2 * region(slot, rank), 2); }
+
+ private:
+  struct Entry {
+    Generation generation;
+    std::atomic<std::uint64_t> window;  ///< of its identifier; 0: free
+  };
+  struct Header {
+    std::uint64_t mark;
+    std::uint64_t slots;
+    engine::StripeTable stripes;
+  };
+  static constexpr unsigned rank_bits = 16;
+
+  static std::uint64_t region(Slot slot, std::uint32_t rank) noexcept {
+    return std::uint64_t{slot} << rank_bits | rank;
+  }
+  static constexpr std::size_t bytes_for(std::uint64_t slots) noexcept {
+    return sizeof(Header) + slots * sizeof(Entry);
+  }
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(mapping_.base()); }
+  Entry& entry(std::uint64_t slot) const noexcept {
+    return reinterpret_cast<Entry*>(mapping_.base() + sizeof(Header))[slot];
+  }
+  bool try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const;
+  void release_range(std::uint64_t begin, std::uint64_t length) const noexcept;
+
+  FileDescriptor descriptor_;
+  engine::Mapping mapping_;
+};
+
+}  // namespace mpix::nam
