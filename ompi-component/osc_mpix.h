@@ -25,6 +25,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 /* Of a window with this info object, which may be NULL; negative: it is left to the other components. */
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
 
+/* Whether a window with this info object, which may be NULL, has its memory at a memory server. */
+bool ompi_osc_mpix_is_at_server(struct opal_info_t *info, int flavor);
+
 /* osc_mpix_window.c: ompi_osc_base_component_select_fn_t. */
 int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                               struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,

@@ -278,6 +278,8 @@ int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)
     if (0 == strcmp(windows, "info") && NULL != info) {
         (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
     }
+    /* No other component knows of memory servers. */
+    asked = asked || ompi_osc_mpix_is_at_server(info, flavor);
     /* Shared memory is for loads and stores. */
     const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || maps_memory;
     return asked && possible ? priority : OMPI_ERR_NOT_SUPPORTED;

@@ -4,6 +4,7 @@
 
 #include "opal_config.h"
 
+#include "ompi/group/group.h"
 #include "opal/util/info.h"
 
 #if OPAL_MAJOR_VERSION >= 5
@@ -13,6 +14,8 @@
 #include "opal/mca/pmix/pmix-internal.h"
 
 #define OSC_MPIX_MODEX_GLOBAL PMIX_GLOBAL
+/* A group of `size` processes that are still to be filled in, of the instance of another. */
+#define ompi_osc_mpix_new_group(other, size) ompi_group_allocate((other), (size))
 /* Texts of hints. */
 typedef const char osc_mpix_text_t;
 
@@ -46,6 +49,7 @@ static inline bool ompi_osc_mpix_headers_fit(void)
 #include "opal/mca/pmix/pmix.h"
 
 #define OSC_MPIX_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+#define ompi_osc_mpix_new_group(other, size) ompi_group_allocate(size)
 typedef char osc_mpix_text_t;
 
 static inline int ompi_osc_mpix_modex_commit(void)

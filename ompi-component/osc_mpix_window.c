@@ -2,6 +2,7 @@
 #include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
+#include "ompi/proc/proc.h"
 #include "opal/util/info_subscriber.h"
 
 #include <stdlib.h>
@@ -161,6 +162,17 @@ enum {
     max_value = 256
 };
 
+bool ompi_osc_mpix_is_at_server(opal_info_t *info, int flavor)
+{
+    char value[max_value];
+    if (NULL != info && MPI_WIN_FLAVOR_ALLOCATE == flavor) {
+        return ompi_osc_mpix_read_info(info, "deep_mem_kind", value, max_value) &&
+               (0 == strcmp(value, "deep_nam") || 0 == strcmp(value, "deep_nam_persistent"));
+    }
+    return NULL != info && MPI_WIN_FLAVOR_DYNAMIC == flavor &&
+           ompi_osc_mpix_read_info(info, "deep_win_port_name", value, max_value);
+}
+
 static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (*values)[max_value])
 {
     const char *const *key = mpix_window_keys();
@@ -181,12 +193,33 @@ static void show_hints(ompi_win_t *win, mpix_window_t *window)
 {
     for (const char *const *key = mpix_window_keys(); NULL != *key; ++key) {
         const char *value = mpix_window_set_hint(window, *key, NULL);
+        if (NULL == value) {
+            continue; /* says nothing about this window */
+        }
         if (strlen(*key) <= max_subscribed_key) {
             (void) opal_infosubscribe_subscribe(&win->super, (char *) *key, (char *) value, hint_changed);
         } else if (NULL != win->super.s_info) {
             (void) opal_info_set(win->super.s_info, *key, value);
         }
     }
+}
+
+/* Open MPI looks there whether a target's rank is one: `ranks` times this process, which is not asked for
+ * more. */
+static int set_targets(ompi_win_t *win, int ranks)
+{
+    ompi_group_t *targets = ompi_osc_mpix_new_group(win->w_group, ranks);
+    if (NULL == targets) {
+        return MPI_ERR_NO_MEM;
+    }
+    for (int i = 0; i < ranks; ++i) {
+        OBJ_RETAIN(ompi_proc_local_proc);
+        targets->grp_proc_pointers[i] = ompi_proc_local_proc;
+    }
+    targets->grp_my_rank = MPI_UNDEFINED;
+    OBJ_RELEASE(win->w_group);
+    win->w_group = targets;
+    return MPI_SUCCESS;
 }
 
 int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int disp_unit,
@@ -201,7 +234,10 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
         return MPI_ERR_NO_MEM;
     }
     read_hints(info, hints, values);
-    const int ret = mpix_window_create(comm, &memory, hints, win, &module->window);
+    int ret = mpix_window_create(comm, &memory, hints, win, &module->window);
+    if (MPI_SUCCESS == ret && mpix_window_ranks(module->window) != ompi_comm_size(comm)) {
+        ret = set_targets(win, mpix_window_ranks(module->window));
+    }
     if (MPI_SUCCESS != ret) {
         free(module);
         return ret;

@@ -39,6 +39,11 @@ void Window::signal(Target& target, std::size_t offset, engine::ElementType type
   (void)engine_.issue(*target.process, raise);
 }
 
+void Window::synchronise() {
+  if (origins_ == MPI_COMM_NULL) return barrier();
+  PMPI_Barrier(origins_);
+}
+
 /// By dissemination: after round k a process knows of 2^(k+1) that they have come.
 void Window::barrier() {
   ++barriers_;
@@ -59,7 +64,7 @@ int Window::fence(int assertion) {
   }
   int const error = complete_opened();
   constexpr int neither = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-  if ((assertion & neither) != neither) barrier();
+  if ((assertion & neither) != neither) synchronise();
   fence_open_ = (assertion & MPI_MODE_NOSUCCEED) == 0;
   return error;
 }
@@ -76,6 +81,7 @@ std::vector<int> Window::ranks_of(MPI_Group group) const {
 }
 
 int Window::post(MPI_Group group, int assertion) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
   std::vector<int> const origins = ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
   {
@@ -93,6 +99,7 @@ int Window::post(MPI_Group group, int assertion) {
 }
 
 int Window::start(MPI_Group group, int assertion) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
   std::vector<int> targets = ranks_of(group);
   if (std::ranges::find(targets, MPI_UNDEFINED) != targets.end()) return MPI_ERR_GROUP;
   for (int const rank : targets) {

@@ -39,10 +39,18 @@ void mpix_windows_set_verbose(int level) { Window::verbose = level; }
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window) try {
   prepare();
+  newest_refusal() = {};
   auto made = std::make_unique<Window>(*mpix::hosted_engine(), comm, Hints(hints), handle);
-  int const error = made->open(comm, *memory);
-  if (error != MPI_SUCCESS) return error;
+  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints().port_name().empty();
+  int const error = connects ? made->connect(comm) : made->open(comm, *memory);
   mpix::engine::Log const log(Window::verbose, mpix::hosted_engine()->process());
+  if (error != MPI_SUCCESS) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    std::string const& why = newest_refusal().text;
+    if (rank == 0 && !why.empty()) log.write(mpix::engine::LogLevel::error, "no window: %s", why.c_str());
+    return error;
+  }
   log.write(mpix::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),
             memory->flavor, static_cast<long long>(memory->size));
   *window = made.release();
@@ -61,6 +69,21 @@ const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const c
   return of(window).hints().set(key, value);
 } catch (...) {
   return nullptr;
+}
+
+int mpix_window_refusal(const char** text) {
+  *text = newest_refusal().text.c_str();
+  return newest_refusal().error_class;
+}
+
+int mpix_window_ranks(const mpix_window_t* window) { return static_cast<Window const*>(window)->ranks(); }
+int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit) {
+  Window const& open = *static_cast<Window const*>(window);
+  if (open.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (rank < 0 || rank >= open.ranks()) return MPI_ERR_RANK;
+  *size = static_cast<MPI_Aint>(open.entry(rank).size);
+  *disp_unit = open.entry(rank).disp_unit;
+  return MPI_SUCCESS;
 }
 
 int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit, void** base) {

@@ -20,7 +20,7 @@ int Window::make_control(RankEntry& mine) {
   std::memset(control, 0, layout_.bytes());
   control_ = static_cast<std::byte*>(control);
   mine.control = reinterpret_cast<engine::RemoteAddress>(control);
-  if (hints_.no_locks()) return MPI_SUCCESS;
+  if (hints_.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
   int const error = class_of(engine_.create_locks(1, &lock_id_));
   has_lock_ = error == MPI_SUCCESS;
   mine.lock = lock_id_;
@@ -38,7 +38,8 @@ int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
 /// Memory of this process alone.
 int Window::make_memory(mpix_window_memory& memory, RankEntry& mine) {
   auto const bytes = static_cast<std::size_t>(memory.size);
-  if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation()) return MPI_SUCCESS;
+  if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation() || mine.kind != MemoryKind::host)
+    return MPI_SUCCESS;
   if (memory.flavor != MPI_WIN_FLAVOR_CREATE) {
     memory.base = nullptr;
     if (bytes == 0) return MPI_SUCCESS;
@@ -59,10 +60,10 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   for (RankEntry const& entry : table_) total += entry.size;
   void* base = nullptr;
   if (rank_ == 0) {
-    whole.error_class = allocate(std::max<std::size_t>(total, 1), &base);
+    int made = allocate(std::max<std::size_t>(total, 1), &base);
     allocated_ = base;
-    if (whole.error_class == MPI_SUCCESS)
-      whole.error_class = expose(base, std::max<std::size_t>(total, 1), whole);
+    if (made == MPI_SUCCESS) made = expose(base, std::max<std::size_t>(total, 1), whole);
+    whole.error_class = static_cast<std::int16_t>(made);
   }
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
@@ -91,19 +92,30 @@ int Window::agree_on_sharing(MPI_Comm comm, int error) {
   return worst;
 }
 
+/// All memory of a window is of one kind.
+int Window::check_kinds() const {
+  auto const differs = [this](RankEntry const& entry) { return entry.kind != table_[0].kind; };
+  if (std::ranges::none_of(table_, differs)) return MPI_SUCCESS;
+  return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
+}
+
 int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   flavor_ = memory.flavor;
   RankEntry mine;
+  if (flavor_ == MPI_WIN_FLAVOR_ALLOCATE) mine.kind = hints_.memory_kind();
   mine.process = engine_.process();
   mine.host = own_host();
   mine.owner = rank_;
   mine.size = is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;
-  mine.error_class = make_control(mine);
-  if (mine.error_class == MPI_SUCCESS) mine.error_class = make_memory(memory, mine);
+  int made = make_control(mine);
+  if (made == MPI_SUCCESS) made = make_memory(memory, mine);
+  mine.error_class = static_cast<std::int16_t>(made);
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
   int worst = MPI_SUCCESS;
-  for (RankEntry const& entry : table_) worst = std::max(worst, entry.error_class);
+  for (RankEntry const& entry : table_) worst = std::max<int>(worst, entry.error_class);
+  if (worst == MPI_SUCCESS) worst = check_kinds();
+  if (worst == MPI_SUCCESS && mine.kind != MemoryKind::host) worst = allocate_at_server(comm);
   if (worst == MPI_SUCCESS && flavor_ == MPI_WIN_FLAVOR_SHARED)
     worst = agree_on_sharing(comm, shares_one_allocation() ? allocate_for_all(comm, memory) : MPI_SUCCESS);
   if (worst == MPI_SUCCESS) share_table();

@@ -27,6 +27,16 @@ int class_of_failure(engine::Status status) noexcept {
   return MPI_ERR_INTERN;
 }
 
+Refusal& newest_refusal() noexcept {
+  thread_local Refusal newest;
+  return newest;
+}
+
+int refuse(int error_class, std::string const& text) {
+  newest_refusal() = {error_class, text};
+  return error_class;
+}
+
 int class_of_exception() noexcept {
   try {
     throw;

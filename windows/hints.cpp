@@ -18,6 +18,9 @@ constexpr char const* keys[] = {"no_locks",
                                 "same_disp_unit",
                                 "alloc_shared_noncontig",
                                 "mpi_minimum_memory_alignment",
+                                "deep_mem_kind",
+                                "deep_win_port_name",
+                                "mpix_nam_durability",
                                 nullptr};
 
 bool is_true(std::string_view value) noexcept { return value == "true" || value == "yes" || value == "1"; }
@@ -50,8 +53,18 @@ Hints::Hints(mpix_window_hint const* given) {
       if (power && wanted <= std::size_t{1} << 30) alignment_ = wanted;
       alignment_text_ = std::to_string(std::max<std::size_t>(alignment_, 64));
     }
+    take_memory(key, given->value);
     take(given->key, given->value);
   }
+}
+
+/// Of a memory server.
+void Hints::take_memory(std::string_view key, char const* value) {
+  std::string_view const text = value;
+  if (key == "deep_mem_kind" && text == "deep_nam") kind_ = MemoryKind::nam;
+  if (key == "deep_mem_kind" && text == "deep_nam_persistent") kind_ = MemoryKind::nam_persistent;
+  if (key == "deep_win_port_name") port_name_ = text;
+  if (key == "mpix_nam_durability") durability_ = text;
 }
 
 void Hints::take(char const* key, char const* value) {
@@ -78,6 +91,11 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "same_disp_unit") return truth(same_disp_unit_);
   if (name == "alloc_shared_noncontig") return truth(noncontiguous_);
   if (name == "mpi_minimum_memory_alignment") return alignment_text_.c_str();
+  auto const known = [](std::string const& text) { return text.empty() ? nullptr : text.c_str(); };
+  if (name == "deep_win_port_name") return known(port_name_);
+  if (name == "mpix_nam_durability") return known(durability_);
+  if (name == "deep_mem_kind" && kind_ != MemoryKind::host)
+    return kind_ == MemoryKind::nam ? "deep_nam" : "deep_nam_persistent";
   return nullptr;
 }
 

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/operation.hpp"
 #include "windows/mpix_windows.h"
 
 namespace mpix::windows {
+
+/// Where the memory of an allocated window is.
+enum class MemoryKind : std::uint8_t {
+  host,
+  nam,            ///< at a memory server
+  nam_persistent  ///< the same, and it stays there
+};
 
 class Hints {
  public:
@@ -19,6 +28,11 @@ class Hints {
 
   bool no_locks() const noexcept { return no_locks_; }
   bool noncontiguous() const noexcept { return noncontiguous_; }
+  MemoryKind memory_kind() const noexcept { return kind_; }
+  std::string const& durability() const noexcept { return durability_; }
+  /// Of a persistent window at a memory server, which exists already where it is given.
+  std::string const& port_name() const noexcept { return port_name_; }
+  void tell_port(std::string const& port) { port_name_ = port; }
   std::size_t alignment() const noexcept { return alignment_; }
   /// What operations of the accumulate family ask of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
@@ -27,6 +41,7 @@ class Hints {
   }
 
  private:
+  void take_memory(std::string_view key, char const* value);
   void take(char const* key, char const* value);
 
   bool no_locks_ = false;
@@ -36,6 +51,9 @@ class Hints {
   bool single_intrinsic_ = false;
   bool ordered_ = true;
   std::size_t alignment_ = 0;
+  MemoryKind kind_ = MemoryKind::host;
+  std::string port_name_;
+  std::string durability_;
   std::string ordering_ = "rar,raw,war,waw";
   std::string operations_ = "same_op_no_op";
   std::string alignment_text_ = "64";

@@ -47,6 +47,9 @@ struct mpix_window_memory {
 MPIX_ENGINE_API int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory,
                                        const struct mpix_window_hint* hints, void* handle,
                                        mpix_window_t** window);
+/** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
+ *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
+MPIX_ENGINE_API int mpix_window_refusal(const char** text);
 /** MPI_Win_free: collective; `window` is gone afterwards. MPI_ERR_RMA_SYNC: an epoch is open, the window is
  *  there still. */
 MPIX_ENGINE_API int mpix_window_free(mpix_window_t* window);
@@ -54,6 +57,12 @@ MPIX_ENGINE_API int mpix_window_free(mpix_window_t* window);
 /** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in
  *  force, which is static or of the window; NULL for keys that are not known. */
 MPIX_ENGINE_API const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
+
+/** Targets: as many as processes in the communicator, but for a dynamic window with the hint
+ *  deep_win_port_name, which is connected to memory of others. */
+MPIX_ENGINE_API int mpix_window_ranks(const mpix_window_t* window);
+/** Memory of a target. MPI_ERR_RANK; MPI_ERR_RMA_FLAVOR of dynamic windows. */
+MPIX_ENGINE_API int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit);
 
 MPIX_ENGINE_API int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit,
                                              void** base);

@@ -117,6 +117,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
+  if (target.memory == nullptr) return MPI_ERR_WIN;  // a memory server's: the window has ended there
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {

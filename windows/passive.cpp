@@ -99,6 +99,7 @@ int Window::begin_access(int rank, Target** out) {
 }
 
 int Window::take_lock(Target& target, engine::LockMode mode) {
+  if (nam_ != nullptr) return take_nam_lock(target, mode);
   Grant grant;
   engine::Issued const issued =
       engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant});
@@ -116,6 +117,11 @@ int Window::take_lock(Target& target, engine::LockMode mode) {
 int Window::give_back_lock(Target& target) {
   if (std::exchange(target.lock, Lock::none) != Lock::held) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
+  }
+  if (nam_ != nullptr) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    nam_->unlock(target.rank);
     return MPI_SUCCESS;
   }
   int error = MPI_SUCCESS;

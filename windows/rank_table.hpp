@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/operation.hpp"
+#include "windows/hints.hpp"
 
 namespace mpix::windows {
 
@@ -21,7 +22,9 @@ struct RankEntry {
   std::uint32_t lock = 0;
   std::int32_t disp_unit = 1;
   std::int32_t owner = 0;
-  std::int32_t error_class = 0;  ///< why the window cannot be made
+  std::int16_t error_class = 0;  ///< why the window cannot be made
+  MemoryKind kind = MemoryKind::host;
+  std::uint8_t unused = 0;
 };
 static_assert(sizeof(RankEntry) == 64);
 

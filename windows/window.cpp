@@ -44,12 +44,13 @@ Window::~Window() {
   if (control_ != nullptr) (void)engine_.free(control_);
   if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
   for_each_target([this](Target& target) {
-    engine_.release(*target.process);
-    engine_.release(*target.memory);
+    if (target.process != nullptr) engine_.release(*target.process);
+    if (target.memory != nullptr) engine_.release(*target.memory);
     delete &target;
   });
   for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   PMPI_Group_free(&members_);
+  if (origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
 }
 
 Target* Window::make_target(int rank) {
@@ -58,22 +59,20 @@ Target* Window::make_target(int rank) {
   if (Target* const made = known_target(rank)) return made;
   RankEntry const& entry = table_[rank];
   auto target = std::make_unique<Target>();
-  target->process = engine_.peer(entry.process);
-  if (target->process == nullptr) return nullptr;
-  target->memory = engine_.peer(table_[entry.owner].process);
-  if (target->memory == nullptr) {
-    engine_.release(*target->process);
-    return nullptr;
-  }
+  if (!find_processes(entry, *target)) return nullptr;
   target->rank = rank;
-  target->stripes = target->memory->stripes();
+  target->stripes = nam_ != nullptr ? &nam_->stripes() : target->memory->stripes();
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
   target->exposure = entry.exposure;
   target->offset = entry.offset;
   target->size = entry.size;
   target->control_address = entry.control;
   target->lock_id = entry.lock;
-  target->control = rank == rank_ ? control_ : engine_.map(*target->process, entry.control, layout_.bytes());
+  if (rank == rank_) {
+    target->control = control_;
+  } else if (target->process != nullptr) {
+    target->control = engine_.map(*target->process, entry.control, layout_.bytes());
+  }
   map_memory(*target);
   say_path(*target);
   auto const place = static_cast<std::size_t>(rank);
@@ -85,7 +84,22 @@ Target* Window::make_target(int rank) {
   return target.release();
 }
 
+/// False: one of them cannot be reached. Memory at a server is no process's, and who is connected to it knows
+/// nothing of those who have made it.
+bool Window::find_processes(RankEntry const& entry, Target& target) {
+  if (origins_ != MPI_COMM_NULL) return true;
+  target.process = engine_.peer(entry.process);
+  if (target.process == nullptr || nam_ != nullptr) return target.process != nullptr;
+  target.memory = engine_.peer(table_[entry.owner].process);
+  if (target.memory == nullptr) engine_.release(*target.process);
+  return target.memory != nullptr;
+}
+
 void Window::map_memory(Target& target) {
+  if (nam_ != nullptr) {
+    target.view = nam_->view(target.rank);
+    return;
+  }
   if (target.exposure == engine::ExposureId::none || engine_.issues_all()) return;
   engine::ExposedView view;
   if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
@@ -120,7 +134,8 @@ int Window::close() {
     if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
   }
   int const error = complete_opened();
-  barrier();  // nobody's operations are on their way any more
+  synchronise();  // nobody's operations are on their way any more
+  if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
   (void)error;
   return MPI_SUCCESS;
 }

@@ -20,6 +20,7 @@
 #include "windows/error.hpp"
 #include "windows/hints.hpp"
 #include "windows/mpix_windows.h"
+#include "windows/nam_window.hpp"
 #include "windows/rank_table.hpp"
 #include "windows/spinlock.hpp"
 #include "windows/target.hpp"
@@ -41,6 +42,8 @@ class Window : public mpix_window {
 
   /// Collective. On failure the window can only be deleted.
   int open(MPI_Comm comm, mpix_window_memory& memory);
+  /// The same, to a window at a memory server that exists already: the one with the port name of the hints.
+  int connect(MPI_Comm comm);
   /// Collective.
   int close();
 
@@ -48,6 +51,9 @@ class Window : public mpix_window {
   void* handle() const noexcept { return handle_; }
   /// As osc_mpix_verbose.
   static int verbose;
+  /// Targets.
+  int ranks() const noexcept { return size_; }
+  RankEntry const& entry(int rank) const noexcept { return table_[rank]; }
   /// By which the log names it.
   unsigned number() const noexcept { return context_ & INT32_MAX; }
   Hints& hints() noexcept { return hints_; }
@@ -126,6 +132,7 @@ class Window : public mpix_window {
     return known != nullptr ? known : make_target(rank);
   }
   Target* make_target(int rank);
+  bool find_processes(RankEntry const& entry, Target& target);
   void map_memory(Target& target);
   void say_path(Target const& target) const;
   /// Of all that were made so far.
@@ -149,6 +156,11 @@ class Window : public mpix_window {
   int allocate(std::size_t bytes, void** base);
   bool shares_one_allocation() const noexcept;
   int allocate_for_all(MPI_Comm comm, mpix_window_memory& memory);
+  int check_kinds() const;
+  int allocate_at_server(MPI_Comm comm);
+  template <typename Make>
+  int share_nam(MPI_Comm comm, Make make);
+  void release_nam() noexcept;
   int agree_on_sharing(MPI_Comm comm, int error);
   void share_table();
   void keep_table();
@@ -162,6 +174,7 @@ class Window : public mpix_window {
   void note_open(Target& target);
   void note_closed(Target& target) noexcept;
   int take_lock(Target& target, engine::LockMode mode);
+  int take_nam_lock(Target& target, engine::LockMode mode);
   int give_back_lock(Target& target);
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
@@ -173,6 +186,7 @@ class Window : public mpix_window {
   int complete_opened();
 
   // Signals.
+  void synchronise();
   void barrier();
   void signal(Target& target, std::size_t offset, engine::ElementType type);
   int tell_completed(Target& target);
@@ -206,6 +220,9 @@ class Window : public mpix_window {
   std::uint64_t barriers_ = 0;
   std::uint64_t completions_due_ = 0;
 
+  std::unique_ptr<NamWindow> nam_;  ///< where a memory server has the memory
+  /// The processes that are connected to memory of others: not null where they are not the targets.
+  MPI_Comm origins_ = MPI_COMM_NULL;
   RankTable table_;
   MPI_Group members_ = MPI_GROUP_NULL;
   void* kept_table_ = nullptr;  ///< of the host, where this process keeps it

@@ -16,11 +16,11 @@ LAYERS = {
     "hosting": {"engine"},
     "datatype": {"engine"},
     "mpix": {"engine", "hosting", "datatype", "include"},
-    "windows": {"engine", "hosting", "datatype", "include"},
+    "windows": {"engine", "hosting", "datatype", "nam", "include"},
     "armci": {"engine", "hosting", "datatype", "mpix", "include"},
     "fortran": {"include"},
     "ompi-component": {"engine", "hosting", "windows"},
-    "nam": {"engine", "windows"},
+    "nam": {"engine"},
     "include": set(),
 }
 # Foreign headers, and the only layers in which they appear.

@@ -78,11 +78,23 @@ class TestServer {
   /// Returns when it answers.
   void start(Arguments const& more = {"--size", "64M", "--listen", "none"}) {
     spawn(more);
+    await();
+  }
+  void await() const {
     for (int waited = 0; waited < 10000; waited += 10) {
       if (answers()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     FAIL() << "the server does not answer";
+  }
+  /// The same, of a server that also ends when this process does.
+  void start_bound() {
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    spawn({"--size", "64M", "--listen", "none", "--watch-stdin"}, [&] { ::dup2(ends[0], STDIN_FILENO); });
+    ::close(ends[0]);
+    life_ = FileDescriptor(ends[1]);
+    await();
   }
   bool answers() const {
     try {
@@ -114,6 +126,7 @@ class TestServer {
  private:
   std::filesystem::path directory_;
   pid_t pid_ = -1;
+  FileDescriptor life_;  ///< of a server that ends with it
 };
 
 /// The code of the Error that `action` throws; nothing where it throws none.

@@ -1,0 +1,71 @@
+/// A window whose memory is at a memory server (docs/nam.md), as this process has it: mapped, because the
+/// server runs on this host. One process allocates it, or connects to it, for all; the others join.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/atomic/stripes.hpp"
+#include "engine/lock.hpp"
+#include "engine/peer/exposed_view.hpp"
+
+namespace mpix::windows {
+
+/// Why there is no such window, with MPI's error class.
+class NamError : public std::runtime_error {
+ public:
+  NamError(int error_class, std::string const& text) : std::runtime_error(text), error_class_(error_class) {}
+  int error_class() const noexcept { return error_class_; }
+
+ private:
+  int error_class_;
+};
+
+struct NamWishes {
+  bool persistent = false;
+  std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
+};
+
+/// Calls throw NamError; they are not for two threads at once, but for the locks.
+class NamWindow {
+ public:
+  /// In the job's grant, with a region for each rank.
+  static std::unique_ptr<NamWindow> allocate(std::vector<std::uint64_t> const& sizes,
+                                             std::vector<std::uint64_t> const& units,
+                                             NamWishes const& wishes);
+  /// The persistent window with this port name.
+  static std::unique_ptr<NamWindow> connect(std::string const& port);
+  /// What another process of the job has told by description().
+  static std::unique_ptr<NamWindow> join(std::string const& description);
+
+  virtual ~NamWindow() = default;
+  NamWindow(NamWindow const&) = delete;
+  NamWindow& operator=(NamWindow const&) = delete;
+
+  virtual std::string description() const = 0;
+  /// The window ends, and its memory goes back to the grant. By who has allocated it.
+  virtual void release() = 0;
+
+  /// Empty of one that is not persistent.
+  virtual std::string const& port() const noexcept = 0;
+  virtual int ranks() const noexcept = 0;
+  virtual std::uint64_t size(int rank) const noexcept = 0;
+  virtual int disp_unit(int rank) const noexcept = 0;
+  /// Addresses are offsets in the grant.
+  virtual engine::ExposedView view(int rank) const noexcept = 0;
+  virtual engine::StripeTable& stripes() const noexcept = 0;
+
+  /// An attempt to take the lock of a rank, from all processes that use the window. `*has_turn` begins as
+  /// false, and is kept from one attempt to the next.
+  virtual bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const = 0;
+  virtual void unlock(int rank) const noexcept = 0;
+
+ protected:
+  NamWindow() = default;
+};
+
+}  // namespace mpix::windows
