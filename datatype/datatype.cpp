@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "datatype/handle.hpp"
 #include "datatype/state_pool.hpp"
 
 namespace mpix {
@@ -21,7 +22,7 @@ StatePool<Datatype> pool;
 
 int keyval = MPI_KEYVAL_INVALID;  ///< ties a Datatype to its MPI datatype
 /// Null outside of MPI's life.
-std::atomic<int (*)(void*)> is_committed{nullptr};
+std::atomic<int (*)(std::uintptr_t)> is_committed{nullptr};
 
 int datatype_freed(MPI_Datatype, int, void* state, void*) try {
   forget_handles();
@@ -43,8 +44,8 @@ HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
 
 Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   auto* const committed = is_committed.load(std::memory_order_acquire);
-  if (type == nullptr || type == MPI_DATATYPE_NULL || committed == nullptr) return nullptr;
-  if (committed(type) == 0) return nullptr;
+  if (type == MPI_Datatype{} || type == MPI_DATATYPE_NULL || committed == nullptr) return nullptr;
+  if (committed(number_of(type)) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
@@ -84,7 +85,7 @@ engine::Layout Datatype::layout(std::size_t count,
   return {one.block, {dimensions, used}, one.segments};
 }
 
-void begin_datatypes(int (*committed)(void* type)) {
+void begin_datatypes(int (*committed)(std::uintptr_t type)) {
   if (keyval == MPI_KEYVAL_INVALID)
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &keyval, nullptr);
   // Release: pairs with the acquire in find_slowly(), for the keyval.

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 
 #include "datatype/handle_cache.hpp"
@@ -31,8 +32,8 @@ struct UnknownDatatype : std::exception {
 };
 
 /// Between MPI's start and its end: Datatype::find works from here on. `is_committed` tells whether a valid
-/// handle may be used in communication. Not thread-safe; may be called again.
-void begin_datatypes(int (*is_committed)(void* type));
+/// handle, of which it gets the number, may be used in communication. Not thread-safe; may be called again.
+void begin_datatypes(int (*is_committed)(std::uintptr_t type));
 /// Until the next begin_datatypes() nothing is found any more. Async-signal-safe.
 void end_datatypes() noexcept;
 

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#include "datatype/handle.hpp"
 
 namespace mpix {
 
@@ -25,15 +28,13 @@ class PublishedHandle {
 
   bool is_published() const noexcept {
     Handle const handle = get();
-    return handle != nullptr && handle != no_handle();
+    return handle != Handle{} && handle != no_handle();
   }
 
  private:
-  Handle no_handle() const noexcept {
-    return reinterpret_cast<Handle>(const_cast<PublishedHandle*>(this));  // no object of MPI is here
-  }
+  static Handle no_handle() noexcept { return handle_of<Handle>(1); }  // MPI has no object there
 
-  Atomic<Handle> handle_{nullptr};
+  Atomic<Handle> handle_{Handle{}};
 };
 
 /// `State` has `handle() const`, of a PublishedHandle. States are never deallocated, only reused: a thread
@@ -56,9 +57,10 @@ class HandleCache {
  private:
   static constexpr std::size_t size = 64;
   static std::size_t slot_of(Handle handle) noexcept {
-    // Handles of Open MPI are pointers to objects of some hundred bytes.
-    auto const bits = reinterpret_cast<std::uintptr_t>(handle);
-    return (bits >> 6 ^ bits >> 12) % size;
+    auto const bits = number_of(handle);
+    // Pointers lead to objects of some hundred bytes; integers differ in their last bits.
+    if constexpr (std::is_pointer_v<Handle>) return (bits >> 6 ^ bits >> 12) % size;
+    return bits % size;
   }
 
   Atomic<State*> entries_[size] = {};

@@ -18,6 +18,12 @@ extern "C" {
 /** As in engine/mpix_engine.h. */
 typedef struct mpix_engine mpix_engine_t;
 
+/** An MPI handle as a number: in some MPI libraries they are pointers, in others integers. */
+typedef uintptr_t mpix_handle_t;
+
+/** What the host keeps of a request that it has made. */
+typedef struct mpix_host_request mpix_host_request_t;
+
 /** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
  *  otherwise. */
 struct mpix_host_ops {
@@ -25,42 +31,45 @@ struct mpix_host_ops {
 
   /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an
    *  intercommunicator. Returns 0, or nonzero when there is no such rank. */
-  int (*process_of_rank)(void* communicator, int rank, uint64_t* process);
+  int (*process_of_rank)(mpix_handle_t communicator, int rank, uint64_t* process);
 
   /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
-  int (*communicator_is_live)(void* communicator);
+  int (*communicator_is_live)(mpix_handle_t communicator);
 
   /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
-  int (*datatype_is_committed)(void* datatype);
+  int (*datatype_is_committed)(mpix_handle_t datatype);
 
-  /** A new active MPI_Request, or NULL. Completed by request_complete. */
-  void* (*request_create)(void* communicator);
+  /** A new active request whose MPI_Request is `*handle`, or NULL. Completed by request_complete. */
+  mpix_host_request_t* (*request_create)(mpix_handle_t communicator, mpix_handle_t* handle);
 
   /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
    *  completion at its next progress. `error_of` is NULL where the operation has succeeded. Otherwise the
    *  application thread that makes that progress calls it, once, with `context`: MPI error codes can be
    *  made by such a thread only. */
-  void (*request_complete)(void* request, size_t bytes, int (*error_of)(void* context), void* context);
+  void (*request_complete)(mpix_host_request_t* request, size_t bytes, int (*error_of)(void* context),
+                           void* context);
 
   /** Completes a request whose operation has succeeded when its call returns, on an application thread: the
    *  MPI library sees it at once. */
-  void (*request_finish)(void* request);
+  void (*request_finish)(mpix_host_request_t* request);
 
-  /** A request handle that is complete from the start and needs no resources. */
-  void* (*request_completed)(void);
+  /** An MPI_Request that is complete from the start and needs no resources. */
+  mpix_handle_t (*request_completed)(void);
 
-  /** A new inactive MPI_Request that can be used again and again, or NULL. `freed` is called once, when the
-   *  application frees the request, before the handle can be given out anew. */
-  void* (*request_create_persistent)(void (*freed)(void* request));
+  /** A new inactive request that can be used again and again, whose MPI_Request is `*handle`, or NULL.
+   *  `freed` is called once, with the handle, when the application frees the request, before the handle can
+   *  be given out anew. */
+  mpix_host_request_t* (*request_create_persistent)(void (*freed)(mpix_handle_t handle),
+                                                    mpix_handle_t* handle);
 
   /** Makes an inactive persistent request active, for request_complete to complete. */
-  void (*request_start)(void* request, void* communicator);
+  void (*request_start)(mpix_host_request_t* request, mpix_handle_t communicator);
 
   /** Whether a persistent request is active. */
-  int (*request_is_active)(void* request);
+  int (*request_is_active)(mpix_host_request_t* request);
 
   /** As request_create, of an operation on the host's `window`, whose error handler it concerns. */
-  void* (*window_request_create)(void* window);
+  mpix_host_request_t* (*window_request_create)(void* window, mpix_handle_t* handle);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

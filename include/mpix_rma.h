@@ -38,7 +38,7 @@
 /* Handles and attribute values out of numbers, without a warning in either language. */
 #ifdef __cplusplus
 #define MPIX_RMA_CAST_(type, value) reinterpret_cast<type>(static_cast<intptr_t>(value))
-#define MPIX_RMA_HANDLE_VALUE_(handle) reinterpret_cast<void *>(handle)
+#define MPIX_RMA_HANDLE_VALUE_(handle) mpix_rma_handle_value_(handle)
 /* Any int may come in; one that is no operation is an error, not undefined behaviour. */
 #define MPIX_RMA_ENUM_(name) enum name : int
 #else
@@ -50,6 +50,12 @@
 /** All ranks of a communicator, for MPIX_RMA_Complete, MPIX_RMA_Fence (5.2: MPI_ALL_RANKS) and
  *  MPIX_RMA_Statistics. */
 #define MPIX_ALL_RANKS (-101)
+
+#ifdef __cplusplus
+/* MPI's handles are pointers in some MPI libraries, and integers in others. */
+inline void *mpix_rma_handle_value_(void *handle) { return handle; }
+inline void *mpix_rma_handle_value_(intptr_t handle) { return reinterpret_cast<void *>(handle); }
+#endif
 
 #include "mpix_rma/attributes.h"
 #include "mpix_rma/request.h"

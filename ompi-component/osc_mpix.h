@@ -33,7 +33,8 @@ int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, 
                               struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
                               int *model);
 
-/* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces. */
+/* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces.
+ */
 const char *ompi_osc_mpix_interfaces(const char *chosen);
 
 /* osc_mpix_pvars.c: performance variables. */
@@ -44,22 +45,23 @@ void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap);
 void ompi_osc_mpix_modex_stop(void);
 
 /* osc_mpix_communicator.c */
-int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *process);
-int ompi_osc_mpix_communicator_is_live(void *communicator);
-int ompi_osc_mpix_datatype_is_committed(void *datatype);
+int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t *process);
+int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator);
+int ompi_osc_mpix_datatype_is_committed(mpix_handle_t datatype);
 
 /* osc_mpix_request.c: native requests. */
 void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
-void *ompi_osc_mpix_request_create(void *communicator);
-void *ompi_osc_mpix_window_request_create(void *window);
-void ompi_osc_mpix_request_complete(void *request, size_t bytes, int (*error_of)(void *context),
-                                    void *context);
-void ompi_osc_mpix_request_finish(void *request);
-void *ompi_osc_mpix_request_completed(void);
-void *ompi_osc_mpix_request_create_persistent(void (*freed)(void *request));
-void ompi_osc_mpix_request_start(void *request, void *communicator);
-int ompi_osc_mpix_request_is_active(void *request);
+mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle);
+mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle);
+void ompi_osc_mpix_request_complete(mpix_host_request_t *request, size_t bytes,
+                                    int (*error_of)(void *context), void *context);
+void ompi_osc_mpix_request_finish(mpix_host_request_t *request);
+mpix_handle_t ompi_osc_mpix_request_completed(void);
+mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_handle_t handle),
+                                                             mpix_handle_t *handle);
+void ompi_osc_mpix_request_start(mpix_host_request_t *request, mpix_handle_t communicator);
+int ompi_osc_mpix_request_is_active(mpix_host_request_t *request);
 /* Shows to Open MPI what was completed meanwhile; on application threads only. Returns how many. */
 int ompi_osc_mpix_requests_drain(void);
 

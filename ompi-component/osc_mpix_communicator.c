@@ -6,9 +6,9 @@
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
 
-int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *process)
+int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t *process)
 {
-    ompi_communicator_t *comm = communicator;
+    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
     /* The remote group of an intracommunicator is its own. */
     if (rank < 0 || rank >= ompi_group_size(comm->c_remote_group)) {
         return -1;
@@ -22,22 +22,23 @@ int ompi_osc_mpix_process_of_rank(void *communicator, int rank, uint64_t *proces
 }
 
 /* The pointer may be dangling: it is compared with the live ones before it is looked into. */
-int ompi_osc_mpix_communicator_is_live(void *communicator)
+int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
 {
-    if (NULL == communicator || MPI_COMM_NULL == (ompi_communicator_t *) communicator) {
+    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
+    if (NULL == comm || MPI_COMM_NULL == comm) {
         return 0;
     }
     const int size = opal_pointer_array_get_size(&ompi_mpi_communicators);
     for (int i = 0; i < size; ++i) {
-        if (communicator == opal_pointer_array_get_item(&ompi_mpi_communicators, i)) {
-            return !ompi_comm_invalid(communicator);
+        if (comm == opal_pointer_array_get_item(&ompi_mpi_communicators, i)) {
+            return !ompi_comm_invalid(comm);
         }
     }
     return 0;
 }
 
-int ompi_osc_mpix_datatype_is_committed(void *datatype)
+int ompi_osc_mpix_datatype_is_committed(mpix_handle_t datatype)
 {
-    const ompi_datatype_t *type = datatype;
+    const ompi_datatype_t *type = (const ompi_datatype_t *) datatype;
     return opal_datatype_is_committed(&type->super) || opal_datatype_is_predefined(&type->super);
 }

@@ -22,9 +22,9 @@ typedef struct osc_mpix_request_t {
     int (*error_of)(void *); /* failed operations: gives mpi_error */
     void *error_context;
     size_t bytes;
-    atomic_int references;     /* one of the engine until completion, one of the user until free */
-    void (*freed)(void *);     /* persistent requests: the front end's hook */
-    ompi_communicator_t *held; /* whose error handler an error goes to, also when the user has freed it */
+    atomic_int references;        /* one of the engine until completion, one of the user until free */
+    void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
+    ompi_communicator_t *held;    /* whose error handler an error goes to, also when the user has freed it */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -72,7 +72,7 @@ static int request_free(ompi_request_t **handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
     if (NULL != request->freed) {
-        request->freed(request);
+        request->freed((mpix_handle_t) request);
     }
     *handle = MPI_REQUEST_NULL;
     release(request);
@@ -125,7 +125,7 @@ void ompi_osc_mpix_requests_stop(void)
     OBJ_DESTRUCT(&requests);
 }
 
-static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
+static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), mpix_handle_t *handle)
 {
     ompi_osc_mpix_requests_drain();
     osc_mpix_request_t *request = (osc_mpix_request_t *) opal_free_list_wait(&requests);
@@ -136,6 +136,7 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(void *))
         request->freed = freed;
         atomic_store_explicit(&request->references, 1, memory_order_relaxed);
         request->mpi_error = MPI_SUCCESS;
+        *handle = (mpix_handle_t) request;
     }
     return request;
 }
@@ -151,53 +152,58 @@ static void activate(osc_mpix_request_t *request)
     atomic_fetch_add_explicit(&request->references, 1, memory_order_relaxed);
 }
 
-void ompi_osc_mpix_request_start(void *handle, void *communicator)
+static void start(osc_mpix_request_t *request, mpix_handle_t communicator)
 {
-    osc_mpix_request_t *request = handle;
     request->super.req_type = REQUEST_OF_COMMUNICATOR;
-    request->super.req_mpi_object.comm = communicator;
-    hold(request, communicator);
+    request->super.req_mpi_object.comm = (ompi_communicator_t *) communicator;
+    hold(request, (ompi_communicator_t *) communicator);
     activate(request);
 }
 
-void *ompi_osc_mpix_window_request_create(void *window)
+void ompi_osc_mpix_request_start(mpix_host_request_t *request, mpix_handle_t communicator)
 {
-    osc_mpix_request_t *request = take(false, NULL);
+    start((osc_mpix_request_t *) request, communicator);
+}
+
+mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle)
+{
+    osc_mpix_request_t *request = take(false, NULL, handle);
     if (NULL != request) {
         request->super.req_type = OMPI_REQUEST_WIN;
         request->super.req_mpi_object.win = window;
         activate(request);
     }
-    return request;
+    return (mpix_host_request_t *) request;
 }
 
-void *ompi_osc_mpix_request_create(void *communicator)
+mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle)
 {
-    osc_mpix_request_t *request = take(false, NULL);
+    osc_mpix_request_t *request = take(false, NULL, handle);
     if (NULL != request) {
-        ompi_osc_mpix_request_start(request, communicator);
+        start(request, communicator);
     }
-    return request;
+    return (mpix_host_request_t *) request;
 }
 
-void *ompi_osc_mpix_request_create_persistent(void (*freed)(void *))
+mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_handle_t),
+                                                             mpix_handle_t *handle)
 {
-    osc_mpix_request_t *request = take(true, freed);
+    osc_mpix_request_t *request = take(true, freed, handle);
     if (NULL != request) {
         request->super.req_mpi_object.comm = MPI_COMM_WORLD;
     }
-    return request;
+    return (mpix_host_request_t *) request;
 }
 
-int ompi_osc_mpix_request_is_active(void *handle)
+int ompi_osc_mpix_request_is_active(mpix_host_request_t *request)
 {
-    osc_mpix_request_t *request = handle;
-    return OMPI_REQUEST_ACTIVE == request->super.req_state;
+    return OMPI_REQUEST_ACTIVE == ((osc_mpix_request_t *) request)->super.req_state;
 }
 
-void ompi_osc_mpix_request_complete(void *handle, size_t bytes, int (*error_of)(void *), void *context)
+void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes, int (*error_of)(void *),
+                                    void *context)
 {
-    osc_mpix_request_t *request = handle;
+    osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
     request->error_of = error_of;
     request->error_context = context;
     request->bytes = bytes;
@@ -216,17 +222,17 @@ static void show(osc_mpix_request_t *request)
     release(request);
 }
 
-void ompi_osc_mpix_request_finish(void *handle)
+void ompi_osc_mpix_request_finish(mpix_host_request_t *handle)
 {
-    osc_mpix_request_t *request = handle;
+    osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
     request->error_of = NULL;
     request->bytes = 0;
     show(request);
 }
 
-void *ompi_osc_mpix_request_completed(void)
+mpix_handle_t ompi_osc_mpix_request_completed(void)
 {
-    return &ompi_request_empty;
+    return (mpix_handle_t) &ompi_request_empty;
 }
 
 int ompi_osc_mpix_requests_drain(void)

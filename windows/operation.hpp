@@ -124,7 +124,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
     completion = open_request(window.handle());
     if (completion == nullptr) return MPI_ERR_NO_MEM;
     // Read before the operation can complete: its completion object goes back to the pool then.
-    pending = static_cast<MPI_Request>(completion->request);
+    pending = completion->handle;
     operation.completion = completion;
   }
   operation.context = window.context();

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "datatype/handle.hpp"
 #include "hosting/hosted.h"
 #include "windows/error.hpp"
 
@@ -45,24 +46,26 @@ void tell(engine::Completion& self, engine::Status status, std::size_t bytes) no
 
 }  // namespace
 
-RequestCompletion* open_request(void* handle) {
-  void* const request = mpix_host_operations()->window_request_create(handle);
+RequestCompletion* open_request(void* window) {
+  mpix_handle_t handle = 0;
+  mpix_host_request_t* const request = mpix_host_operations()->window_request_create(window, &handle);
   if (request == nullptr) return nullptr;
   RequestCompletion* const completion = take();
   completion->request = request;
+  completion->handle = handle_of<MPI_Request>(handle);
   completion->done = &tell;
   return completion;
 }
 
 MPI_Request completed_request() {
-  return static_cast<MPI_Request>(mpix_host_operations()->request_completed());
+  return handle_of<MPI_Request>(mpix_host_operations()->request_completed());
 }
 
 MPI_Request finish_request(RequestCompletion* completion) {
-  auto const request = static_cast<MPI_Request>(completion->request);
-  mpix_host_operations()->request_finish(request);
+  MPI_Request const handle = completion->handle;
+  mpix_host_operations()->request_finish(completion->request);
   give_back(completion);
-  return request;
+  return handle;
 }
 
 void drop_request(RequestCompletion* completion) {

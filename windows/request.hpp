@@ -4,17 +4,19 @@
 #include <mpi.h>
 
 #include "engine/operation.hpp"
+#include "hosting/hosted.h"
 
 namespace mpix::windows {
 
 struct RequestCompletion : engine::Completion {
-  void* request = nullptr;  ///< the host's
+  mpix_host_request_t* request = nullptr;
+  MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
   engine::Status status = engine::Status::ok;
   RequestCompletion* next = nullptr;
 };
 
-/// For an operation on the host's window `handle`. nullptr: there is no memory.
-RequestCompletion* open_request(void* handle);
+/// For an operation on the host's window `window`. nullptr: there is no memory.
+RequestCompletion* open_request(void* window);
 
 /// Of an operation that was complete when its call returned.
 MPI_Request completed_request();

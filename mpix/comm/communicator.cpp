@@ -28,7 +28,7 @@ HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
 Communicator* Communicator::find_slowly(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
-  if (host().communicator_is_live(comm) == 0) return nullptr;
+  if (host().communicator_is_live(number_of(comm)) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
@@ -73,7 +73,7 @@ void Communicator::retire() {
 Target* Communicator::make_target(int rank) {
   engine::Engine& engine = engine_of_process();
   std::uint64_t process = 0;
-  if (host().process_of_rank(handle(), rank, &process) != 0) return nullptr;
+  if (host().process_of_rank(number_of(handle()), rank, &process) != 0) return nullptr;
   engine::Peer* const peer = engine.peer(process);
   if (peer == nullptr) return nullptr;
 

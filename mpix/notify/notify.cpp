@@ -51,7 +51,7 @@ int watch(Site const& site, std::uint64_t const& counter, MPI_Count threshold, M
   subject.missing = "the counter was freed before it reached the threshold";
   NativeCompletion* const completion = open_native(site, subject);
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  *request = static_cast<MPI_Request>(completion->request);
+  *request = completion->handle;
   engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
   return MPI_SUCCESS;
 }

@@ -3,7 +3,9 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
+#include "datatype/handle.hpp"
 #include "engine/engine.hpp"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
@@ -18,32 +20,34 @@ std::atomic<int> native_objects{0};
 namespace {
 
 std::mutex objects_lock;
-std::unordered_map<void*, std::unique_ptr<AttributeSet>> objects;
+std::unordered_map<mpix_handle_t, std::unique_ptr<NativeObject>> objects;  // by their handles
 
-void forget(void* request) {
+void forget(mpix_handle_t handle) {
   std::lock_guard const held(objects_lock);
-  native_objects.fetch_sub(static_cast<int>(objects.erase(request)), std::memory_order_relaxed);
+  native_objects.fetch_sub(static_cast<int>(objects.erase(handle)), std::memory_order_relaxed);
 }
 
 }  // namespace
 
-AttributeSet* find_native_object(MPI_Request request) {
+NativeObject* find_native_object(MPI_Request request) {
   if (native_objects.load(std::memory_order_relaxed) == 0) return nullptr;
   std::lock_guard const held(objects_lock);
-  auto const found = objects.find(request);
+  auto const found = objects.find(number_of(request));
   return found == objects.end() ? nullptr : found->second.get();
 }
 
 MPI_Request make_native_object() {
-  void* const request = host().request_create_persistent(&forget);
-  if (request == nullptr) return MPI_REQUEST_NULL;
+  auto object = std::make_unique<NativeObject>();
+  mpix_handle_t handle = 0;
+  object->request = host().request_create_persistent(&forget, &handle);
+  if (object->request == nullptr) return MPI_REQUEST_NULL;
   std::lock_guard const held(objects_lock);
-  objects.emplace(request, std::make_unique<AttributeSet>());
+  objects.emplace(handle, std::move(object));
   native_objects.fetch_add(1, std::memory_order_relaxed);
-  return static_cast<MPI_Request>(request);
+  return handle_of<MPI_Request>(handle);
 }
 
-bool is_active(MPI_Request object) { return host().request_is_active(object) != 0; }
+bool is_active(NativeObject const& object) { return host().request_is_active(object.request) != 0; }
 
 Failure check_attribute(std::size_t index, int keyval, void* value) {
   if (index == attribute_count)
@@ -74,14 +78,14 @@ int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   MPI_Request object = *request;
   if (object != MPI_REQUEST_NULL && find_native_object(object) == nullptr)
     return raise(site, MPI_ERR_REQUEST, "request %p is neither MPI_REQUEST_NULL nor an object of this call",
-                 static_cast<void*>(object));
-  if (object != MPI_REQUEST_NULL && is_active(object))
+                 reinterpret_cast<void*>(number_of(object)));
+  if (object != MPI_REQUEST_NULL && is_active(*find_native_object(object)))
     return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
   if (Failure const wrong = check_attribute(index, comm_keyval, attribute_val)) return raise(site, wrong);
   if (object == MPI_REQUEST_NULL) object = make_native_object();
   if (object == MPI_REQUEST_NULL) return raise(site, MPI_ERR_NO_MEM, "no memory for a request object");
   *request = object;
-  find_native_object(object)->assign(index, attribute_val);
+  find_native_object(object)->attributes.assign(index, attribute_val);
   return MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
@@ -92,7 +96,9 @@ int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   Site const site{"MPIX_Req_get_attr"};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
-  return get_attribute(site, find_native_object(*request), comm_keyval, attribute_val, flag);
+  NativeObject const* const object = find_native_object(*request);
+  return get_attribute(site, object != nullptr ? &object->attributes : nullptr, comm_keyval, attribute_val,
+                       flag);
 } catch (...) {
   return mpix::raise_exception(nullptr);
 }

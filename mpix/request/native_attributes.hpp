@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "hosting/hosted.h"
 #include "mpix/request/attribute_set.hpp"
 
 namespace mpix {
@@ -12,12 +13,17 @@ namespace mpix {
 /// Number of native request objects with attributes that exist: while there are none, nothing is looked up.
 extern std::atomic<int> native_objects;
 
-/// The attributes of `request`; nullptr: it is not an object of ours. The handle is not looked into.
-AttributeSet* find_native_object(MPI_Request request);
+struct NativeObject {
+  mpix_host_request_t* request = nullptr;  ///< the host's
+  AttributeSet attributes;
+};
+
+/// The object behind `request`; nullptr: it is none of ours. The handle is not looked into.
+NativeObject* find_native_object(MPI_Request request);
 
 /// A new inactive object; MPI_REQUEST_NULL without memory.
 MPI_Request make_native_object();
 
-bool is_active(MPI_Request object);
+bool is_active(NativeObject const& object);
 
 }  // namespace mpix

@@ -1,7 +1,9 @@
 #include "mpix/request/native_request.hpp"
-#include "mpix/runtime/process_engine.hpp"
 
 #include <mutex>
+
+#include "datatype/handle.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
@@ -40,9 +42,11 @@ int error_of(void* context) noexcept {
   return code;
 }
 
-NativeCompletion* completion_of(void* request, Site const& site, Subject const& subject) {
+NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle, Site const& site,
+                                Subject const& subject) {
   NativeCompletion* const completion = take();
   completion->request = request;
+  completion->handle = handle;
   completion->call = site.call;
   completion->subject = subject;
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
@@ -58,19 +62,21 @@ NativeCompletion* completion_of(void* request, Site const& site, Subject const& 
 }  // namespace
 
 NativeCompletion* open_native(Site const& site, Subject const& subject) {
-  void* const request = host().request_create(site.comm);
-  return request == nullptr ? nullptr : completion_of(request, site, subject);
+  mpix_handle_t handle = 0;
+  mpix_host_request_t* const request = host().request_create(number_of(site.comm), &handle);
+  return request == nullptr ? nullptr : completion_of(request, handle_of<MPI_Request>(handle), site, subject);
 }
 
-NativeCompletion* open_native(Site const& site, Subject const& subject, MPI_Request persistent) {
-  host().request_start(persistent, site.comm);
-  return completion_of(persistent, site, subject);
+NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
+                              MPI_Request handle) {
+  host().request_start(object.request, number_of(site.comm));
+  return completion_of(object.request, handle, site, subject);
 }
 
 void drop_native(NativeCompletion* completion) {
-  auto request = static_cast<MPI_Request>(completion->request);
+  MPI_Request handle = completion->handle;
   finish_native(completion);
-  MPI_Request_free(&request);
+  MPI_Request_free(&handle);
 }
 
 void finish_native(NativeCompletion* completion) {
@@ -78,6 +84,6 @@ void finish_native(NativeCompletion* completion) {
   give_back(completion);
 }
 
-MPI_Request completed_request() { return static_cast<MPI_Request>(host().request_completed()); }
+MPI_Request completed_request() { return handle_of<MPI_Request>(host().request_completed()); }
 
 }  // namespace mpix

@@ -4,15 +4,18 @@
 #include <mpi.h>
 
 #include "engine/operation.hpp"
+#include "hosting/hosted.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/request/native_attributes.hpp"
 
 namespace mpix {
 
 /// Completes a native request when the engine completes the operation. From a pool; gives itself back.
 struct NativeCompletion : engine::Completion {
-  void* request = nullptr;
-  char const* call = nullptr;  ///< with `subject`, what its error says
+  mpix_host_request_t* request = nullptr;
+  MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
+  char const* call = nullptr;             ///< with `subject`, what its error says
   Subject subject;
   engine::Status status = engine::Status::ok;
   NativeCompletion* next = nullptr;
@@ -20,8 +23,9 @@ struct NativeCompletion : engine::Completion {
 
 /// A new active native request for an operation of `site`, and what completes it; nullptr without memory.
 NativeCompletion* open_native(Site const& site, Subject const& subject);
-/// The same with an inactive persistent request, which becomes active.
-NativeCompletion* open_native(Site const& site, Subject const& subject, MPI_Request persistent);
+/// The same with an inactive object whose handle is `handle`, which becomes active.
+NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
+                              MPI_Request handle);
 
 /// Takes back a request of open_native whose operation was refused.
 void drop_native(NativeCompletion* completion);

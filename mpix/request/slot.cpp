@@ -10,9 +10,10 @@ int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
   if (native_ != nullptr) {
     // The variable need not be initialised: its value is only compared with objects that exist.
-    set = find_native_object(*native_);
-    if (set != nullptr && is_active(*native_))
+    native_object_ = find_native_object(*native_);
+    if (native_object_ != nullptr && is_active(*native_object_))
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
+    if (native_object_ != nullptr) set = &native_object_->attributes;
   } else if (own_ != nullptr && *own_ != MPIX_RMA_REQUEST_NULL) {
     object_ = RmaRequest::find(*own_);
     if (object_ == nullptr)
@@ -22,7 +23,6 @@ int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
     set = &object_->attributes();
   }
-  reused_ = set != nullptr;
   if (set != nullptr) join(attributes, set->attributes());
   return MPI_SUCCESS;
 }
@@ -33,9 +33,10 @@ engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, 
     object_->start(communicator, site.call, subject);
     return object_;
   }
-  completion_ = reused_ ? open_native(site, subject, *native_) : open_native(site, subject);
+  completion_ = native_object_ != nullptr ? open_native(site, subject, *native_object_, *native_)
+                                          : open_native(site, subject);
   // Read before the operation can complete: its completion object goes back to the pool then.
-  if (completion_ != nullptr) handle_ = static_cast<MPI_Request>(completion_->request);
+  if (completion_ != nullptr) handle_ = completion_->handle;
   return completion_;
 }
 
@@ -58,7 +59,7 @@ void RequestSlot::finish() {
 
 void RequestSlot::drop() {
   if (own_ == nullptr) {
-    if (reused_) {
+    if (native_object_ != nullptr) {
       finish_native(completion_);
       MPI_Wait(native_, MPI_STATUS_IGNORE);  // inactive again
     } else {
@@ -73,7 +74,7 @@ void RequestSlot::drop() {
 
 void RequestSlot::complete(Site const& site, Communicator& communicator) {
   if (!present()) return;
-  if (native_ != nullptr && !reused_) {
+  if (native_ != nullptr && native_object_ == nullptr) {
     *native_ = completed_request();
     return;
   }

@@ -11,6 +11,7 @@
 namespace mpix {
 
 struct NativeCompletion;
+struct NativeObject;
 class RmaRequest;
 
 class RequestSlot {
@@ -40,7 +41,7 @@ class RequestSlot {
  private:
   MPI_Request* native_ = nullptr;
   MPIX_Rma_request* own_ = nullptr;
-  bool reused_ = false;  ///< an object with attributes stands in the variable
+  NativeObject const* native_object_ = nullptr;  ///< that stands in the variable
   NativeCompletion* completion_ = nullptr;
   MPI_Request handle_ = MPI_REQUEST_NULL;
   RmaRequest* object_ = nullptr;

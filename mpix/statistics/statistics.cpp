@@ -35,7 +35,7 @@ engine::Traffic traffic_with(MPI_Comm comm, int rank) {
   engine::Engine const& engine = engine_of_process();
   std::uint64_t process = 0;
   // Not by the rank's Target: to ask must not make one.
-  if (host().process_of_rank(comm, rank, &process) != 0) return {};
+  if (host().process_of_rank(number_of(comm), rank, &process) != 0) return {};
   return engine.traffic(process);
 }
 

@@ -165,7 +165,7 @@ int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Dat
 }
 
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype) {
-  if (datatype == nullptr || datatype == MPI_DATATYPE_NULL)
+  if (datatype == MPI_Datatype{} || datatype == MPI_DATATYPE_NULL)
     return raise(site, MPI_ERR_TYPE, "%s is MPI_DATATYPE_NULL", argument);
   return raise(site, MPI_ERR_TYPE, "%s (%s) is not committed", argument, TypeName(datatype).text);
 }

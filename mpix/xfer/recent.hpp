@@ -17,8 +17,8 @@
 namespace mpix {
 
 struct alignas(128) RecentTransfer {
-  MPI_Comm comm = nullptr;
-  MPI_Datatype type = nullptr;
+  MPI_Comm comm{};
+  MPI_Datatype type{};
   std::uint64_t epoch = 0;  ///< of `handles_epoch` when this was true
   int rank = MPI_PROC_NULL;
   std::size_t element_bytes = 0;

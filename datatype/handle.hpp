@@ -1,0 +1,28 @@
+/// MPI's handles as numbers: they are pointers in some MPI libraries and integers in others.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace mpix {
+
+template <typename Handle>
+std::uintptr_t number_of(Handle handle) noexcept {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<std::uintptr_t>(handle);
+  } else {
+    return static_cast<std::make_unsigned_t<Handle>>(handle);
+  }
+}
+
+/// The handle of which number_of() gave `number`.
+template <typename Handle>
+Handle handle_of(std::uintptr_t number) noexcept {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<Handle>(number);
+  } else {
+    return static_cast<Handle>(number);
+  }
+}
+
+}  // namespace mpix
