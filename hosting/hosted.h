@@ -70,6 +70,30 @@ struct mpix_host_ops {
 
   /** As request_create, of an operation on the host's `window`, whose error handler it concerns. */
   mpix_host_request_t* (*window_request_create)(void* window, mpix_handle_t* handle);
+
+  /* Windows at a memory server. All are NULL in a host that makes no windows. */
+
+  /** Targets of the MPI_Win `window`; -1 where it is not one of the host's. */
+  int (*window_targets)(mpix_handle_t window);
+
+  /** Memory of a target of such a window, bytes, and the unit of its displacements. MPI error class. */
+  int (*window_region)(mpix_handle_t window, int rank, int64_t* bytes, int* disp_unit);
+
+  /** Why this thread's newest window could not be made: an MPI error class, and a text that stays until the next
+   *  window is made; MPI_SUCCESS: nothing is known. Of the calls below, too. */
+  int (*window_refusal)(const char** text);
+
+  /** Makes MPI refuse every call on the MPI_Comm `communicator`, until it is called with 0. */
+  void (*communicator_refuse_calls)(mpix_handle_t communicator, int refuse);
+
+  /** How many processes have made the window with this port name at a memory server. MPI error class. */
+  int (*nam_ranks)(const char* port, int* ranks);
+
+  /** Names of such windows at their servers. MPI error class. `nam_lookup` has `port` in `bytes` bytes, and is
+   *  MPI_ERR_NAME where no server is known, too. */
+  int (*nam_publish)(const char* name, const char* port);
+  int (*nam_unpublish)(const char* name, const char* port);
+  int (*nam_lookup)(const char* name, char* port, size_t bytes);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

@@ -37,6 +37,17 @@ int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
     return 0;
 }
 
+/* Open MPI looks there before each call. */
+void ompi_osc_mpix_communicator_refuse_calls(mpix_handle_t communicator, int refuse)
+{
+    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
+    if (refuse) {
+        comm->c_flags |= OMPI_COMM_INVALID;
+    } else {
+        comm->c_flags &= ~(uint32_t) OMPI_COMM_INVALID;
+    }
+}
+
 int ompi_osc_mpix_datatype_is_committed(mpix_handle_t datatype)
 {
     const ompi_datatype_t *type = (const ompi_datatype_t *) datatype;

@@ -32,6 +32,14 @@ static const struct mpix_host_ops host_ops = {
     .request_start = ompi_osc_mpix_request_start,
     .request_is_active = ompi_osc_mpix_request_is_active,
     .window_request_create = ompi_osc_mpix_window_request_create,
+    .window_targets = ompi_osc_mpix_window_targets,
+    .window_region = ompi_osc_mpix_window_region,
+    .window_refusal = mpix_window_refusal,
+    .communicator_refuse_calls = ompi_osc_mpix_communicator_refuse_calls,
+    .nam_ranks = mpix_nam_ranks,
+    .nam_publish = mpix_nam_publish,
+    .nam_unpublish = mpix_nam_unpublish,
+    .nam_lookup = mpix_nam_lookup,
 };
 
 static int progress_callback(void)

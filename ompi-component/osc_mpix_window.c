@@ -145,6 +145,31 @@ static const ompi_osc_base_module_t functions = {
     .osc_flush_local_all = window_flush_local_all,
 };
 
+/* NULL where it is another component's. */
+static mpix_window_t *own_window(mpix_handle_t handle)
+{
+    ompi_win_t *win = (ompi_win_t *) handle;
+    if (ompi_win_invalid(win) || NULL == win->w_osc_module || functions.osc_put != win->w_osc_module->osc_put) {
+        return NULL;
+    }
+    return ompi_osc_mpix_window(win);
+}
+
+int ompi_osc_mpix_window_targets(mpix_handle_t window)
+{
+    mpix_window_t *own = own_window(window);
+    return NULL == own ? -1 : mpix_window_ranks(own);
+}
+
+int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, int *disp_unit)
+{
+    mpix_window_t *own = own_window(window);
+    MPI_Aint size = 0;
+    const int ret = NULL == own ? MPI_ERR_WIN : mpix_window_region(own, rank, &size, disp_unit);
+    *bytes = (int64_t) size;
+    return ret;
+}
+
 /* Open MPI keeps what is returned for MPI_Win_get_info. */
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)

@@ -50,6 +50,18 @@ MPIX_ENGINE_API int mpix_window_create(MPI_Comm comm, struct mpix_window_memory*
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
 MPIX_ENGINE_API int mpix_window_refusal(const char** text);
+/* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
+
+/** How many processes have made the persistent window with this port name: its targets. */
+MPIX_ENGINE_API int mpix_nam_ranks(const char* port, int* ranks);
+/** Names of persistent windows, at the server of their ports. MPI_ERR_NAME: the name is published already. */
+MPIX_ENGINE_API int mpix_nam_publish(const char* name, const char* port);
+/** MPI_ERR_NAME: it is not published. */
+MPIX_ENGINE_API int mpix_nam_unpublish(const char* name, const char* port);
+/** At the server of the job's grant, of MPIX_NAM_SERVER, or of this user. MPI_ERR_NAME: it is not published there,
+ *  or there is no such server. */
+MPIX_ENGINE_API int mpix_nam_lookup(const char* name, char* port, size_t bytes);
+
 /** MPI_Win_free: collective; `window` is gone afterwards. MPI_ERR_RMA_SYNC: an epoch is open, the window is
  *  there still. */
 MPIX_ENGINE_API int mpix_window_free(mpix_window_t* window);

@@ -7,7 +7,7 @@ namespace mpix::windows {
 
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_all() {
   throw NamError(MPI_ERR_UNSUPPORTED_OPERATION,
                  "this library was built without the memory server (MPIX_BUILD_NAM)");
 }
@@ -16,9 +16,13 @@ namespace {
 
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&,
                                                std::vector<std::uint64_t> const&, NamWishes const&) {
-  refuse();
+  refuse_all();
 }
-std::unique_ptr<NamWindow> NamWindow::connect(std::string const&) { refuse(); }
-std::unique_ptr<NamWindow> NamWindow::join(std::string const&) { refuse(); }
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const&) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::join(std::string const&) { refuse_all(); }
+int nam_ranks(std::string const&) { refuse_all(); }
+void nam_publish(std::string const&, std::string const&) { refuse_all(); }
+void nam_unpublish(std::string const&, std::string const&) { refuse_all(); }
+std::string nam_lookup(std::string const&) { throw NamError(MPI_ERR_NAME, "there is no memory server"); }
 
 }  // namespace mpix::windows

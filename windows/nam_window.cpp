@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "windows/nam_error.hpp"
 #include "windows/nam_grant.hpp"
 
 namespace mpix::windows {
@@ -9,31 +10,7 @@ namespace mpix::windows {
 namespace {
 
 using engine::LockMode;
-using nam::ErrorCode;
 using nam::Json;
-
-int class_of(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::no_space:
-    case ErrorCode::quota: return MPI_ERR_NO_MEM;
-    case ErrorCode::denied: return MPI_ERR_ACCESS;
-    case ErrorCode::not_found: return MPI_ERR_PORT;
-    case ErrorCode::bad_request: return MPI_ERR_ARG;
-    case ErrorCode::exists: return MPI_ERR_NAME;
-    case ErrorCode::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;
-    default: return MPI_ERR_OTHER;
-  }
-}
-
-/// What `call` returns, with the server's errors as NamError.
-template <typename Call>
-auto at_server(Call call) {
-  try {
-    return call();
-  } catch (nam::Error const& error) {
-    throw NamError(class_of(error.code()), error.what());
-  }
-}
 
 class MappedNamWindow final : public NamWindow {
  public:

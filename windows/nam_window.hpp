@@ -68,4 +68,11 @@ class NamWindow {
   NamWindow() = default;
 };
 
+// Names of persistent windows. They throw NamError: MPI_ERR_NAME where a name is taken, or there is none.
+int nam_ranks(std::string const& port);
+void nam_publish(std::string const& name, std::string const& port);
+void nam_unpublish(std::string const& name, std::string const& port);
+/// Its port.
+std::string nam_lookup(std::string const& name);
+
 }  // namespace mpix::windows

@@ -1,42 +1,10 @@
 /// Windows whose memory is at a memory server, by MPI's interface alone. Rank 0 has a server of its own.
-#include <algorithm>
-
-#include "tests/nam/server_fixture.hpp"
-#include "tests/windows/support.hpp"
+#include "tests/windows/nam_support.hpp"
 
 namespace mpix::test {
 namespace {
 
-constexpr std::uint64_t grant_bytes = 8u << 20;
-
-/// Of the job: started by rank 0, ended with the process, be it killed.
-class JobServer : public ::testing::Environment {
- public:
-  void SetUp() override {
-    int rank = 0;
-    MPI_Comm_rank(world, &rank);
-    char locator[300] = "";
-    if (rank == 0) {
-      server_ = std::make_unique<nam::TestServer>();
-      server_->start_bound();
-      std::string const made = nam::format(server_->grant(grant_bytes));
-      std::copy(made.begin(), made.end(), locator);
-    }
-    MPI_Bcast(locator, sizeof locator, MPI_CHAR, 0, world);
-    ::setenv("MPIX_NAM_ALLOCATION", locator, 1);
-    locator_ = locator;
-  }
-  void TearDown() override { server_.reset(); }
-
-  nam::TestServer& server() { return *server_; }
-  std::string const& locator() const { return locator_; }
-
- private:
-  std::unique_ptr<nam::TestServer> server_;
-  std::string locator_;
-};
-auto* const job =
-    static_cast<JobServer*>(::testing::AddGlobalTestEnvironment(new JobServer));  // NOLINT: gtest owns it
+JobServer* const job = JobServer::begin();
 
 /// Errors of its creation are returned.
 class NamTest : public WindowTest {

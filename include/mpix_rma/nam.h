@@ -1,0 +1,93 @@
+/** Windows whose memory is at a memory server. Included by mpix_rma.h. */
+#ifndef MPIX_RMA_NAM_H
+#define MPIX_RMA_NAM_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bits for MPIX_Win_keyval. */
+#define MPIX_WIN_ATTR_SIZES 1
+#define MPIX_WIN_ATTR_DISP_UNITS 2
+
+/* Attribute keys of windows at a memory server, for MPI_Win_get_attr. Each is a call of MPIX_Win_keyval: valid
+ * from MPI_Init to MPI_Finalize. The values are arrays by the rank of the target: of MPI_Aint, the bytes of its
+ * memory, and of int, the unit of its displacements. */
+#define MPIX_WIN_SIZES MPIX_Win_keyval(MPIX_WIN_ATTR_SIZES)
+#define MPIX_WIN_DISP_UNITS MPIX_Win_keyval(MPIX_WIN_ATTR_DISP_UNITS)
+
+/**
+ * The attribute key of a window attribute of this library.
+ *
+ * @param bit  MPIX_WIN_ATTR_SIZES or MPIX_WIN_ATTR_DISP_UNITS; MPIX_WIN_SIZES and MPIX_WIN_DISP_UNITS are calls
+ *             with these
+ *
+ * Local. Windows at a memory server have both attributes, from MPI_Win_allocate, MPI_Win_create_dynamic,
+ * MPIX_Win_allocate_nam and MPIX_Win_connect; other windows have none. The value of the first is an array of
+ * MPI_Aint, of the second an array of int, with an entry for each rank of the processes that have made the
+ * window: the bytes of its memory, and the unit of its displacements. The arrays stay as long as the window.
+ *
+ * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
+ */
+MPIX_RMA_API int MPIX_Win_keyval(int bit);
+
+/**
+ * Makes a window whose memory is at a memory server.
+ *
+ * @param size       bytes of this process's memory, not negative; sizes may differ, and where all but one are 0 the
+ *                   window is flat
+ * @param disp_unit  unit of displacements in it, bytes
+ * @param info       MPI_INFO_NULL, or an info object: deep_mem_kind may be deep_nam_persistent; mpix_nam_durability
+ *                   (clients, server or storage) says what a persistent window outlives; the keys of MPI_Win_allocate
+ * @param comm       an intracommunicator
+ * @param win        receives the window
+ *
+ * Collective. The same as MPI_Win_allocate with deep_mem_kind=deep_nam in its info object, without a base address:
+ * there is none. The memory is zero. It lies in the grant of MPIX_NAM_ALLOCATION, and goes back to it with
+ * MPI_Win_free unless the window is persistent: then it stays for as long as the grant, and the key
+ * deep_win_port_name of MPI_Win_get_info is the port name by which it is found.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_NO_MEM (the string says what the grant has left); MPI_ERR_INFO_VALUE (kinds of memory
+ *         differ between processes); MPI_ERR_UNSUPPORTED_OPERATION (the server does not run on this host, or does not
+ *         offer the durability); MPI_ERR_ACCESS; MPI_ERR_PORT (there is no such grant); MPI_ERR_OTHER. The same at
+ *         all processes.
+ */
+MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+
+/**
+ * Makes a window of the persistent memory that others have left at a memory server.
+ *
+ * @param port_name  the port name; looked at by `root` only
+ * @param info       MPI_INFO_NULL, or an info object with keys for the window
+ * @param root       rank in `comm`
+ * @param comm       an intracommunicator
+ * @param win        receives the window
+ *
+ * Collective. Targets are the ranks of the processes that have made the window, with the memory and the units that
+ * they had: see MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS and MPIX_Win_query. Fences wait for the processes of `comm`;
+ * MPI_Win_post and MPI_Win_start are MPI_ERR_UNSUPPORTED_OPERATION, because the targets are no processes. Locks hold
+ * between all who use the memory. The same as MPI_Comm_connect with deep_win_connect=true and MPI_Win_create_dynamic.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_PORT (there is no such window, or its owner does not let this user see it);
+ *         MPI_ERR_ACCESS; MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.
+ */
+MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Win *win);
+
+/**
+ * Tells the memory of a target.
+ *
+ * @param win        a window of this library: any but dynamic ones
+ * @param rank       the target
+ * @param size       receives the bytes of its memory
+ * @param disp_unit  receives the unit of displacements in it
+ *
+ * Local.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_RANK; MPI_ERR_WIN (another component's); MPI_ERR_RMA_FLAVOR.
+ */
+MPIX_RMA_API int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

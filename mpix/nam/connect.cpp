@@ -1,0 +1,146 @@
+/// MPI's calls by which a program finds a persistent window again.
+#include <cstring>
+
+#include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
+#include "mpix/error/exception.hpp"
+#include "mpix/nam/connection.hpp"
+#include "mpix/nam/windows.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+namespace {
+
+/// What `root` tells the others.
+struct Told {
+  int is_nam;
+  int error_class;
+  int ranks;
+  char port[MPI_MAX_INFO_VAL];
+  char text[MPI_MAX_ERROR_STRING];
+};
+
+void look_at(char const* port, Told* told) {
+  std::strncpy(told->port, port, sizeof told->port - 1);
+  if (std::strlen(port) >= sizeof told->port) {
+    told->error_class = MPI_ERR_PORT;
+    std::strncpy(told->text, "the port name is too long", sizeof told->text - 1);
+    return;
+  }
+  told->error_class = host().nam_ranks(port, &told->ranks);
+  if (told->error_class == MPI_SUCCESS) return;
+  std::strncpy(told->text, newest_refusal(told->error_class).reason.c_str(), sizeof told->text - 1);
+}
+
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+/// What a call of MPI_Comm_connect is about.
+enum class Matter : int { processes, window, window_without_key };
+
+/// Collective: `root` alone knows.
+Matter matter_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
+  Matter matter = Matter::processes;
+  if (rank_in(comm) == root && is_nam_port(port))
+    matter = value_of(info, "deep_win_connect") == "true" ? Matter::window : Matter::window_without_key;
+  PMPI_Bcast(&matter, 1, MPI_INT, root, comm);
+  return matter;
+}
+
+/// Whether such a root is there, in an intracommunicator.
+bool has_root(MPI_Comm comm, int root) {
+  int size = 0;
+  int inter = 1;
+  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
+  PMPI_Comm_size(comm, &size);
+  return root >= 0 && root < size;
+}
+
+/// Collective. MPI error code.
+int ask_for_window(Site const& site, char const* port, int root, Told* told) {
+  bool const ready = prepare() == Readiness::ready && makes_windows();
+  *told = {};
+  if (rank_in(site.comm) == root && ready) look_at(port, told);
+  if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : MPI_ERR_OTHER);
+      verdict.error_class != MPI_SUCCESS)
+    return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
+  PMPI_Bcast(told, sizeof *told, MPI_BYTE, root, site.comm);
+  told->port[sizeof told->port - 1] = told->text[sizeof told->text - 1] = '\0';
+  if (told->error_class == MPI_SUCCESS) return MPI_SUCCESS;
+  return raise(site, told->error_class, "%s", told->text);
+}
+
+/// Ends the handle that stands for a window; false: it is another one.
+bool end_if_connection(MPI_Comm* comm) {
+  if (comm == nullptr || !connection_of(*comm)) return false;
+  end_connection(comm);
+  return true;
+}
+
+}  // namespace
+}  // namespace mpix
+
+using namespace mpix;
+
+extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info info, int root, MPI_Comm comm,
+                                             MPI_Comm* newcomm) try {
+  Matter const matter = has_root(comm, root) ? matter_of(port_name, info, root, comm) : Matter::processes;
+  if (matter == Matter::processes) return PMPI_Comm_connect(port_name, info, root, comm, newcomm);
+  Site const site{"MPI_Comm_connect", comm};
+  if (matter == Matter::window_without_key)
+    return raise(site, MPI_ERR_INFO_NOKEY,
+                 "the port is a window's, and the info object has no deep_win_connect");
+  Told told;
+  if (int const code = ask_for_window(site, port_name, root, &told); code != MPI_SUCCESS) return code;
+  *newcomm = make_connection(comm, told.ranks, told.port);
+  return *newcomm != MPI_COMM_NULL ? MPI_SUCCESS
+                                   : raise(site, MPI_ERR_INTERN, "MPI makes no more communicators");
+} catch (...) {
+  return raise_exception(&comm);
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_remote_size(MPI_Comm comm, int* size) {
+  auto const connection = connection_of(comm);
+  if (!connection || size == nullptr) return PMPI_Comm_remote_size(comm, size);
+  *size = connection->ranks;
+  return MPI_SUCCESS;
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
+  if (flag == nullptr || !connection_of(comm)) return PMPI_Comm_test_inter(comm, flag);
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_free(MPI_Comm* comm) {
+  return end_if_connection(comm) ? MPI_SUCCESS : PMPI_Comm_free(comm);
+}
+
+extern "C" MPIX_RMA_API int MPI_Comm_disconnect(MPI_Comm* comm) {
+  return end_if_connection(comm) ? MPI_SUCCESS : PMPI_Comm_disconnect(comm);
+}
+
+extern "C" MPIX_RMA_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
+  auto const connection = connection_of(comm);
+  if (!connection || win == nullptr) return PMPI_Win_create_dynamic(info, comm, win);
+  return connect_nam({"MPI_Win_create_dynamic", connection->origins}, info, connection->port, win);
+} catch (...) {
+  return raise_exception(&comm);
+}
+
+int MPIX_Win_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Win* win) try {
+  Site const site{"MPIX_Win_connect", comm};
+  if (comm == MPI_COMM_NULL) return raise_unusable(site.call, &comm);
+  if (!has_root(comm, root)) return raise(site, MPI_ERR_ROOT, "root %d is not in an intracommunicator", root);
+  if (win == nullptr) return raise(site, MPI_ERR_ARG, "win is a null pointer");
+  Told told;
+  if (int const code = ask_for_window(site, port_name, root, &told); code != MPI_SUCCESS) return code;
+  return connect_nam(site, info, told.port, win);
+} catch (...) {
+  return raise_exception(&comm);
+}

@@ -1,0 +1,184 @@
+#include "mpix/nam/windows.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "datatype/handle.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+namespace {
+
+struct WindowKeys {
+  int sizes = MPI_KEYVAL_INVALID;
+  int units = MPI_KEYVAL_INVALID;
+};
+
+template <typename Value>
+int forget_array(MPI_Win, int, void* value, void*) {
+  delete[] static_cast<Value*>(value);
+  return MPI_SUCCESS;
+}
+
+WindowKeys const& window_keys() {
+  static WindowKeys made;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<MPI_Aint>, &made.sizes, nullptr);
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<int>, &made.units, nullptr);
+  });
+  return made;
+}
+
+void set_attributes(MPI_Win win) {
+  int const ranks = host().window_targets(number_of(win));
+  if (ranks < 0) return;
+  auto sizes = std::make_unique<MPI_Aint[]>(static_cast<std::size_t>(ranks));
+  auto units = std::make_unique<int[]>(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::int64_t bytes = 0;
+    (void)host().window_region(number_of(win), rank, &bytes, &units[static_cast<std::size_t>(rank)]);
+    sizes[static_cast<std::size_t>(rank)] = static_cast<MPI_Aint>(bytes);
+  }
+  PMPI_Win_set_attr(win, window_keys().sizes, sizes.release());
+  PMPI_Win_set_attr(win, window_keys().units, units.release());
+}
+
+/// Errors on the communicator are returned within the scope.
+class ReturnedErrors {
+ public:
+  explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {
+    PMPI_Comm_get_errhandler(comm_, &before_);
+    PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ~ReturnedErrors() {
+    PMPI_Comm_set_errhandler(comm_, before_);
+    PMPI_Errhandler_free(&before_);
+  }
+  ReturnedErrors(ReturnedErrors const&) = delete;
+  ReturnedErrors& operator=(ReturnedErrors const&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+/// Open MPI has one error for all windows that cannot be made; the component knows more.
+template <typename Make>
+int make_window(Site const& site, MPI_Win* win, Make make) {
+  int code = MPI_SUCCESS;
+  {
+    ReturnedErrors const returned(site.comm);
+    code = make();
+  }
+  if (code == MPI_SUCCESS) {
+    set_attributes(*win);
+    return MPI_SUCCESS;
+  }
+  int error_class = MPI_ERR_OTHER;
+  PMPI_Error_class(code, &error_class);
+  return raise(site, newest_refusal(error_class));
+}
+
+}  // namespace
+
+bool makes_windows() noexcept {
+  mpix_host_ops const* const ops = mpix_host_operations();
+  return ops != nullptr && ops->nam_ranks != nullptr;
+}
+
+int raise_without_windows(Site const& site) {
+  if (prepare() != Readiness::ready) return raise_unusable(site.call, &site.comm);
+  return raise(site, MPI_ERR_UNSUPPORTED_OPERATION, "the library makes no windows with this MPI");
+}
+
+std::string value_of(MPI_Info info, char const* key) {
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  if (info != MPI_INFO_NULL) PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+  return found != 0 ? value : "";
+}
+
+Failure newest_refusal(int error_class) {
+  char const* text = "";
+  int const refused = host().window_refusal(&text);
+  return failure(refused != MPI_SUCCESS ? refused : error_class, "%s",
+                 *text != '\0' ? text : "the window cannot be made");
+}
+
+int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win) {
+  void* none = nullptr;
+  return make_window(site, win,
+                     [&] { return PMPI_Win_allocate(size, disp_unit, info, site.comm, &none, win); });
+}
+
+int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win) {
+  InfoCopy keys(info);
+  keys.set("deep_win_port_name", port.c_str());
+  return make_window(site, win, [&] { return PMPI_Win_create_dynamic(keys.get(), site.comm, win); });
+}
+
+}  // namespace mpix
+
+using namespace mpix;
+
+extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                             void* baseptr, MPI_Win* win) try {
+  std::string const kind = value_of(info, "deep_mem_kind");
+  bool const is_nam = kind == "deep_nam" || kind == "deep_nam_persistent";
+  if (!is_nam || comm == MPI_COMM_NULL || win == nullptr)
+    return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  if (prepare() != Readiness::ready || !makes_windows())
+    return raise_without_windows({"MPI_Win_allocate", comm});
+  int const code = allocate_nam({"MPI_Win_allocate", comm}, size, disp_unit, info, win);
+  if (code == MPI_SUCCESS && baseptr != nullptr) *static_cast<void**>(baseptr) = nullptr;
+  return code;
+} catch (...) {
+  return raise_exception(&comm);
+}
+
+int MPIX_Win_keyval(int bit) try {
+  if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
+  if (bit == MPIX_WIN_ATTR_SIZES) return window_keys().sizes;
+  return bit == MPIX_WIN_ATTR_DISP_UNITS ? window_keys().units : MPI_KEYVAL_INVALID;
+} catch (...) {
+  (void)raise_exception(nullptr);
+  return MPI_KEYVAL_INVALID;
+}
+
+int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
+  char const* const call = "MPIX_Win_allocate_nam";
+  if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
+  if (prepare() != Readiness::ready || !makes_windows()) return raise_without_windows({call, comm});
+  if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
+  InfoCopy keys(info);
+  if (value_of(keys.get(), "deep_mem_kind") != "deep_nam_persistent") keys.set("deep_mem_kind", "deep_nam");
+  return allocate_nam({call, comm}, size, disp_unit, keys.get(), win);
+} catch (...) {
+  return raise_exception(&comm);
+}
+
+int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
+  char const* const call = "MPIX_Win_query";
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  if (size == nullptr || disp_unit == nullptr)
+    return raise({call}, MPI_ERR_ARG, "%s is a null pointer", size == nullptr ? "size" : "disp_unit");
+  int const ranks = win == MPI_WIN_NULL || !makes_windows() ? -1 : host().window_targets(number_of(win));
+  if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window is not one of this library");
+  std::int64_t bytes = 0;
+  int const error_class = host().window_region(number_of(win), rank, &bytes, disp_unit);
+  if (error_class == MPI_SUCCESS) {
+    *size = static_cast<MPI_Aint>(bytes);
+    return MPI_SUCCESS;
+  }
+  int const code = make_code(call, failure(error_class, "rank %d of %d", rank, ranks));
+  PMPI_Win_call_errhandler(win, code);
+  return code;
+} catch (...) {
+  return raise_exception(nullptr);
+}

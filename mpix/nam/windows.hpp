@@ -1,0 +1,47 @@
+/// Windows at a memory server: MPI's calls that make them, with the errors that MPI does not tell.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "mpix/error/error.hpp"
+
+namespace mpix {
+
+/// Info keys for a scope: a copy.
+class InfoCopy {
+ public:
+  explicit InfoCopy(MPI_Info info) {
+    if (info == MPI_INFO_NULL) {
+      PMPI_Info_create(&info_);
+    } else {
+      PMPI_Info_dup(info, &info_);
+    }
+  }
+  ~InfoCopy() { PMPI_Info_free(&info_); }
+  InfoCopy(InfoCopy const&) = delete;
+  InfoCopy& operator=(InfoCopy const&) = delete;
+  void set(char const* key, char const* value) { PMPI_Info_set(info_, key, value); }
+  MPI_Info get() const noexcept { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// Whether the host makes windows, at a memory server, too.
+bool makes_windows() noexcept;
+/// Of a call that needs them. MPI error code.
+int raise_without_windows(Site const& site);
+
+/// The value of a key; empty where there is none.
+std::string value_of(MPI_Info info, char const* key);
+
+/// Why this thread's newest request to the component was refused.
+Failure newest_refusal(int error_class);
+
+/// `site.comm`: over which they are collective. MPI error code.
+int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win);
+int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win);
+
+}  // namespace mpix

@@ -1,0 +1,178 @@
+/// The calls of the library for windows at a memory server, and those of MPI that it takes over.
+#include <mpix_rma.h>
+
+#include "tests/windows/nam_support.hpp"
+
+namespace mpix::test {
+namespace {
+
+JobServer* const job = JobServer::begin();
+
+class NamCalls : public WindowTest {
+ protected:
+  NamCalls() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
+  ~NamCalls() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
+
+  /// Persistent: rank r has r + 1 elements of 8 bytes, and in the last of them 50 + r.
+  std::string leave_window() {
+    Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
+    MPI_Win window = MPI_WIN_NULL;
+    EXPECT_EQ(MPI_Win_allocate(8 * (rank_ + 1), 8, info.get(), world, nullptr, &window), MPI_SUCCESS);
+    long const value = 50 + rank_;
+    MPI_Win_fence(0, window);
+    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, rank_, rank_, 1, MPI_LONG, window), MPI_SUCCESS);
+    MPI_Win_fence(0, window);
+    std::string const port = value_of(window, "deep_win_port_name");
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+    return port;
+  }
+  /// What leave_window() has left.
+  void expect_window(MPI_Win window) const {
+    MPI_Win_fence(0, window);
+    for (int rank = 0; rank < size_; ++rank) {
+      long value = 0;
+      EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, rank, rank, 1, MPI_LONG, window), MPI_SUCCESS);
+      MPI_Win_fence(0, window);
+      EXPECT_EQ(value, 50 + rank);
+    }
+    MPI_Aint* sizes = nullptr;
+    int* units = nullptr;
+    int found = 0;
+    MPI_Win_get_attr(window, MPIX_WIN_SIZES, &sizes, &found);
+    ASSERT_EQ(found, 1);
+    MPI_Win_get_attr(window, MPIX_WIN_DISP_UNITS, &units, &found);
+    ASSERT_EQ(found, 1);
+    for (int rank = 0; rank < size_; ++rank) {
+      MPI_Aint bytes = 0;
+      int unit = 0;
+      EXPECT_EQ(sizes[rank], 8 * (rank + 1));
+      EXPECT_EQ(units[rank], 8);
+      EXPECT_EQ(MPIX_Win_query(window, rank, &bytes, &unit), MPI_SUCCESS);
+      EXPECT_EQ(bytes, 8 * (rank + 1));
+      EXPECT_EQ(unit, 8);
+    }
+  }
+  int connect(std::string const& port, int root, MPI_Comm comm, MPI_Comm* connection) {
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    Info const info{{"deep_win_connect", "true"}};
+    // Only the root has the arguments.
+    bool const has = rank == root;
+    return MPI_Comm_connect(has ? port.c_str() : "", has ? info.get() : MPI_INFO_NULL, root, comm,
+                            connection);
+  }
+};
+
+TEST_F(NamCalls, errors_say_what_is_left) {
+  Info const info{{"deep_mem_kind", "deep_nam"}};
+  MPI_Win window = MPI_WIN_NULL;
+  int const code = MPI_Win_allocate(rank_ == 0 ? 2 * grant_bytes : 0, 1, info.get(), world, nullptr, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
+  EXPECT_NE(text_of(code).find("has 8M left"), std::string::npos) << text_of(code);
+  ASSERT_EQ(MPIX_Win_allocate_nam(1000, 1, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  if (size_ == 1) return;
+  Info const other{{"deep_mem_kind", "deep_nam_persistent"}};
+  EXPECT_EQ(class_of(MPIX_Win_allocate_nam(8, 1, rank_ == 0 ? other.get() : info.get(), world, &window)),
+            MPI_ERR_INFO_VALUE);
+}
+
+TEST_F(NamCalls, an_intercommunicator_stands_for_the_window) {
+  std::string const port = leave_window();
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(port, size_ - 1, world, &connection), MPI_SUCCESS);
+  int inter = 0;
+  int remote = 0;
+  EXPECT_EQ(MPI_Comm_test_inter(connection, &inter), MPI_SUCCESS);
+  EXPECT_EQ(inter, 1);
+  EXPECT_EQ(MPI_Comm_remote_size(connection, &remote), MPI_SUCCESS);
+  EXPECT_EQ(remote, size_);
+  EXPECT_EQ(class_of(MPI_Barrier(connection)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPI_Comm_size(connection, &remote)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPI_Send(&remote, 1, MPI_INT, 0, 0, connection)), MPI_ERR_COMM);
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
+  MPI_Win second = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &second), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Comm_disconnect(&connection), MPI_SUCCESS);
+  EXPECT_EQ(connection, MPI_COMM_NULL);
+  expect_window(window);
+  expect_window(second);
+  EXPECT_EQ(MPI_Win_free(&second), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(NamCalls, processes_connect_each_for_itself) {
+  std::string const port = leave_window();
+  MPI_Comm connection = MPI_COMM_NULL;
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(connect(port, 0, MPI_COMM_SELF, &connection), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
+  expect_window(window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, MPI_COMM_SELF, &window), MPI_SUCCESS);
+  expect_window(window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(NamCalls, ports_of_no_window_and_without_the_key) {
+  std::string port = job->locator();
+  port.insert(port.find('?'), "/00000000000000000000000000000000");
+  MPI_Comm connection = MPI_COMM_NULL;
+  int code = connect(port, 0, world, &connection);
+  EXPECT_EQ(class_of(code), MPI_ERR_PORT) << text_of(code);
+  code = MPI_Comm_connect(port.c_str(), MPI_INFO_NULL, 0, world, &connection);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_NOKEY) << text_of(code);
+  EXPECT_EQ(connection, MPI_COMM_NULL);
+  MPI_Win window = MPI_WIN_NULL;
+  EXPECT_EQ(class_of(MPIX_Win_connect("mpix-nam://nothing", MPI_INFO_NULL, 0, world, &window)), MPI_ERR_ARG);
+}
+
+TEST_F(NamCalls, names_are_kept_by_the_server) {
+  std::string const port = leave_window();
+  constexpr char name[] = "names_are_kept_by_the_server";
+  if (rank_ == 0) {
+    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port.c_str()), MPI_SUCCESS);
+    int const again = MPI_Publish_name(name, MPI_INFO_NULL, port.c_str());
+    EXPECT_EQ(class_of(again), MPI_ERR_NAME) << text_of(again);
+  }
+  MPI_Barrier(world);
+  char found[MPI_MAX_PORT_NAME] = "";
+  EXPECT_EQ(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_SUCCESS);
+  EXPECT_EQ(found, port);
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPIX_Win_connect(found, MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  expect_window(window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  if (rank_ == 0) {
+    EXPECT_EQ(MPI_Unpublish_name(name, MPI_INFO_NULL, found), MPI_SUCCESS);
+    EXPECT_EQ(class_of(MPI_Unpublish_name(name, MPI_INFO_NULL, found)), MPI_ERR_NAME);
+    EXPECT_EQ(class_of(MPI_Lookup_name(name, MPI_INFO_NULL, found)), MPI_ERR_NAME);
+  }
+  MPI_Barrier(world);
+}
+
+TEST_F(NamCalls, other_windows_have_no_such_attributes) {
+  MPI_Win window = MPI_WIN_NULL;
+  void* base = nullptr;
+  ASSERT_EQ(MPI_Win_allocate(16, 4, MPI_INFO_NULL, world, &base, &window), MPI_SUCCESS);
+  EXPECT_NE(base, nullptr);
+  void* value = nullptr;
+  int found = 1;
+  MPI_Win_get_attr(window, MPIX_WIN_SIZES, static_cast<void*>(&value), &found);
+  EXPECT_EQ(found, 0);
+  MPI_Aint size = 0;
+  int unit = 0;
+  EXPECT_EQ(MPIX_Win_query(window, next_, &size, &unit), MPI_SUCCESS);
+  EXPECT_EQ(size, 16);
+  EXPECT_EQ(unit, 4);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  EXPECT_EQ(class_of(MPIX_Win_query(window, size_, &size, &unit)), MPI_ERR_RANK);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Win_keyval(77), MPI_KEYVAL_INVALID);
+}
+
+}  // namespace
+}  // namespace mpix::test
