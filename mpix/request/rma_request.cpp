@@ -19,7 +19,9 @@ class RmaRequestPool {
     std::size_t const index = bits & index_mask;
     if (index >= requests_.size()) return nullptr;
     RmaRequest& request = requests_[index];
-    return request.handle_ == handle && request.state() != RmaRequest::State::unused ? &request : nullptr;
+    RmaRequest::State const state = request.state();
+    bool const exists = state != RmaRequest::State::unused && state != RmaRequest::State::abandoned;
+    return request.handle_ == handle && exists ? &request : nullptr;
   }
 
   RmaRequest& take() {
@@ -34,7 +36,6 @@ class RmaRequestPool {
     request.handle_ = reinterpret_cast<MPIX_Rma_request>(reinterpret_cast<std::uintptr_t>(request.handle_) +
                                                          (index_mask + 1));
     request.stays_ = false;
-    request.abandoned_.store(false, std::memory_order_relaxed);
     request.attributes_ = AttributeSet{};
     request.state_.store(RmaRequest::State::inactive, std::memory_order_relaxed);
     return request;
@@ -80,20 +81,19 @@ void RmaRequest::start(Communicator& communicator, char const* call, Subject con
 
 void RmaRequest::finish(engine::Status status) noexcept {
   status_ = status;
-  // Either this or free() comes second, and gives the object back.
-  State const before = state_.exchange(State::complete, std::memory_order_acq_rel);
-  if (before == State::active && abandoned_.exchange(true, std::memory_order_acq_rel)) pool.give_back(*this);
+  // The object is somebody else's once it is complete: nothing may be touched behind that.
+  State now = State::active;
+  if (!state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) pool.give_back(*this);
 }
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
-  // Acquire, in state(): pairs with the exchange in finish(), before what that has written.
+  // Acquire, in state(): pairs with the release in finish(), behind what that has written.
   if (state() != State::complete) return MPI_SUCCESS;
   Failure const error = failure(status_, subject_);
   // States of communicators are never deallocated: one that is freed has another context.
   bool const freed = communicator_->context() != context_;
   Site const site{call_, communicator_->handle()};
   if (stays_) {
-    abandoned_.store(false, std::memory_order_relaxed);
     state_.store(State::inactive, std::memory_order_release);
   } else {
     *handle = MPIX_RMA_REQUEST_NULL;
@@ -105,9 +105,8 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
 }
 
 void RmaRequest::free() {
-  State const now = state();
-  if (now == State::active && !abandoned_.exchange(true, std::memory_order_acq_rel)) return;
-  pool.give_back(*this);
+  State now = State::active;
+  if (!state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel)) pool.give_back(*this);
 }
 
 }  // namespace mpix

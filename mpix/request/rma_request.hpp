@@ -16,7 +16,8 @@ namespace mpix {
 /// longer valid is found out.
 class RmaRequest : public engine::Completion {
  public:
-  enum class State : std::uint8_t { unused, inactive, active, complete };
+  /// `abandoned`: given back by its user while active.
+  enum class State : std::uint8_t { unused, inactive, active, abandoned, complete };
 
   RmaRequest();
 
@@ -47,7 +48,6 @@ class RmaRequest : public engine::Completion {
 
   MPIX_Rma_request handle_ = MPIX_RMA_REQUEST_NULL;
   std::atomic<State> state_{State::unused};
-  std::atomic<bool> abandoned_{false};
   bool stays_ = false;
   engine::Status status_ = engine::Status::ok;
   char const* call_ = nullptr;
