@@ -42,10 +42,6 @@ Status Engine::start() {
       channel.executor.set_key_provider(
           [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
       channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
-      // Messages that are joined and UCX's own puts and gets, of several processes at once, have been seen to
-      // wait for each other without end.
-      channel.agent_path.join_nothing();
-      channel.executor.join_nothing();
     });
   }
   SegmentTable const& segments = state.segments;

@@ -100,10 +100,12 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
 }
 
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
-  channel_of(peer).poll_now();
-  std::lock_guard const held(channel_of(peer).lock);
-  return channel_of(peer).agent_path.await(peer, std::min(sequence, peer.newest())) &&
-         RdmaPath::reached(peer, peer.state().rdma().issued);
+  Channel& channel = channel_of(peer);
+  channel.poll_now();
+  std::lock_guard const held(channel.lock);
+  bool const finished = channel.agent_path.await(peer, std::min(sequence, peer.newest()));
+  channel.answer_itself();
+  return finished && RdmaPath::reached(peer, peer.state().rdma().issued);
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
@@ -114,10 +116,12 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (AgentPath::finished(peer, last)) return;
-  channel_of(peer).agent_path.send_joined(peer);
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().same_host) peer.hold_stores(last);
+  Channel& channel = channel_of(peer);
+  channel.agent_path.send_joined(peer);
+  channel.answer_itself();
 }
 
 Status Engine::take_error(Peer& peer, std::uint32_t context) {

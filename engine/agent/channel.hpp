@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <span>
 
 #include "engine/agent/agent.hpp"
@@ -58,8 +59,11 @@ class Channel final : public MessageHandler {
     int const events = transport.progress();
     if (connections.has_losses()) settle_losses();
     parting.drive();
-    executor.drive();
-    agent_path.settle_due();
+    // What the second sends to this process itself has arrived when it returns.
+    do {
+      executor.drive();
+      agent_path.settle_due();
+    } while (executor.owes_answers());
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting();
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
@@ -70,6 +74,17 @@ class Channel final : public MessageHandler {
   int drive_waiting() {
     agent_path.send_joined();
     return drive();
+  }
+
+  /// By who has sent something and goes away: what this process has sent to itself has arrived before the
+  /// send returned, and no event tells that it is to be answered. With the lock held.
+  void answer_itself() noexcept {
+    try {
+      if (executor.owes_answers()) drive();
+      leave();
+    } catch (std::bad_alloc const&) {
+      wake_();  // the agent tries it again
+    }
   }
 
   /// Notes down which processes of this host have ended. With the lock held.

@@ -58,9 +58,6 @@ class Executor {
     executors_ = executors;
   }
 
-  /// From here on each reply travels alone. Before anything is answered.
-  void join_nothing() noexcept { settings_.joined_bytes = 0; }
-
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
   /// Takes a message of requests. Without memory for it, its origin is lost.
@@ -75,6 +72,8 @@ class Executor {
     if (lock_answers_.has_news()) answer_locks();
     answer();
   }
+  /// Something is executed that was not answered yet.
+  bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty(); }
   /// Requests wait for stripes that nobody announces to be free.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
 

@@ -49,9 +49,6 @@ class AgentPath {
   /// Where this process tells every peer that it can be reached.
   void set_address(std::span<std::byte const> address) { address_ = address; }
 
-  /// From here on each request travels alone. Before anything is issued.
-  void join_nothing() noexcept { settings_.joined_bytes = 0; }
-
   void set_segment_handlers(SegmentHandler learn, RevokeHandler revoke) {
     learn_ = std::move(learn);
     revoke_ = std::move(revoke);

@@ -172,7 +172,9 @@ void AgentPath::answer_revocations() {
   std::vector<Revocation> asked;
   asked.swap(revocations_);
   for (Revocation const& revocation : asked) {
-    bool const waits = revocation.peer->state().messages.suspended;
+    MessageStream const& stream = revocation.peer->state().messages;
+    // Its position of the stream comes after those of what is still to be sent.
+    bool const waits = stream.suspended || stream.unsent != nullptr;
     if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {
       revocations_.push_back(revocation);
     } else {
