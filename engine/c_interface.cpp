@@ -30,6 +30,7 @@ constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
 constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
 constexpr std::size_t default_max_endpoints = 1024;
 constexpr std::size_t default_join_bytes = 8 * 1024;
+constexpr std::size_t default_idle_memory_bytes = 1024 * 1024 * 1024;
 constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
 
@@ -81,6 +82,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   config.max_endpoints = std::min(config.max_endpoints, most_endpoints());
   set_if_zero(config.heap_bytes, default_heap_bytes);
   set_if_zero(config.join_bytes, default_join_bytes);
+  set_if_zero(config.idle_memory_bytes, default_idle_memory_bytes);
   if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not cut elements.
@@ -107,6 +109,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->max_endpoints = default_max_endpoints;
   config->heap_bytes = default_heap_bytes;
   config->join_bytes = default_join_bytes;
+  config->idle_memory_bytes = default_idle_memory_bytes;
   config->agent_poll_us = default_agent_poll_us;
   config->check = MPIX_CHECKING;
 }

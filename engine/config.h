@@ -18,6 +18,9 @@ enum mpix_engine_path {
 /** For mpix_engine_config::join_bytes: every operation is a message of its own. */
 #define MPIX_ENGINE_NEVER_JOIN SIZE_MAX
 
+/** For mpix_engine_config::idle_memory_bytes. */
+#define MPIX_ENGINE_KEEP_NOTHING SIZE_MAX
+
 struct mpix_engine_config {
   size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
   unsigned paths;              /**< set of mpix_engine_path that may be used */
@@ -34,14 +37,15 @@ struct mpix_engine_config {
   /** Cores of the agent's thread: a list as in "0,2-3", "bound" for those that the process is bound to, or
    *  "auto" (NULL, too): away from them where the host has cores that no process of the job is bound to. */
   const char* agent_cores;
-  int verbose;                 /**< 0 errors only, 1 life cycle, 2 paths and peers */
-  int check;                   /**< nonzero: layers above verify what callers vouch for */
-  int count_direct;            /**< nonzero: operations by load and store are counted; slower */
-  int thread_multiple;         /**< nonzero: several application threads call at once */
-  int channels;                /**< threads that talk to processes on different ones of so many channels do not
-                                    wait for each other; at most 16, 0: default */
-  const char* interfaces;    /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
-                                  '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
+  int verbose;         /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int check;           /**< nonzero: layers above verify what callers vouch for */
+  int count_direct;    /**< nonzero: operations by load and store are counted; slower */
+  int thread_multiple; /**< nonzero: several application threads call at once */
+  int channels;        /**< threads that talk to processes on different ones of so many channels do not
+                            wait for each other; at most 16, 0: default */
+  const char*
+      interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
+                       '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
 
   /** Drives the progress of everything else in the process once. Called, with `context`, by waiting
    * application threads; may call mpix_engine_progress. May be NULL. */
@@ -51,8 +55,10 @@ struct mpix_engine_config {
   int (*yields_when_idle)(void* context);
   void* context;
 
-  size_t join_bytes; /**< largest message in which small operations to one target travel together;
-                          0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
+  size_t join_bytes;        /**< largest message in which small operations to one target travel together;
+                                 0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
+  size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
+                               default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
 };
 
 #endif

@@ -24,7 +24,10 @@ Engine::~Engine() {
 
 Status Engine::start() {
   State& state = *state_;
-  if (Status const status = state.segments.open(process(), state.config.heap_bytes); failed(status)) {
+  mpix_engine_config const& config = state.config;
+  std::size_t const idle_bytes =
+      config.idle_memory_bytes == MPIX_ENGINE_KEEP_NOTHING ? 0 : config.idle_memory_bytes;
+  if (Status const status = state.segments.open(process(), config.heap_bytes, idle_bytes); failed(status)) {
     state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }

@@ -18,6 +18,11 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
     held.unlock();  // gigabytes take seconds
     status = segments.commit(reservation);
     held.lock();
+    if (status == Status::out_of_memory && segments.drop_idle()) {
+      held.unlock();
+      status = segments.commit(reservation);
+      held.lock();
+    }
   }
   if (failed(status)) {
     segments.cancel(reservation);

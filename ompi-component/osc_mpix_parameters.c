@@ -19,6 +19,7 @@ static bool maps_memory; /* as far as the parameters go */
 static size_t fragment_size;
 static size_t window_size;
 static size_t join_size;
+static size_t idle_memory;
 static size_t heap_size;
 static size_t target_memory;
 static size_t process_memory;
@@ -61,6 +62,7 @@ int ompi_osc_mpix_register(void)
     fragment_size = defaults.fragment_bytes;
     window_size = defaults.window_bytes;
     join_size = defaults.join_bytes;
+    idle_memory = defaults.idle_memory_bytes;
     heap_size = defaults.heap_bytes;
     target_memory = defaults.target_memory_bytes;
     process_memory = defaults.process_memory_bytes;
@@ -116,6 +118,10 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &max_endpoints);
     add("heap_size", "Granularity in which communicatable memory is taken from the system, bytes",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &heap_size);
+    add("idle_memory",
+        "Communicatable memory that was freed which is kept for allocations to come, as long as the machine has "
+        "eight times as much left, bytes; 0: all goes back to the system at once",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_6, &idle_memory);
     add("agent_cores",
         "Cores of the agent thread: auto (cores of the host that no process of the job is bound to, where "
         "the "
@@ -176,6 +182,7 @@ static int check_sizes(void)
         {"window_size", window_size, fragment_size, largest_window}, /* a fragment at least */
         {"join_size", join_size, smallest_join, largest_join},
         {"heap_size", heap_size, smallest_heap, largest_heap},
+        {"idle_memory", idle_memory, 0, largest_memory},
         {"target_memory", target_memory, smallest_memory, largest_memory},
         {"process_memory", process_memory, target_memory, largest_memory}, /* what one target may take */
         {"origins_memory", origins_memory, smallest_memory, largest_memory},
@@ -259,6 +266,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->max_endpoints = max_endpoints;
     config->heap_bytes = heap_size;
     config->join_bytes = 0 == join_size ? MPIX_ENGINE_NEVER_JOIN : join_size;
+    config->idle_memory_bytes = 0 == idle_memory ? MPIX_ENGINE_KEEP_NOTHING : idle_memory;
     config->target_memory_bytes = target_memory;
     config->process_memory_bytes = process_memory;
     config->origins_memory_bytes = origins_memory;

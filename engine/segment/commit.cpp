@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
 
 #include "engine/segment/headroom.hpp"
 
@@ -14,14 +13,6 @@ namespace {
 // What is taken between two looks at what is left: other processes take at the same time.
 constexpr std::size_t step_bytes = 64 * 1024 * 1024;
 
-std::uint64_t headroom() noexcept {
-  try {
-    return memory_headroom();
-  } catch (std::exception const&) {
-    return 0;  // not even memory to read the files
-  }
-}
-
 }  // namespace
 
 /// A look that finds a step more than was asked for serves for that step as well.
@@ -30,7 +21,7 @@ bool CommitCredit::may_take(std::size_t bytes) noexcept {
   while (bytes <= left) {
     if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
   }
-  std::uint64_t const found = headroom();
+  std::uint64_t const found = memory_headroom_or_none();
   if (found < bytes) return false;
   left_.store(found - bytes >= step_bytes ? step_bytes : 0, std::memory_order_relaxed);
   return true;
@@ -38,7 +29,7 @@ bool CommitCredit::may_take(std::size_t bytes) noexcept {
 
 Status commit_memory(FileDescriptor const& file, Mapping const& mapping, std::size_t offset,
                      std::size_t bytes, CommitCredit& credit) noexcept {
-  bool enough = bytes <= step_bytes || headroom() >= bytes;
+  bool enough = bytes <= step_bytes || memory_headroom_or_none() >= bytes;
   std::size_t done = 0;
   while (enough && done < bytes) {
     std::size_t const step = std::min(step_bytes, bytes - done);

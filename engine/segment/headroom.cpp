@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -97,6 +98,14 @@ std::uint64_t memory_headroom(std::string const& root) {
     left = std::min(left, left_in_groups(unified ? version_2 : version_1, root, line.substr(second + 1)));
   }
   return left;
+}
+
+std::uint64_t memory_headroom_or_none() noexcept {
+  try {
+    return memory_headroom();
+  } catch (std::exception const&) {
+    return 0;
+  }
 }
 
 }  // namespace mpix::engine

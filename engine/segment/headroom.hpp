@@ -11,4 +11,7 @@ namespace mpix::engine {
 /// left. Where nothing is known there is no limit. `root` stands before /proc and /sys.
 std::uint64_t memory_headroom(std::string const& root = {});
 
+/// The same; 0 where there is not even memory to find out.
+std::uint64_t memory_headroom_or_none() noexcept;
+
 }  // namespace mpix::engine

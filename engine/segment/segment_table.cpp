@@ -6,32 +6,13 @@
 #include <new>
 
 #include "engine/segment/probe.hpp"
+#include "engine/segment/segment_sizes.hpp"
 
 namespace mpix::engine {
 
-namespace {
-
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t cache_line = 64;
-constexpr std::size_t huge_page_bytes = 2 * 1024 * 1024;
-constexpr std::size_t largest_alignment = 1024 * 1024 * 1024;
-// From here on an allocation is page-aligned, its pages are taken when it is made, and go back to the system
-// when it is freed.
-constexpr std::size_t large_bytes = 256 * 1024;
-
-constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
-  return (value + to - 1) / to * to;
-}
-
-/// The bytes that an allocation of `bytes` takes in its region.
-constexpr std::size_t footprint(std::size_t bytes) noexcept {
-  return round_up(bytes, bytes >= large_bytes ? page_bytes : cache_line);
-}
-
-}  // namespace
-
-Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
+Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes) {
   region_bytes_ = round_up(region_bytes, page_bytes);
+  idle_.set_limit(idle_bytes);
   Status status = create_published("mpix-tables", sizeof(PublishedTables), &tables_fd_, &tables_mapping_);
   if (!failed(status)) status = create_shared("mpix-locks", sizeof(ProcessLocks), &stripes_fd_);
   if (failed(status)) return status;
@@ -48,50 +29,6 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes) {
   return Status::ok;
 }
 
-Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out) {
-  if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
-  bool const power = (hints.alignment & (hints.alignment - 1)) == 0;
-  if (!power || hints.alignment > largest_alignment) return Status::bad_argument;
-  std::size_t const taken = footprint(bytes);
-  std::size_t const alignment = std::max(bytes >= large_bytes ? page_bytes : cache_line, hints.alignment);
-  std::uint32_t index = no_region;
-  std::size_t offset = 0;
-  for (std::uint32_t i = 0; i < regions_.size(); ++i) {
-    if (!regions_[i] || regions_[i]->huge_pages != hints.huge_pages) continue;
-    if (auto const found = take_from(*regions_[i], taken, alignment)) {
-      index = i;
-      offset = *found;
-      break;
-    }
-  }
-  if (index == no_region) {
-    // Regions start at a page: room to move up to the next multiple of a larger alignment.
-    std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
-    // What fills a region of its own does not leave huge pages unused.
-    bool const huge = hints.huge_pages || (room > region_bytes_ && !hints.lazy);
-    auto const status = add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
-    if (failed(status)) return status;
-    offset = *take_from(*regions_[index], taken, alignment);
-  }
-  Region const& region = *regions_[index];
-  auto const base = reinterpret_cast<RemoteAddress>(region.mapping.base() + offset);
-  bool const pages = bytes >= large_bytes && !hints.lazy && !region.set_aside;
-  *out = Reservation{{base, bytes, 0, index, 0}, pages ? &region : nullptr};
-  return Status::ok;
-}
-
-Status SegmentTable::commit(Reservation const& reservation) noexcept {
-  if (reservation.uncommitted == nullptr) return Status::ok;
-  Region const& region = *reservation.uncommitted;
-  std::size_t const offset =
-      reservation.segment.base - reinterpret_cast<RemoteAddress>(region.mapping.base());
-  std::size_t const bytes = footprint(reservation.segment.length);
-  if (bytes >= huge_page_bytes) region.mapping.advise_huge_pages(offset, bytes);
-  Status const status = commit_memory(region.fd, region.mapping, offset, bytes, credit_);
-  if (failed(status)) log_.write(LogLevel::life, "no memory for %zu bytes", bytes);
-  return status;
-}
-
 Status SegmentTable::publish(Reservation const& reservation, void** base) {
   OwnSegment const& segment = reservation.segment;
   index_.begin_change();
@@ -101,11 +38,10 @@ Status SegmentTable::publish(Reservation const& reservation, void** base) {
     cancel(reservation);
     return status;
   }
+  segments_.at(segment.base).committed = segment.committed;
   *base = reinterpret_cast<void*>(segment.base);
   return Status::ok;
 }
-
-void SegmentTable::cancel(Reservation const& reservation) { return_memory(reservation.segment); }
 
 Status SegmentTable::hide(void const* base, std::vector<ExposureId>* concealed) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
@@ -248,66 +184,6 @@ OwnSegment const* SegmentTable::at(void const* base) const {
   return it == segments_.end() ? nullptr : &it->second;
 }
 
-bool SegmentTable::in_region(RemoteAddress address, std::size_t bytes) const {
-  return std::any_of(regions_.begin(), regions_.end(), [&](auto const& region) {
-    if (region == nullptr) return false;
-    auto const base = reinterpret_cast<std::uint64_t>(region->mapping.base());
-    return address < base + region->mapping.length() && base < address + bytes;
-  });
-}
-
-/// Offset in the region of `bytes` bytes whose address is a multiple of `alignment`.
-std::optional<std::size_t> SegmentTable::take_from(Region& region, std::size_t bytes, std::size_t alignment) {
-  auto const base = reinterpret_cast<std::uintptr_t>(region.mapping.base());
-  return region.free_ranges.take(bytes, alignment, base % alignment);
-}
-
-Status SegmentTable::add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index) {
-  auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
-  auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
-  if (slot == max_regions) return Status::out_of_memory;
-  auto region = std::make_unique<Region>();
-  region->huge_pages = asked;
-  if (huge_pages) {
-    bytes = round_up(bytes, huge_page_bytes);
-    if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
-      region->mapping = Mapping::reserved(region->fd, bytes);
-    region->set_aside = static_cast<bool>(region->mapping);
-    log_.write(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
-               bytes);
-  }
-  if (!region->mapping) {
-    if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
-      log_.write(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes,
-                 to_string(status));
-      return status;
-    }
-    region->mapping = Mapping::of(region->fd, bytes);
-    if (region->mapping && asked) region->mapping.advise_huge_pages(0, bytes);
-  }
-  if (!region->mapping) return Status::out_of_memory;
-  region->free_ranges = FreeRanges(bytes);
-
-  bool const another = unused == regions_.end();
-  if (another) {
-    regions_.emplace_back();
-    region_generations_.push_back(0);
-  }
-  tables_->regions[slot].publish({reinterpret_cast<RemoteAddress>(region->mapping.base()), bytes,
-                                  static_cast<std::uint32_t>(region->fd.get()), ++region_generations_[slot]});
-  // Release: pairs with the acquire in RemoteSegments::in_region.
-  if (another) tables_->region_end.store(slot + 1, std::memory_order_release);
-  regions_[slot] = std::move(region);
-  *index = slot;
-  log_.write(LogLevel::life, "new region %u of %zu bytes", slot, bytes);
-  return Status::ok;
-}
-
-void SegmentTable::remove_region(std::uint32_t index) {
-  tables_->regions[index].withdraw(++region_generations_[index]);
-  regions_[index].reset();
-}
-
 bool SegmentTable::has_free_slot() const noexcept {
   return !free_slots_.empty() || segment_end_ != max_segments;
 }
@@ -341,21 +217,6 @@ void SegmentTable::remove(Segments::iterator it) {
   if (!it->second.hidden) withdraw(it->second);
   free_slots_.push_back(it->second.slot);
   segments_.erase(it);
-}
-
-void SegmentTable::return_memory(OwnSegment const& segment) {
-  Region& region = *regions_[segment.region];
-  std::size_t const offset = segment.base - reinterpret_cast<std::uint64_t>(region.mapping.base());
-  std::size_t const taken = footprint(segment.length);
-  region.free_ranges.give_back(offset, taken);
-  // What is set aside stays so: nobody looks whether there is any when it is used again.
-  if (segment.length >= large_bytes && !region.set_aside) release_pages(region.fd, offset, taken);
-  // One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
-  bool const others =
-      std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
-  if (region.free_ranges.all_free() && (others || region.mapping.length() > region_bytes_)) {
-    remove_region(segment.region);
-  }
 }
 
 }  // namespace mpix::engine

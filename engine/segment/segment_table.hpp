@@ -1,6 +1,6 @@
 /// The segments of this process: memory that it allocates for communication and user memory that it
-/// has registered. Owns what peers see of them. Not thread-safe: looked at with the lock of any channel, changed
-/// with those of all.
+/// has registered. Owns what peers see of them. Not thread-safe: looked at with the lock of any channel,
+/// changed with those of all.
 ///
 /// Segments do not overlap, registrations may: those of user memory that overlap form one segment, and one
 /// within allocated memory is no more than a note that it is there.
@@ -21,6 +21,8 @@
 #include "engine/segment/coverage.hpp"
 #include "engine/segment/exposure_table.hpp"
 #include "engine/segment/heap.hpp"
+#include "engine/segment/idle_memory.hpp"
+#include "engine/segment/page_ranges.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
@@ -35,6 +37,7 @@ struct OwnSegment {
   std::uint32_t region = no_region;
   std::uint64_t generation = 0;  ///< of its slot; no other segment of this process ever has the same
   bool hidden = false;           ///< on its way out: see SegmentTable::hide
+  bool committed = false;        ///< of our regions: all its pages were taken when it was made
 
   /// User memory may be unmapped behind the engine's back; memory of our regions may not.
   bool user_memory() const noexcept { return region == no_region; }
@@ -48,6 +51,7 @@ class SegmentTable {
     FileDescriptor fd;
     Mapping mapping;
     FreeRanges free_ranges{0};
+    PageRanges idle;          ///< of the free ranges: pages that are taken
     bool huge_pages = false;  ///< asked for
     bool set_aside = false;   ///< its memory cannot be used by others
   };
@@ -55,8 +59,9 @@ class SegmentTable {
  public:
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
 
-  /// `region_bytes`: granularity of memory taken from the system.
-  Status open(std::uint64_t process, std::size_t region_bytes);
+  /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: what is kept of it at most
+  /// when it was freed.
+  Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0);
 
   /// An allocation in three steps: reserve(); commit(), which may take long and is called without the lock;
   /// then publish() or, when that has failed, cancel(). Of a reservation with `uncommitted` null the second
@@ -64,11 +69,14 @@ class SegmentTable {
   struct Reservation {
     OwnSegment segment;  ///< without a slot so far
     Region const* uncommitted = nullptr;
+    std::vector<PageRanges::Range> missing{};  ///< pages of that region that are to be taken
   };
   Status reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out);
   Status commit(Reservation const& reservation) noexcept;
   Status publish(Reservation const& reservation, void** base);
   void cancel(Reservation const& reservation);
+  /// Gives back to the system what is kept of freed memory. False: there was nothing.
+  bool drop_idle();
 
   /// First step of free() for who has to wait between the two: peers and find() see the allocation at `base`
   /// no more, and its memory stays as it is. Exposures within it are withdrawn, and added to `concealed`.
@@ -121,6 +129,9 @@ class SegmentTable {
   Status add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index);
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index);
+  void remove_if_unused(std::uint32_t index);
+  std::size_t idle_bytes() const noexcept;
+  bool may_keep(std::size_t bytes);
   using Segments = std::map<RemoteAddress, OwnSegment>;
   struct Registration {
     std::size_t length;
@@ -138,6 +149,7 @@ class SegmentTable {
 
   Log const& log_;
   CommitCredit credit_;
+  IdleMemory idle_;
   std::size_t region_bytes_ = 0;
   FileDescriptor tables_fd_;
   Mapping tables_mapping_;

@@ -1,0 +1,32 @@
+/// Ranges of a region that do not overlap, joined where they touch.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+namespace mpix::engine {
+
+class PageRanges {
+ public:
+  struct Range {
+    std::size_t begin;
+    std::size_t end;
+    bool operator==(Range const&) const = default;
+  };
+
+  /// `range` is apart from all that is there.
+  void add(Range range);
+  /// What of `range` is there is not any more. Returns the rest of it: what was not there, in ascending
+  /// order.
+  std::vector<Range> remove(Range range);
+
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::vector<Range> all() const;
+
+ private:
+  std::map<std::size_t, std::size_t> ranges_;  ///< begin -> end
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace mpix::engine

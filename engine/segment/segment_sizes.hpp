@@ -1,0 +1,25 @@
+/// What allocations take of a region.
+#pragma once
+
+#include <cstddef>
+
+namespace mpix::engine {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t huge_page_bytes = 2 * 1024 * 1024;
+constexpr std::size_t largest_alignment = 1024 * 1024 * 1024;
+// From here on an allocation is page-aligned, its pages are taken when it is made, and go back to the system,
+// or wait for the next such allocation, when it is freed.
+constexpr std::size_t large_bytes = 256 * 1024;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
+  return (value + to - 1) / to * to;
+}
+
+/// The bytes that an allocation of `bytes` takes in its region.
+constexpr std::size_t footprint(std::size_t bytes) noexcept {
+  return round_up(bytes, bytes >= large_bytes ? page_bytes : cache_line);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,126 @@
+/// Memory of freed segments: what is kept of it, and what goes back to the system.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/segment/page_ranges.hpp"
+#include "tests/support/segments.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr std::size_t mebibyte = 1024 * 1024;
+
+using Range = PageRanges::Range;
+
+TEST(PageRanges, join_where_they_touch_and_tell_what_was_not_there) {
+  PageRanges ranges;
+  ranges.add({8, 16});
+  ranges.add({24, 32});
+  ranges.add({16, 24});
+  EXPECT_EQ(ranges.all(), (std::vector<Range>{{8, 32}}));
+  EXPECT_EQ(ranges.remove({12, 20}), std::vector<Range>{});
+  EXPECT_EQ(ranges.remove({0, 40}), (std::vector<Range>{{0, 8}, {12, 20}, {32, 40}}));
+  EXPECT_EQ(ranges.bytes(), 0u);
+  EXPECT_EQ(ranges.remove({0, 4}), (std::vector<Range>{{0, 4}}));
+}
+
+TEST(PageRanges, random_changes_leave_what_a_set_says) {
+  auto const seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  PageRanges ranges;
+  std::set<std::size_t> model;
+  for (int i = 0; i < 2000; ++i) {
+    std::size_t const begin = random() % 100;
+    std::size_t const end = begin + 1 + random() % 20;
+    std::set<std::size_t> missing;
+    for (Range const& range : ranges.remove({begin, end})) {
+      for (std::size_t at = range.begin; at < range.end; ++at) missing.insert(at);
+    }
+    for (std::size_t at = begin; at < end; ++at) EXPECT_EQ(missing.contains(at), model.erase(at) == 0) << at;
+    if (random() % 2 == 0) {
+      ranges.add({begin, end});
+      for (std::size_t at = begin; at < end; ++at) model.insert(at);
+    }
+    ASSERT_EQ(ranges.bytes(), model.size());
+  }
+}
+
+class IdleSegments : public Segments {
+ protected:
+  static constexpr std::size_t kept = 2 * mebibyte;
+  void SetUp() override { ASSERT_EQ(table.open(owner, 64 * 1024, kept), Status::ok); }
+
+  /// Allocates and frees; what stands there then is `mark` where the pages are kept.
+  void leave_mark(std::size_t bytes, AllocationHints const& hints = {}) {
+    void* const base = allocate(bytes, hints);
+    std::memset(base, mark, bytes);
+    EXPECT_EQ(table.free(base), Status::ok);
+  }
+  static bool is_marked(void const* base, std::size_t bytes, int value) {
+    auto const* const at = static_cast<unsigned char const*>(base);
+    return std::all_of(at, at + bytes, [value](unsigned char byte) { return byte == value; });
+  }
+  static constexpr int mark = 0x5a;
+};
+
+TEST_F(IdleSegments, the_next_allocation_finds_the_pages_of_the_last_one) {
+  leave_mark(mebibyte);
+  SegmentTable::Reservation reservation;
+  ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
+  EXPECT_EQ(reservation.uncommitted, nullptr) << "all pages are there";
+  void* base = nullptr;
+  ASSERT_EQ(table.publish(reservation, &base), Status::ok);
+  EXPECT_TRUE(is_marked(base, mebibyte, mark));
+}
+
+TEST_F(IdleSegments, only_what_is_missing_is_taken) {
+  leave_mark(2 * mebibyte);
+  void* const first = allocate(mebibyte);
+  EXPECT_TRUE(is_marked(first, mebibyte, mark));
+  EXPECT_EQ(table.free(first), Status::ok);
+  EXPECT_TRUE(is_marked(allocate(2 * mebibyte), 2 * mebibyte, mark));
+}
+
+TEST_F(IdleSegments, what_is_over_the_limit_goes_back) {
+  leave_mark(3 * mebibyte);
+  EXPECT_TRUE(is_marked(allocate(3 * mebibyte), 3 * mebibyte, 0));
+}
+
+TEST_F(IdleSegments, what_was_freed_before_makes_room) {
+  void* const first = allocate(3 * mebibyte / 2);
+  void* const second = allocate(3 * mebibyte / 2);
+  std::memset(first, mark, 3 * mebibyte / 2);
+  std::memset(second, mark, 3 * mebibyte / 2);
+  EXPECT_EQ(table.free(first), Status::ok);
+  EXPECT_EQ(table.free(second), Status::ok);
+  EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, mark)) << "the second";
+  EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, 0)) << "the first";
+}
+
+TEST_F(IdleSegments, memory_that_was_never_taken_is_not_kept) {
+  leave_mark(mebibyte, {.lazy = true});
+  SegmentTable::Reservation reservation;
+  ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
+  EXPECT_NE(reservation.uncommitted, nullptr);
+  ASSERT_EQ(table.commit(reservation), Status::ok);
+  void* base = nullptr;
+  ASSERT_EQ(table.publish(reservation, &base), Status::ok);
+  EXPECT_TRUE(is_marked(base, mebibyte, 0));
+}
+
+TEST_F(IdleSegments, what_is_dropped_is_gone) {
+  leave_mark(mebibyte);
+  EXPECT_TRUE(table.drop_idle());
+  EXPECT_FALSE(table.drop_idle());
+  EXPECT_TRUE(is_marked(allocate(mebibyte), mebibyte, 0));
+}
+
+}  // namespace
+}  // namespace mpix::engine
