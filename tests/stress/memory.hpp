@@ -18,7 +18,8 @@ class Memory {
     MPI_Comm_size(comm_, &size);
     MPI_Comm_rank(comm_, &rank);
     std::vector<void*> bases(static_cast<std::size_t>(size));
-    MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
+    int const code = MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
+    if (code != MPI_SUCCESS) MPI_Abort(comm_, 1);  // the library has said why
     own_[0] = static_cast<std::byte*>(bases[static_cast<std::size_t>(rank)]);
     own_[1] = static_cast<std::byte*>(std::malloc(bytes));
     own_[2] = static_cast<std::byte*>(std::malloc(bytes));

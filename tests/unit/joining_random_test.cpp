@@ -1,0 +1,194 @@
+/// Small operations that travel together, mixed with others, by several origins: a model says what they
+/// leave.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "tests/support/random_layout.hpp"
+#include "tests/unit/joining.hpp"
+
+namespace mpix::engine {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
+
+/// What several origins do to one target: cells of their own, in order, and counters that all share.
+class Mixture {
+ public:
+  static constexpr std::size_t cells = 64;
+  static constexpr std::size_t counters = 8;
+  static constexpr std::size_t cell_bytes = 64;
+  static constexpr std::size_t large_bytes = 20000;
+  static constexpr std::size_t own_bytes = cells * cell_bytes + large_bytes;
+  static constexpr std::size_t shared_bytes = counters * 8 * 2;
+
+  Mixture(Rank& rank, std::uint64_t seed) : rank_(rank), random_(seed + static_cast<unsigned>(rank.rank())) {
+    std::size_t const bytes = shared_bytes + own_bytes * static_cast<std::size_t>(rank.size());
+    EXPECT_EQ(rank.engine().allocate(bytes, &memory_), Status::ok);
+    std::memset(memory_, 0, bytes);
+    rank.show(memory_slot, memory_);
+    rank.barrier();
+    models_.resize(static_cast<std::size_t>(rank.size()), std::vector<unsigned char>(own_bytes));
+    sums_.resize(static_cast<std::size_t>(rank.size()) * counters);
+  }
+
+  void step() {
+    int const to = static_cast<int>(below(static_cast<std::size_t>(rank_.size())));
+    switch (below(10)) {
+      case 0: return large(to);
+      case 1: return fetch(to);
+      case 2: return get(to);
+      case 3: return add_atomically(to);
+      case 4:
+        return below(4) == 0 ? rank_.engine().fence(rank_.peer(to), UINT64_MAX)
+                             : rank_.engine().complete(rank_.peer(to), UINT64_MAX);
+      case 5:
+      case 6: return add(to);
+      default: return put(to);
+    }
+  }
+
+  void finish() {
+    for (int to = 0; to < rank_.size(); ++to) rank_.engine().complete(rank_.peer(to), UINT64_MAX);
+    check_gets();
+    for (int to = 0; to < rank_.size(); ++to) {
+      for (std::size_t i = 0; i < counters; ++i)
+        rank_.show(2 + static_cast<int>(i), static_cast<std::uint64_t>(sums_[index(to, i)]));
+      rank_.barrier();
+      if (to == rank_.rank()) check_sums();
+      rank_.barrier();
+    }
+    for (int to = 0; to < rank_.size(); ++to) {
+      std::vector<unsigned char> back(own_bytes);
+      EXPECT_EQ(
+          run(rank_.engine(), rank_.peer(to), contiguous(Direction::get, back.data(), own(to, 0), own_bytes)),
+          Status::ok);
+      EXPECT_EQ(back, models_[static_cast<std::size_t>(to)]) << "at " << to << " of " << rank_.rank();
+    }
+    rank_.barrier();
+  }
+
+ private:
+  struct Got {
+    std::vector<unsigned char> bytes;
+    std::vector<unsigned char> expected;
+  };
+
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+  std::size_t index(int to, std::size_t counter) const {
+    return static_cast<std::size_t>(to) * counters + counter;
+  }
+  RemoteAddress counter(int to, std::size_t which) const { return rank_.shown(to, memory_slot) + which * 8; }
+  /// Byte `offset` of what only this process writes at rank `to`.
+  RemoteAddress own(int to, std::size_t offset) const {
+    return rank_.shown(to, memory_slot) + shared_bytes + own_bytes * static_cast<std::size_t>(rank_.rank()) +
+           offset;
+  }
+  void issue(int to, auto const& operation) {
+    EXPECT_EQ(rank_.engine().issue(rank_.peer(to), operation).status, Status::ok);
+  }
+
+  /// Some rows of a cell.
+  void put(int to) {
+    std::size_t const cell = below(cells) * cell_bytes;
+    unsigned char data[cell_bytes];
+    for (unsigned char& value : data) value = static_cast<unsigned char>(random_());
+    std::size_t const rows = 1 + below(4);
+    Dimension const there[] = {{rows, 16}};
+    Transfer put = contiguous(Direction::put, data, own(to, cell), 8 * rows);
+    put.target_layout = {8, there, {}};
+    put.guarantees = Guarantee::ordered;
+    issue(to, put);
+    for (std::size_t row = 0; row < rows; ++row) std::memcpy(model(to) + cell + 16 * row, data + 8 * row, 8);
+  }
+  void large(int to) {
+    std::vector<unsigned char> data(1 + below(large_bytes), static_cast<unsigned char>(random_()));
+    Transfer put = contiguous(Direction::put, data.data(), own(to, cells * cell_bytes), data.size());
+    put.guarantees = Guarantee::ordered;
+    issue(to, put);
+    rank_.engine().complete_local(rank_.peer(to), UINT64_MAX);
+    std::copy(data.begin(), data.end(), model(to) + cells * cell_bytes);
+  }
+  void get(int to) {
+    std::size_t const cell = below(cells) * cell_bytes;
+    unsigned char const* const now = model(to) + cell;
+    Got& got = gets_.emplace_back(Got{std::vector<unsigned char>(cell_bytes), {now, now + cell_bytes}});
+    Transfer get = contiguous(Direction::get, got.bytes.data(), own(to, cell), cell_bytes);
+    get.guarantees = Guarantee::ordered;
+    issue(to, get);
+    if (gets_.size() < 100) return;
+    for (int rank = 0; rank < rank_.size(); ++rank) rank_.engine().complete(rank_.peer(rank), UINT64_MAX);
+    check_gets();
+  }
+  void check_gets() {
+    for (Got const& got : gets_) EXPECT_EQ(got.bytes, got.expected);
+    gets_.clear();
+  }
+  /// The counters as one array.
+  void add(int to) {
+    std::int64_t addends[counters];
+    for (std::size_t i = 0; i < counters; ++i)
+      sums_[index(to, i)] += addends[i] = static_cast<std::int64_t>(below(100));
+    issue(to, contiguous(Operation::sum, ElementType::int64, addends, counter(to, 0), sizeof addends));
+  }
+  void add_atomically(int to) {
+    std::size_t const which = below(counters);
+    std::int64_t const addend = 1;
+    Update add = contiguous(Operation::sum, ElementType::int64, &addend, counter(to, which), 8);
+    add.guarantees = Guarantee::atomic;
+    Waiter waiter;
+    add.completion = &waiter;
+    Issued const issued = rank_.engine().issue(rank_.peer(to), add);
+    EXPECT_EQ(issued.status, Status::ok);
+    if (!issued.complete) rank_.engine().wait_until(rank_.peer(to), [&] { return waiter.complete.load(); });
+    sums_[index(to, which)] += addend;
+  }
+  void fetch(int to) {
+    std::size_t const which = below(counters);
+    std::int64_t const addend = 1 + static_cast<std::int64_t>(below(5));
+    std::int64_t before = -1;
+    Update const add =
+        contiguous(Operation::sum, ElementType::int64, &addend, counter(to, which), 8, &before);
+    EXPECT_EQ(run(rank_.engine(), rank_.peer(to), add), Status::ok);
+    EXPECT_GE(before, least_[index(to, which)]) << "it only grows";
+    least_[index(to, which)] = before + addend;
+    sums_[index(to, which)] += addend;
+  }
+  void check_sums() {
+    for (std::size_t i = 0; i < counters; ++i) {
+      std::int64_t expected = 0;
+      for (int rank = 0; rank < rank_.size(); ++rank)
+        expected += static_cast<std::int64_t>(rank_.shown(rank, 2 + static_cast<int>(i)));
+      EXPECT_EQ(static_cast<std::int64_t*>(memory_)[i], expected) << "counter " << i;
+    }
+  }
+  unsigned char* model(int to) { return models_[static_cast<std::size_t>(to)].data(); }
+
+  Rank& rank_;
+  std::mt19937_64 random_;
+  void* memory_ = nullptr;
+  std::vector<std::vector<unsigned char>> models_;
+  std::vector<std::int64_t> sums_;
+  std::array<std::int64_t, test::max_ranks * counters> least_{};
+  std::deque<Got> gets_;
+};
+
+TEST_P(Joining, random_operations_of_several_origins_leave_what_a_model_says) {
+  std::uint64_t const seed = test::seed();
+  run_job(3, messages, [seed](Rank& rank) {
+    Mixture mixture(rank, seed);
+    constexpr int steps = 20000 / test::slowness;
+    for (int i = 0; i < steps; ++i) mixture.step();
+    mixture.finish();
+    std::uint64_t const joined = rank.engine().statistics().requests_joined;
+    EXPECT_EQ(joined != 0, joins());
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
