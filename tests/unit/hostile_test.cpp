@@ -310,7 +310,8 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   }
   std::printf("%llu messages sent, %zu came back\n", static_cast<unsigned long long>(sent),
               sender.received());
-  EXPECT_GT(sender.received(), sent / 100) << "the engine has executed nearly nothing";
+  // One in ten or so is answered, and many answers travel together.
+  EXPECT_GT(sender.received(), sent / 1000) << "the engine has executed nearly nothing";
 }
 
 void configure(mpix_engine_config& config, int rank) {
