@@ -362,7 +362,7 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   MessageStream const& stream = peer.state().messages;
   if (channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr)
     return issued;
-  channel.drive();
+  channel.drive_issuing();
   channel.leave();
   return issued;
 }

@@ -76,6 +76,13 @@ class Channel final : public MessageHandler {
     return drive();
   }
 
+  /// By who has issued something: who does so again and again looks for what has arrived often enough for the
+  /// agent to leave it alone.
+  int drive_issuing() {
+    count_poll();
+    return drive();
+  }
+
   /// By who has sent something and goes away: what this process has sent to itself has arrived before the
   /// send returned, and no event tells that it is to be answered. With the lock held.
   void answer_itself() noexcept {
