@@ -22,6 +22,7 @@ extern ompi_osc_base_component_t mca_osc_mpix_component;
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
+void ompi_osc_mpix_configure_windows(void);
 /* Of a window with this info object, which may be NULL; negative: it is left to the other components. */
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
 

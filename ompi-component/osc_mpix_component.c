@@ -93,6 +93,7 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
     }
     mpix_host_offer(engine, &host_ops);
     mpix_windows_set_verbose(config.verbose);
+    ompi_osc_mpix_configure_windows();
     engine_runs = true;
     opal_progress_register(progress_callback);
     return OMPI_SUCCESS;

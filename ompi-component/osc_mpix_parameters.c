@@ -1,6 +1,8 @@
 /* MCA parameters: osc_mpix_*, seen with ompi_info --param osc mpix --level 9. */
 #include "osc_mpix.h"
 
+#include "windows/mpix_windows.h"
+
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/argv.h"
 #include "opal/util/info.h"
@@ -14,6 +16,8 @@ static char *path = "auto";
 static char *rdma = "auto";
 static char *interfaces = "auto";
 static char *windows = "all";
+static char *nam_allocation = "";
+static size_t nam_size;
 static int priority;
 static bool maps_memory; /* as far as the parameters go */
 static size_t fragment_size;
@@ -57,6 +61,8 @@ int ompi_osc_mpix_register(void)
     rdma = "auto";
     interfaces = "auto";
     windows = "all";
+    nam_allocation = "";
+    nam_size = (size_t) 1 << 30;
     priority = 110; /* above all of Open MPI's own */
     agent_cores = "auto";
     fragment_size = defaults.fragment_bytes;
@@ -141,6 +147,14 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &statistics);
     add("verbose", "0: errors only, 1: start, end and memory, 2: peers and paths", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_4, &verbose);
+    add("nam_allocation",
+        "Grant of a memory server in which windows with deep_mem_kind = deep_nam are allocated, as 'mpix-nam grant' "
+        "prints it; empty: that of MPIX_NAM_ALLOCATION",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &nam_allocation);
+    add("nam_size",
+        "Memory of the server that is started for a job with such windows and without a grant, bytes; it is taken as it "
+        "is used",
+        MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_4, &nam_size);
     add("windows",
         "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
         "true",
@@ -277,6 +291,11 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->check = check;
     config->count_direct = statistics;
     return OMPI_SUCCESS;
+}
+
+void ompi_osc_mpix_configure_windows(void)
+{
+    (void) mpix_nam_configure(nam_allocation, nam_size);
 }
 
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)

@@ -50,6 +50,10 @@ MPIX_ENGINE_API int mpix_window_create(MPI_Comm comm, struct mpix_window_memory*
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
 MPIX_ENGINE_API int mpix_window_refusal(const char** text);
+/** Where windows at a memory server are allocated: in the grant with the locator `allocation`, which may be empty: then
+ *  in that of MPIX_NAM_ALLOCATION, or else of a server that is started for the job, with `private_bytes` bytes. */
+MPIX_ENGINE_API int mpix_nam_configure(const char* allocation, size_t private_bytes);
+
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
 
 /** How many processes have made the persistent window with this port name: its targets. */

@@ -29,6 +29,9 @@ int outcome_of(Call call) noexcept {
 
 using namespace mpix::windows;
 
+int mpix_nam_configure(const char* allocation, size_t private_bytes) {
+  return outcome_of([&] { set_nam({allocation, private_bytes}); });
+}
 int mpix_nam_ranks(const char* port, int* ranks) {
   return outcome_of([&] { *ranks = nam_ranks(port); });
 }

@@ -14,6 +14,8 @@ namespace {
 
 }  // namespace
 
+void set_nam(NamSettings const&) {}
+
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&,
                                                std::vector<std::uint64_t> const&, NamWishes const&) {
   refuse_all();

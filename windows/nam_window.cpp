@@ -2,6 +2,9 @@
 
 #include <mpi.h>
 
+#include <mutex>
+
+#include "nam/client/private_server.hpp"
 #include "windows/nam_error.hpp"
 #include "windows/nam_grant.hpp"
 
@@ -96,15 +99,29 @@ nam::WindowInfo window_from(Json const& told) {
   return info;
 }
 
-/// Where windows are allocated.
-nam::Locator grant_of_job() {
+std::mutex settings_lock;
+NamSettings settings;
+
+/// Where windows are allocated: in the job's grant, or in that of a server of this process's own.
+nam::Locator grant_for(NamWishes const& wishes) {
+  std::lock_guard const held(settings_lock);
+  if (!settings.allocation.empty()) return nam::parse_locator(settings.allocation);
   if (auto grant = nam::job_grant()) return *grant;
-  throw NamError(MPI_ERR_OTHER,
-                 "there is no grant of a memory server: MPIX_NAM_ALLOCATION is to be what 'mpix-nam grant' "
-                 "prints, of a server that 'mpix-namd --size 1G' starts");
+  if (wishes.persistent)
+    throw NamError(MPI_ERR_OTHER,
+                   "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
+                   "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
+  static std::unique_ptr<nam::PrivateServer> server;
+  if (server == nullptr) server = std::make_unique<nam::PrivateServer>(settings.private_bytes);
+  return server->grant();
 }
 
 }  // namespace
+
+void set_nam(NamSettings const& given) {
+  std::lock_guard const held(settings_lock);
+  settings = given;
+}
 
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const& sizes,
                                                std::vector<std::uint64_t> const& units,
@@ -113,7 +130,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     nam::WindowWishes wanted;
     wanted.persistent = wishes.persistent;
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
-    auto grant = NamGrant::of(grant_of_job());
+    auto grant = NamGrant::of(grant_for(wishes));
     nam::WindowInfo info = grant->allocate(sizes, units, wanted);
     return std::make_unique<MappedNamWindow>(std::move(grant), std::move(info));
   });

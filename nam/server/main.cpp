@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string>
 
 #include "nam/data/data_process.hpp"
@@ -37,7 +38,10 @@ int run_control(int argc, char** argv) {
   };
   try {
     open_log("mpix-namd", options->log_level, options->log_file);
-    return ControlServer(*options, reread).run();
+    int const code = ControlServer(*options, reread).run();
+    std::error_code ignored;
+    if (options->temporary) std::filesystem::remove_all(options->directory, ignored);
+    return code;
   } catch (Error const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
     if (error.code() == ErrorCode::internal)

@@ -21,6 +21,7 @@ struct Options {
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
   bool watch_stdin = false;
+  bool temporary = false;  ///< the directory goes with the server
   std::string log_file;
 
   // These are read again on SIGHUP, with `capacity`.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "nam/client/private_server.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/units.hpp"
 #include "tests/nam/server_fixture.hpp"
@@ -167,6 +168,37 @@ TEST(Server, regions_are_locked_between_sessions) {
   EXPECT_FALSE(here.control().try_lock(window.slot, 0, LockMode::exclusive));
   there.reset();  // as when its process ends
   EXPECT_TRUE(here.control().try_lock(window.slot, 0, LockMode::exclusive));
+}
+
+TEST(PrivateServer, ends_with_its_object_and_with_its_process) {
+  Locator grant;
+  {
+    PrivateServer const server(1u << 20);
+    grant = server.grant();
+    Session session = Session::open(grant);
+    EXPECT_EQ(session.usage().at("free"), 1u << 20);
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(grant.address.unix_path).parent_path()));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    PrivateServer const server(1u << 20);
+    std::string const told = format(server.grant());
+    (void)!::write(ends[1], told.data(), told.size());
+    ::pause();
+  }
+  char told[300] = "";
+  ASSERT_GT(::read(ends[0], told, sizeof told - 1), 0);
+  grant = parse_locator(told);
+  EXPECT_NO_THROW(Session::open(grant));
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  std::filesystem::path const directory = std::filesystem::path(grant.address.unix_path).parent_path();
+  EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(directory); }));
+  EXPECT_THROW(Session::open(grant), Error);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(Server, out_of_bounds_is_refused) {

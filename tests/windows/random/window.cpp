@@ -11,6 +11,9 @@ namespace {
 void free_heap(std::byte* memory) { std::free(memory); }
 void free_mpi(std::byte* memory) { MPI_Free_mem(memory); }
 
+/// The deep_mem_kind of windows that are allocated; null: the host's memory.
+char const* memory_kind() { return std::getenv("MPIX_TEST_MEMORY"); }
+
 }  // namespace
 
 MPI_Info Window::info() const {
@@ -19,6 +22,8 @@ MPI_Info Window::info() const {
   if (plan_.no_locks) MPI_Info_set(info, "no_locks", "true");
   if (plan_.unordered) MPI_Info_set(info, "accumulate_ordering", "none");
   if (plan_.same_op) MPI_Info_set(info, "accumulate_ops", "same_op");
+  if (plan_.flavour == Flavour::allocate && memory_kind() != nullptr)
+    MPI_Info_set(info, "deep_mem_kind", memory_kind());
   return info;
 }
 
@@ -68,6 +73,8 @@ void Window::make(Window const* on) {
   }
   MPI_Info_free(&keys);
   if (code != MPI_SUCCESS) handle_ = MPI_WIN_NULL;
+  // Memory at a server has no base address of its own.
+  if (handle_ != MPI_WIN_NULL && present_ && memory_ == nullptr) memory_ = memory_of(rank_of(rank));
 }
 
 void Window::attach() {

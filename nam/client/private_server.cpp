@@ -1,0 +1,143 @@
+#include "nam/client/private_server.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+extern char** environ;
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr int longest_start_ms = 30000;
+constexpr int longest_end_ms = 10000;
+constexpr int step_ms = 2;
+
+/// Beside the library, in the tree where both are installed or built; else wherever the system finds it.
+std::string server_program() {
+  Dl_info info{};
+  std::error_code ignored;
+  if (::dladdr(reinterpret_cast<void const*>(&server_address), &info) != 0 && info.dli_fname != nullptr) {
+    auto const library = std::filesystem::weakly_canonical(info.dli_fname, ignored);
+    for (auto path = library.parent_path(); path.has_relative_path(); path = path.parent_path()) {
+      auto const program = path / "bin" / "mpix-namd";
+      if (::access(program.c_str(), X_OK) == 0) return program;
+    }
+  }
+  return "mpix-namd";
+}
+
+/// Without what is meant for other servers.
+std::vector<char*> own_environment() {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, "MPIX_NAMD_", 10) != 0) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
+}  // namespace
+
+PrivateServer::PrivateServer(std::uint64_t bytes) : owner_(::getpid()) {
+  std::string name = (std::filesystem::temp_directory_path() / "mpix-nam-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw Error(ErrorCode::unavailable, "cannot make " + name + ": " + std::strerror(errno));
+  directory_ = name;
+  try {
+    start(bytes);
+    await();
+    Json const made =
+        Client({(directory_ / "socket").string(), "", 0}).request({{"op", "grant"}, {"bytes", bytes}});
+    grant_ = parse_locator(field<std::string>(made, "locator"));
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+PrivateServer::~PrivateServer() {
+  if (::getpid() == owner_) end();
+}
+
+void PrivateServer::start(std::uint64_t bytes) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(ErrorCode::unavailable, std::string("pipe: ") + std::strerror(errno));
+  FileDescriptor const theirs(ends[0]);
+  life_ = FileDescriptor(ends[1]);
+  std::vector<std::string> texts{server_program(),
+                                 "--size",
+                                 std::to_string(bytes),
+                                 "--directory",
+                                 directory_.string(),
+                                 "--socket",
+                                 (directory_ / "socket").string(),
+                                 "--log-file",
+                                 (directory_ / "log").string(),
+                                 "--listen",
+                                 "none",
+                                 "--watch-stdin",
+                                 "--temporary"};
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  // Whoever reads what the job prints does not wait for the server.
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  int const error =
+      ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), own_environment().data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == 0) return;
+  pid_ = -1;
+  throw Error(ErrorCode::unavailable, "cannot start " + texts[0] + ": " + std::strerror(error));
+}
+
+void PrivateServer::await() {
+  Address const address{(directory_ / "socket").string(), "", 0};
+  for (int waited = 0; waited < longest_start_ms; waited += step_ms) {
+    try {
+      (void)Client(address).request({{"op", "hello"}});
+      return;
+    } catch (Error const&) {
+      if (has_ended(0)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+    }
+  }
+  throw Error(ErrorCode::unavailable, "a memory server for the job does not start");
+}
+
+bool PrivateServer::has_ended(int within_ms) {
+  for (int waited = 0; pid_ > 0; waited += step_ms) {
+    pid_t const found = ::waitpid(pid_, nullptr, WNOHANG);
+    // The application may have waited for all of its children.
+    if (found == pid_ || (found < 0 && errno == ECHILD && ::kill(pid_, 0) != 0)) pid_ = -1;
+    if (pid_ < 0 || waited >= within_ms) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+  }
+  return pid_ < 0;
+}
+
+void PrivateServer::end() {
+  life_ = FileDescriptor();
+  if (!has_ended(longest_end_ms)) {
+    ::kill(pid_, SIGKILL);
+    (void)has_ended(longest_end_ms);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,51 @@
+/// Windows at a memory server in a job that has no grant, with osc_mpix_nam_size=4M.
+#include <mpix_rma.h>
+
+#include "tests/windows/nam_support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class WithoutGrant : public WindowTest {
+ protected:
+  WithoutGrant() {
+    ::unsetenv("MPIX_NAM_ALLOCATION");
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  }
+  ~WithoutGrant() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
+};
+
+TEST_F(WithoutGrant, a_server_is_started_for_the_job) {
+  for (int i = 0; i < 3; ++i) {
+    MPI_Win window = MPI_WIN_NULL;
+    ASSERT_EQ(MPIX_Win_allocate_nam(8000, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+    long const value = 10 * i + rank_;
+    MPI_Win_fence(0, window);
+    MPI_Put(&value, 1, MPI_LONG, next_, 999, 1, MPI_LONG, window);
+    MPI_Win_fence(0, window);
+    long found[2] = {-1, -1};
+    MPI_Get(found, 2, MPI_LONG, rank_, 998, 2, MPI_LONG, window);
+    MPI_Win_fence(0, window);
+    EXPECT_EQ(found[0], 0);
+    EXPECT_EQ(found[1], 10 * i + previous_);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+}
+
+TEST_F(WithoutGrant, it_has_a_limit) {
+  MPI_Win window = MPI_WIN_NULL;
+  int const code = MPIX_Win_allocate_nam(rank_ == 0 ? 5 << 20 : 0, 1, MPI_INFO_NULL, world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
+  EXPECT_NE(text_of(code).find("has 4M left"), std::string::npos) << text_of(code);
+}
+
+TEST_F(WithoutGrant, a_persistent_window_asks_for_a_server) {
+  Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
+  MPI_Win window = MPI_WIN_NULL;
+  int const code = MPIX_Win_allocate_nam(8, 1, info.get(), world, &window);
+  EXPECT_NE(code, MPI_SUCCESS);
+  EXPECT_NE(text_of(code).find("mpix-namd --size"), std::string::npos) << text_of(code);
+}
+
+}  // namespace
+}  // namespace mpix::test
