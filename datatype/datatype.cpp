@@ -38,6 +38,16 @@ MPI_Count largest_count(FlatType const& flat) noexcept {
   return PTRDIFF_MAX / 2 / std::max({size, std::abs(flat.extent), std::ptrdiff_t{1}});
 }
 
+/// A bit for each operation that is defined.
+std::uint32_t operations_on(engine::ElementType element) noexcept {
+  constexpr auto operations = static_cast<unsigned>(engine::Operation::count_);
+  static_assert(operations <= 32);
+  std::uint32_t defined = 0;
+  for (unsigned i = 0; i < operations; ++i)
+    defined |= std::uint32_t{engine::is_defined(static_cast<engine::Operation>(i), element)} << i;
+  return defined;
+}
+
 }  // namespace
 
 HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
@@ -70,7 +80,8 @@ void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
   bool const integer =
       flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
-  has_sum_ = !flat_.mixed && engine::is_defined(engine::Operation::sum, flat_.element);
+  operations_ = flat_.mixed ? 0 : operations_on(flat_.element);
+  contiguous_count_ = contiguous_ ? static_cast<std::uint64_t>(max_count_) : 0;
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.publish(type);
 }

@@ -61,8 +61,16 @@ class Datatype {
   MPI_Count max_count() const noexcept { return max_count_; }
   /// 4 or 8 for an integer of that size, on which the CPU's atomics work; else 0.
   unsigned atomic_word() const noexcept { return atomic_word_; }
-  /// Built of one predefined type on which MPI_SUM is defined.
-  bool has_sum() const noexcept { return has_sum_; }
+  /// Built of one predefined type on which the operation is defined.
+  bool defines(engine::Operation operation) const noexcept {
+    return (operations_ >> static_cast<unsigned>(operation) & 1) != 0;
+  }
+  /// Bytes of `count` elements that lie contiguously; 0: there are none, they do not, or are too many.
+  std::size_t contiguous_bytes(MPI_Count count) const noexcept {
+    return static_cast<std::uint64_t>(count) <= contiguous_count_
+               ? flat_.size * static_cast<std::size_t>(count)
+               : 0;
+  }
 
   /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
   engine::Layout layout(std::size_t count,
@@ -82,7 +90,8 @@ class Datatype {
   MPI_Count max_count_ = 0;
   bool contiguous_ = false;
   unsigned atomic_word_ = 0;
-  bool has_sum_ = false;
+  std::uint32_t operations_ = 0;        ///< bits of those that are defined on it
+  std::uint64_t contiguous_count_ = 0;  ///< as `max_count_`; 0 unless contiguous
 };
 
 }  // namespace mpix

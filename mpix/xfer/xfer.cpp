@@ -116,7 +116,7 @@ inline bool copy_quickly(Quick const& quick, void* origin, RemoteAddress address
 }
 
 inline bool add_quickly(Quick const& quick, void const* origin, RemoteAddress address) {
-  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) != 0 || !quick.type->has_sum()) return false;
+  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) != 0 || !quick.type->defines(engine::Operation::sum)) return false;
   engine::Reduction const sum{quick.type->flat().element, engine::Operation::sum, false, nullptr};
   return try_direct_accumulate(*quick.target, sum, origin, address, quick.bytes);
 }
