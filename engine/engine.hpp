@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/stripes.hpp"
 #include "engine/bootstrap.h"
 #include "engine/config.h"
@@ -184,6 +185,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// it returns; complete(peer, sequence) waits until it is executed. bad_argument: not held by `owner`, by
   /// the call or by take_error(peer, context).
   Issued unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
+
+  /// The lock where both processes have it in memory, for who takes it often: SharedLock::try_lock() and
+  /// try_unlock_exclusive() with own_holder(). lock() and unlock() do what these do not; where there are
+  /// messages to the peer, unlock() knows what has to be waited for. nullptr: it is not to be had so.
+  SharedLock* shared_lock(Peer& peer, LockId lock);
+  Holder own_holder(std::uint32_t owner) const noexcept;
 
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
   void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);

@@ -8,29 +8,29 @@
 
 namespace mpix::engine {
 
-namespace {
-
-/// The lock in memory that both processes have; nullptr where only the agent reaches it. `direct`: whether
-/// loads and stores may be used.
-SharedLock* lock_at_hand(Peer& peer, LockId lock, bool direct) noexcept {
-  PeerState& state = peer.state();
-  return state.same_host && direct && lock < shared_lock_count ? &state.segments->locks()[lock] : nullptr;
-}
-
-}  // namespace
-
 Status Engine::create_locks(std::uint32_t count, LockId* first) { return state_->locks.create(count, first); }
 
 Status Engine::destroy_locks(LockId first, std::uint32_t count) {
   return state_->locks.destroy(first, count);
 }
 
+SharedLock* Engine::shared_lock(Peer& peer, LockId lock) {
+  PeerState& state = peer.state();
+  bool const at_hand =
+      state.same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
+  return at_hand ? &state.segments->locks()[lock] : nullptr;
+}
+
+Holder Engine::own_holder(std::uint32_t owner) const noexcept {
+  return holder_of(own_process, process(), owner);
+}
+
 Issued Engine::lock(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (SharedLock* const word = lock_at_hand(peer, request.lock, state_->may_use(MPIX_ENGINE_PATH_DIRECT))) {
-    Holder const holder = holder_of(own_process, process(), request.owner);
+  if (SharedLock* const word = shared_lock(peer, request.lock)) {
+    Holder const holder = own_holder(request.owner);
     auto const [outcome, tell] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
@@ -52,8 +52,8 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
 Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (SharedLock* const word = lock_at_hand(peer, lock, state_->may_use(MPIX_ENGINE_PATH_DIRECT))) {
-    Holder const holder = holder_of(own_process, process(), owner);
+  if (SharedLock* const word = shared_lock(peer, lock)) {
+    Holder const holder = own_holder(owner);
     // What was issued under the lock and travels as messages comes before the next holder.
     if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
     auto const [outcome, tell] = word->unlock(holder);

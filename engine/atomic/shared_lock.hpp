@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "engine/lock.hpp"
 
@@ -78,6 +79,14 @@ class alignas(128) BasicSharedLock {
         return {Outcome::done, is_queued()};
     }
     return {Outcome::refused, false};
+  }
+
+  /// By the exclusive holder: false, with nothing done, where the agent has something to look at.
+  bool try_unlock_exclusive(Holder holder) noexcept {
+    std::uint64_t present = exists | holder;
+    // Release: pairs with the acquire of the next holder's exchange.
+    return word_.compare_exchange_strong(present, exists, std::memory_order_seq_cst,
+                                         std::memory_order_relaxed);
   }
 
   /// Whether `holder` has taken it here.
@@ -183,9 +192,11 @@ class alignas(128) BasicSharedLock {
   }
 
   bool has_no_shares() const noexcept {
-    Holder present = 0;
-    for (auto const& share : shares_) present |= share.load(std::memory_order_seq_cst);
-    return present == 0;
+    // Every exclusive holder looks here: without a loop.
+    return [this]<std::size_t... share>(std::index_sequence<share...>) {
+      return (shares_[share].load(std::memory_order_seq_cst) | ...) == 0;
+    }
+    (std::make_index_sequence<Shares>());
   }
   void clear_shares() noexcept {
     for (auto& share : shares_) share.store(0, std::memory_order_seq_cst);

@@ -79,6 +79,13 @@ class alignas(64) StripeLock {
       return Writer::alone;
     return present == shared ? announce_beside_readers(pid) : Writer::refused;
   }
+  /// Has the lock afterwards, unless anybody has it or has had it shared since: then nothing is done.
+  bool try_lock_untouched(pid_t self) noexcept {
+    std::uint32_t present = 0;
+    auto const pid = static_cast<std::uint32_t>(self);
+    return writer_.compare_exchange_strong(present, pid, std::memory_order_seq_cst,
+                                           std::memory_order_relaxed);
+  }
   /// For the announced writer: whether all readers have left.
   bool has_no_readers() const noexcept;
   /// By the writer that has the lock.
@@ -135,6 +142,28 @@ class StripeGuard {
 
   StripeTable& table_;
   StripeSet set_;
+};
+
+/// Holds the one stripe of a small range for a scope, where that is to be had at once.
+class SmallGuard {
+ public:
+  /// `self`: own_process_id().
+  SmallGuard(StripeTable& table, RemoteAddress begin, RemoteAddress end, pid_t self) noexcept {
+    RemoteAddress const stripe = begin >> stripe_shift;
+    if (stripe != (end - 1) >> stripe_shift) return;
+    StripeLock& lock = table[stripe % stripe_count];
+    if (lock.try_lock_untouched(self)) held_ = &lock;
+  }
+  ~SmallGuard() {
+    if (held_ != nullptr) held_->unlock();
+  }
+  SmallGuard(SmallGuard const&) = delete;
+  SmallGuard& operator=(SmallGuard const&) = delete;
+
+  bool is_held() const noexcept { return held_ != nullptr; }
+
+ private:
+  StripeLock* held_ = nullptr;
 };
 
 /// Stripes of one process that are acquired step by step without blocking, and may be held for long.
