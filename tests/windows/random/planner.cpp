@@ -29,8 +29,8 @@ class Planner {
   void add_stores();
   Epoch draw_epoch(int window);
   void fill_segment(Episode& episode, std::size_t segment, int rank);
-  void open_locks(Epoch const& epoch, int rank, std::vector<Step>& steps, std::vector<Step>& unlocks,
-                  std::vector<int>& targets);
+  void open_locks(Epoch const& epoch, bool alone, int rank, std::vector<Step>& steps,
+                  std::vector<Step>& unlocks, std::vector<int>& targets);
   std::vector<int> some_ranks(int memory);
 
   Plan plan_;
@@ -112,15 +112,16 @@ Epoch Planner::draw_epoch(int window) {
 }
 
 /// Lock calls of one rank at the beginning of its segment. Where somebody may lock exclusively nobody waits
-/// for a second lock of a window while it holds one, which could be a deadlock.
-void Planner::open_locks(Epoch const& epoch, int rank, std::vector<Step>& steps, std::vector<Step>& unlocks,
-                         std::vector<int>& targets) {
+/// for a second lock of a window while it holds one, which could be a deadlock; nor, with locks of other
+/// windows, for those of MPI_Win_lock_all, which may be taken by the operations, in their order.
+void Planner::open_locks(Epoch const& epoch, bool alone, int rank, std::vector<Step>& steps,
+                         std::vector<Step>& unlocks, std::vector<int>& targets) {
   bool const exclusive = !epoch.test && features_.has(Feature::exclusive);
   Step step;
   step.window = epoch.window;
   step.needed = true;
   int const memory = plan_.windows[static_cast<std::size_t>(epoch.window)].memory;
-  if (chance(30)) {
+  if (chance(30) && (alone || !exclusive)) {
     step.call = Call::lock_all;
     step.nocheck = epoch.asserts && !exclusive;
     steps.push_back(step);
@@ -149,10 +150,11 @@ void Planner::fill_segment(Episode& episode, std::size_t segment, int rank) {
   auto& steps = episode.steps[segment][static_cast<std::size_t>(rank)];
   std::vector<Step> unlocks;
   std::vector<Access> accesses;
+  bool const alone = std::ranges::count(episode.epochs, Epoch::locks, &Epoch::kind) == 1;
   for (Epoch const& epoch : episode.epochs) {
     Access access{epoch.window, rank, epoch.kind >= Epoch::lock_all, {}};
     if (epoch.kind == Epoch::locks) {
-      open_locks(epoch, rank, steps, unlocks, access.targets);
+      open_locks(epoch, alone, rank, steps, unlocks, access.targets);
     } else if (epoch.kind == Epoch::pscw) {
       access.targets = epoch.targets[static_cast<std::size_t>(rank)];
     } else {
