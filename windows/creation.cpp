@@ -183,7 +183,7 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
   if (there == nullptr && rank == rank_) there = own_base_;
   shares_memory_.store(true, std::memory_order_relaxed);
   *size = there != nullptr ? static_cast<MPI_Aint>(asked->size) : 0;
-  *disp_unit = asked->disp_unit;
+  *disp_unit = table_[rank].disp_unit;
   *base = there;
   return MPI_SUCCESS;
 }

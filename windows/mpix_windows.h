@@ -13,8 +13,6 @@
 
 #include <mpi.h>
 
-#include "engine/visibility.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,7 +20,7 @@ extern "C" {
 typedef struct mpix_window mpix_window_t;
 
 /** What is said on stderr: 0 errors only, 1 windows that are made, 2 besides how each rank is reached. */
-MPIX_ENGINE_API void mpix_windows_set_verbose(int level);
+void mpix_windows_set_verbose(int level);
 
 /** A hint of the info object; `value` is NULL where it was not given. */
 struct mpix_window_hint {
@@ -31,7 +29,7 @@ struct mpix_window_hint {
 };
 
 /** The keys that windows know, ended by NULL. */
-MPIX_ENGINE_API const char* const* mpix_window_keys(void);
+const char* const* mpix_window_keys(void);
 
 /** Memory of a process, as the call that makes the window has it. */
 struct mpix_window_memory {
@@ -44,48 +42,59 @@ struct mpix_window_memory {
 /** MPI_Win_create, _allocate, _allocate_shared, _create_dynamic: collective; when it fails at one process it
  *  fails at all with one class, and nothing is left. `hints` end with a NULL key. `handle` is the host's, for
  *  mpix_host_ops::window_request_create. */
-MPIX_ENGINE_API int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory,
-                                       const struct mpix_window_hint* hints, void* handle,
-                                       mpix_window_t** window);
+int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
+                       void* handle, mpix_window_t** window);
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
-MPIX_ENGINE_API int mpix_window_refusal(const char** text);
-/** Where windows at a memory server are allocated: in the grant with the locator `allocation`, which may be empty: then
- *  in that of MPIX_NAM_ALLOCATION, or else of a server that is started for the job, with `private_bytes` bytes. */
-MPIX_ENGINE_API int mpix_nam_configure(const char* allocation, size_t private_bytes);
+int mpix_window_refusal(const char** text);
+/** Where windows at a memory server are allocated: in the grant with the locator `allocation`, which may be
+ * empty: then in that of MPIX_NAM_ALLOCATION, or else of a server that is started for the job, with
+ * `private_bytes` bytes. */
+int mpix_nam_configure(const char* allocation, size_t private_bytes);
 
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
 
 /** How many processes have made the persistent window with this port name: its targets. */
-MPIX_ENGINE_API int mpix_nam_ranks(const char* port, int* ranks);
+int mpix_nam_ranks(const char* port, int* ranks);
 /** Names of persistent windows, at the server of their ports. MPI_ERR_NAME: the name is published already. */
-MPIX_ENGINE_API int mpix_nam_publish(const char* name, const char* port);
+int mpix_nam_publish(const char* name, const char* port);
 /** MPI_ERR_NAME: it is not published. */
-MPIX_ENGINE_API int mpix_nam_unpublish(const char* name, const char* port);
-/** At the server of the job's grant, of MPIX_NAM_SERVER, or of this user. MPI_ERR_NAME: it is not published there,
- *  or there is no such server. */
-MPIX_ENGINE_API int mpix_nam_lookup(const char* name, char* port, size_t bytes);
+int mpix_nam_unpublish(const char* name, const char* port);
+/** At the server of the job's grant, of MPIX_NAM_SERVER, or of this user. MPI_ERR_NAME: it is not published
+ * there, or there is no such server. */
+int mpix_nam_lookup(const char* name, char* port, size_t bytes);
 
 /** MPI_Win_free: collective; `window` is gone afterwards. MPI_ERR_RMA_SYNC: an epoch is open, the window is
  *  there still. */
-MPIX_ENGINE_API int mpix_window_free(mpix_window_t* window);
+int mpix_window_free(mpix_window_t* window);
 
 /** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in
  *  force, which is static or of the window; NULL for keys that are not known. */
-MPIX_ENGINE_API const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
+const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
 
 /** Targets: as many as processes in the communicator, but for a dynamic window with the hint
  *  deep_win_port_name, which is connected to memory of others. */
-MPIX_ENGINE_API int mpix_window_ranks(const mpix_window_t* window);
+int mpix_window_ranks(const mpix_window_t* window);
 /** Memory of a target. MPI_ERR_RANK; MPI_ERR_RMA_FLAVOR of dynamic windows. */
-MPIX_ENGINE_API int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit);
+int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit);
 
-MPIX_ENGINE_API int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit,
-                                             void** base);
-MPIX_ENGINE_API int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size);
-MPIX_ENGINE_API int mpix_window_detach(mpix_window_t* window, const void* base);
+int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit, void** base);
+int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size);
+int mpix_window_detach(mpix_window_t* window, const void* base);
 
-/* ---- Communication. With `request` not NULL the form that returns one: of passive targets only. ---- */
+/* ---- Communication: the arguments of MPI's calls in their order. ---- */
+
+int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                    MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window);
+int mpix_window_get(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                    MPI_Count count, MPI_Datatype type, mpix_window_t* window);
+int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                           MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                           mpix_window_t* window);
+int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
+                             MPI_Op op, mpix_window_t* window);
+int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                                 int rank, MPI_Aint disp, mpix_window_t* window);
 
 /** Memory of this process. */
 struct mpix_window_buffer {
@@ -101,38 +110,33 @@ struct mpix_window_place {
   MPI_Datatype type;
 };
 
-MPIX_ENGINE_API int mpix_window_put(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                                    const struct mpix_window_place* target, MPI_Request* request);
-MPIX_ENGINE_API int mpix_window_get(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                                    const struct mpix_window_place* target, MPI_Request* request);
-/** MPI_Accumulate; MPI_Get_accumulate with `result` not NULL. */
-MPIX_ENGINE_API int mpix_window_accumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                                           const struct mpix_window_buffer* result,
-                                           const struct mpix_window_place* target, MPI_Op op,
-                                           MPI_Request* request);
-MPIX_ENGINE_API int mpix_window_fetch_and_op(mpix_window_t* window, const void* origin, void* result,
-                                             MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op);
-MPIX_ENGINE_API int mpix_window_compare_and_swap(mpix_window_t* window, const void* origin,
-                                                 const void* compare, void* result, MPI_Datatype type,
-                                                 int rank, MPI_Aint disp);
+/** The forms with a request, of passive targets only. */
+int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request);
+int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request);
+/** MPI_Raccumulate; MPI_Get_accumulate with `result` not NULL, MPI_Rget_accumulate with both not NULL. */
+int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                            const struct mpix_window_buffer* result, const struct mpix_window_place* target,
+                            MPI_Op op, MPI_Request* request);
 
 /* ---- Synchronisation ---- */
 
-MPIX_ENGINE_API int mpix_window_fence(mpix_window_t* window, int assertion);
-MPIX_ENGINE_API int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion);
-MPIX_ENGINE_API int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion);
-MPIX_ENGINE_API int mpix_window_complete(mpix_window_t* window);
-MPIX_ENGINE_API int mpix_window_wait(mpix_window_t* window);
-MPIX_ENGINE_API int mpix_window_test(mpix_window_t* window, int* flag);
-MPIX_ENGINE_API int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion);
-MPIX_ENGINE_API int mpix_window_unlock(mpix_window_t* window, int rank);
-MPIX_ENGINE_API int mpix_window_lock_all(mpix_window_t* window, int assertion);
-MPIX_ENGINE_API int mpix_window_unlock_all(mpix_window_t* window);
-MPIX_ENGINE_API int mpix_window_sync(mpix_window_t* window);
-MPIX_ENGINE_API int mpix_window_flush(mpix_window_t* window, int rank);
-MPIX_ENGINE_API int mpix_window_flush_all(mpix_window_t* window);
-MPIX_ENGINE_API int mpix_window_flush_local(mpix_window_t* window, int rank);
-MPIX_ENGINE_API int mpix_window_flush_local_all(mpix_window_t* window);
+int mpix_window_fence(mpix_window_t* window, int assertion);
+int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion);
+int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion);
+int mpix_window_complete(mpix_window_t* window);
+int mpix_window_wait(mpix_window_t* window);
+int mpix_window_test(mpix_window_t* window, int* flag);
+int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion);
+int mpix_window_unlock(mpix_window_t* window, int rank);
+int mpix_window_lock_all(mpix_window_t* window, int assertion);
+int mpix_window_unlock_all(mpix_window_t* window);
+int mpix_window_sync(mpix_window_t* window);
+int mpix_window_flush(mpix_window_t* window, int rank);
+int mpix_window_flush_all(mpix_window_t* window);
+int mpix_window_flush_local(mpix_window_t* window, int rank);
+int mpix_window_flush_local_all(mpix_window_t* window);
 
 #ifdef __cplusplus
 }

@@ -106,7 +106,7 @@ void Window::release_nam() noexcept {
   (void)outcome_of([this] { nam_->release(); }, &ignored);
 }
 
-int Window::take_nam_lock(Target& target, engine::LockMode mode) {
+int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   bool has_turn = false;
   int error = MPI_SUCCESS;
   engine_.wait_until([&] {
@@ -117,7 +117,7 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode) {
     return taken || error != MPI_SUCCESS;
   });
   if (error == MPI_SUCCESS) {
-    target.lock = Lock::held;
+    target.lock = held;
   } else {
     nam_->unlock(target.rank);
   }

@@ -41,27 +41,9 @@ class Side {
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
   if (request != nullptr && !window.is_passive()) return MPI_ERR_RMA_SYNC;
   *target = window.open_target(rank);
-  return *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
-}
-
-/// Contiguous memory of an open target where loads and stores reach it; else `mapped` is null.
-struct Reached {
-  Target* target = nullptr;
-  std::byte* mapped = nullptr;
-  engine::RemoteAddress address = 0;  ///< in the process that has the memory
-};
-inline Reached reach(Window const& window, int rank, MPI_Aint disp, std::size_t bytes) noexcept {
-  Target* const target = window.open_target(rank);
-  if (target == nullptr) return {};
-  std::int64_t offset = 0;
-  if (!__builtin_mul_overflow(disp, std::int64_t{target->disp_unit}, &offset)) {
-    auto const place = static_cast<std::uint64_t>(offset);
-    if (std::byte* const mapped = target->view.reach(place, bytes, engine::Rights::all))
-      return {target, mapped, target->view.exposure.base + place};
-  }
-  if (!window.is_dynamic() || window.engine().issues_all()) return {};
-  auto const address = static_cast<engine::RemoteAddress>(disp);
-  return {target, target->memory->reach(address, bytes), address};
+  int const error = *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
+  if (error == MPI_SUCCESS) window.note_use(**target);
+  return error;
 }
 
 /// Whether the target has communicatable memory there; may ask its agent. Error class.
@@ -98,22 +80,27 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
 
 /// Carries out what is reached by load and store, with no other guarantee than that of elements.
 template <typename Operation>
-bool try_direct(Target& target, Operation const& operation) {
+bool try_direct(Window const& window, Target const& target, Operation const& operation) {
   engine::Extent const extent = operation.target_layout.extent();
-  // Relative to the rank's part of the exposure.
-  auto const begin = operation.target - target.offset + static_cast<std::uint64_t>(extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
-  std::byte* const mapped = target.view.reach(begin, bytes, engine::Rights::all);
+  engine::RemoteAddress begin = operation.target + static_cast<std::uint64_t>(extent.begin);
+  std::byte* mapped = nullptr;
+  if (!window.is_dynamic()) {
+    std::uint64_t const offset = begin - target.offset;
+    begin = target.view.exposure.base + offset;
+    mapped = target.view.reach(offset, bytes, engine::Rights::all);
+  } else if (!window.engine().issues_all()) {
+    mapped = target.memory->reach(begin, bytes);
+  }
   if (mapped == nullptr) return false;
-  engine::RemoteAddress const address = target.view.exposure.base + begin;
-  engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, address, address + bytes);
+  engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, begin, begin + bytes);
   return true;
 }
 
 /// Issues an operation that is complete but for its context and its completion. Error class.
 template <typename Operation>
 int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
-  if (try_direct(target, operation)) {
+  if (try_direct(window, target, operation)) {
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }

@@ -21,9 +21,6 @@ struct Grant : engine::Completion {
   std::atomic<bool> told{false};
 };
 
-/// A process holds the lock of a window and a target once at a time.
-constexpr std::uint32_t lock_owner = 1;
-
 }  // namespace
 
 /// Whether no epoch with operations is open.
@@ -55,7 +52,7 @@ void Window::note_closed(Target& target) noexcept {
   opened_.back()->place = target.place;
   opened_[target.place] = opened_.back();
   opened_.pop_back();
-  target.access.store(Access::closed, std::memory_order_relaxed);
+  target.close();
 }
 
 /// Begins to open the target. `*open`: another thread has done it.
@@ -93,13 +90,21 @@ int Window::begin_access(int rank, Target** out) {
     note_closed(*made);
     return error;
   }
-  // Release: pairs with the acquire in open_target().
-  made->access.store(Access::open, std::memory_order_release);
+  made->open();
   return MPI_SUCCESS;
 }
 
 int Window::take_lock(Target& target, engine::LockMode mode) {
-  if (nam_ != nullptr) return take_nam_lock(target, mode);
+  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  if (target.lock_word != nullptr && !target.process->is_lost() &&
+      target.lock_word->try_lock(holder_, mode).outcome == engine::SharedLock::Outcome::done) {
+    target.lock = held;
+    return MPI_SUCCESS;
+  }
+  return nam_ != nullptr ? take_nam_lock(target, mode, held) : wait_for_lock(target, mode, held);
+}
+
+int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
   Grant grant;
   engine::Issued const issued =
       engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant});
@@ -108,14 +113,15 @@ int Window::take_lock(Target& target, engine::LockMode mode) {
     engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });
     status = grant.status;
   }
-  if (!engine::failed(status)) target.lock = Lock::held;
+  if (!engine::failed(status)) target.lock = held;
   return class_of(status);
 }
 
 /// The next holder comes after the operations. Those that are messages are complete once they were waited
 /// for, too.
 int Window::give_back_lock(Target& target) {
-  if (std::exchange(target.lock, Lock::none) != Lock::held) {
+  Lock const held = std::exchange(target.lock, Lock::none);
+  if (held == Lock::none || held == Lock::unchecked) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MPI_SUCCESS;
   }
@@ -125,7 +131,11 @@ int Window::give_back_lock(Target& target) {
     return MPI_SUCCESS;
   }
   int error = MPI_SUCCESS;
-  if (target.memory != target.process) error = complete(target);
+  if (target.memory != target.process && target.outstanding.get() != 0) error = complete_messages(target);
+  // A full barrier: what was stored under the lock comes before the next holder.
+  if (held == Lock::exclusive && target.lock_word != nullptr && target.process->newest() == 0 &&
+      target.lock_word->try_unlock_exclusive(holder_))
+    return error;
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
   return first_of(error, class_of(issued.status));
 }
@@ -152,7 +162,7 @@ int Window::lock(int type, int rank, int assertion) {
     leave_lock(*made);
     return error;
   }
-  made->access.store(Access::open, std::memory_order_release);
+  made->open();
   return MPI_SUCCESS;
 }
 
@@ -211,7 +221,7 @@ int Window::complete_opened() {
   int error = MPI_SUCCESS;
   for (Target* const target : opened) {
     if (target->outstanding.get() != 0) error = first_of(error, complete_messages(*target));
-    target->access.store(Access::closed, std::memory_order_relaxed);
+    target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Guard const guard(spin_);
@@ -223,8 +233,11 @@ int Window::complete_opened() {
   return error;
 }
 
-/// Of a target that no operation of the epoch has been to.
-int Window::flush_unused(int rank) const noexcept {
+int Window::flush_any(int rank, Level level) {
+  Target* const used = open_target(rank);
+  if (used != nullptr && is_passive())
+    return level == Level::local ? complete_locally(*used) : complete(*used);
+  // No operation of the epoch has been there.
   if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
   return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_SUCCESS;
 }

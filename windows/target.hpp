@@ -1,10 +1,13 @@
 /// A rank of a window as the target of operations. Made at its first use.
 #pragma once
 
+#include <mpi.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/atomic/shared_lock.hpp"
 #include "engine/engine.hpp"
 #include "engine/exposure.hpp"
 #include "engine/peer/exposed_view.hpp"
@@ -16,13 +19,15 @@ namespace mpix::windows {
 enum class Access : std::uint8_t { closed, opening, open };
 
 /// What this process holds of the lock of a target.
-enum class Lock : std::uint8_t { none, unchecked, held };
+enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
 
 struct Target {
-  std::atomic<Access> access{Access::closed};
+  /// Bytes of its memory that loads and stores reach now: none while operations may not be issued.
+  std::atomic<std::uint64_t> reachable{0};
   /// By displacement; of a dynamic window 1.
-  std::int32_t disp_unit = 1;
-  int rank = 0;
+  std::int64_t disp_unit = 1;
+  int rank = -1;  ///< -1: of none
+  std::atomic<Access> access{Access::closed};
   /// Its memory, where loads and stores reach it; else of length 0.
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< of that memory; null where it cannot be reached so
@@ -41,6 +46,36 @@ struct Target {
   bool in_group = false;   ///< of the present access epoch, begun by MPI_Win_start
   std::uint8_t posts_seen = 0;
   std::size_t place = 0;  ///< among the open targets
+  /// The lock where it is taken and given back by load and store, else null.
+  engine::SharedLock* lock_word = nullptr;
+
+  /// From here on operations may be issued.
+  void open() noexcept {
+    // Release, twice: pair with the acquires in reach() and Window::open_target(); operations come after what
+    // opened the epoch.
+    bool const all = engine::includes(view.exposure.rights, engine::Rights::all);
+    reachable.store(all ? view.exposure.length : 0, std::memory_order_release);
+    access.store(Access::open, std::memory_order_release);
+  }
+  void close() noexcept {
+    reachable.store(0, std::memory_order_relaxed);
+    access.store(Access::closed, std::memory_order_relaxed);
+  }
+
+  /// Local pointer to the `bytes` bytes at the displacement, and how far that is into the rank's memory.
+  /// nullptr: loads and stores do not reach them, or no operation may be issued now.
+  std::byte* reach(MPI_Aint disp, std::size_t bytes, std::uint64_t* distance) const noexcept {
+    std::int64_t signed_distance = 0;
+    if (__builtin_mul_overflow(disp, disp_unit, &signed_distance)) return nullptr;
+    *distance = static_cast<std::uint64_t>(signed_distance);
+    // Acquire: pairs with the release in open().
+    std::uint64_t const length = reachable.load(std::memory_order_acquire);
+    if (*distance >= length || bytes > length - *distance) return nullptr;
+    return view.is_gone() ? nullptr : view.local + *distance;
+  }
+  engine::RemoteAddress address_of(std::uint64_t distance) const noexcept {
+    return view.exposure.base + distance;
+  }
 };
 
 }  // namespace mpix::windows

@@ -1,4 +1,6 @@
 /// Put and get.
+#include <cstring>
+
 #include "windows/operation.hpp"
 
 namespace mpix::windows {
@@ -10,27 +12,16 @@ using engine::Direction;
 using Buffer = mpix_window_buffer;
 using Place = mpix_window_place;
 
-/// Contiguous memory of one type on both sides, by load and store. False, with nothing done: any other.
-template <Direction direction>
-bool try_contiguous(Window const& window, Buffer const& origin, Place const& place) noexcept {
-  Datatype const* const type = Datatype::find_known(origin.type);
-  if (type == nullptr || !type->is_contiguous()) return false;
-  if (origin.type != place.type || origin.count != place.count || origin.count > type->max_count())
-    return false;
-  std::size_t const bytes = type->size() * static_cast<std::size_t>(origin.count);
-  std::byte* const remote = reach(window, place.rank, place.disp, bytes).mapped;
-  if (remote == nullptr) return false;
-  auto* const local = static_cast<std::byte*>(origin.address);
-  if constexpr (direction == Direction::put) {
-    engine::copy_bytes(remote, local, bytes);
-  } else {
-    engine::copy_bytes(local, remote, bytes);
-  }
-  return true;
+/// Last step of a transfer: a jump, not a call.
+__attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* from,
+                                               std::size_t bytes) noexcept {
+  engine::copy_bytes(to, from, bytes);
+  return MPI_SUCCESS;
 }
 
-int transfer_any(Window& window, Direction direction, Buffer const& origin, Place const& place,
-                 MPI_Request* request) {
+int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
+             MPI_Request* request) noexcept try {
+  Window& window = *static_cast<Window*>(handle);
   Target* target = nullptr;
   if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
   Side local;
@@ -46,30 +37,65 @@ int transfer_any(Window& window, Direction direction, Buffer const& origin, Plac
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;
   return issue(window, *target, transfer, request);
+} catch (...) {
+  return class_of_exception();
 }
 
 template <Direction direction>
-int transfer(mpix_window_t* handle, Buffer const* origin, Place const* place, MPI_Request* request) {
-  Window& window = *static_cast<Window*>(handle);
-  if (request == nullptr && try_contiguous<direction>(window, *origin, *place)) return MPI_SUCCESS;
-  return transfer_any(window, direction, *origin, *place, request);
+__attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                                              int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+                                              mpix_window_t* window) noexcept {
+  return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
+}
+
+/// Contiguous memory of one type on both sides, at a target that was used lately, by load and store; any
+/// other the general way.
+template <Direction direction>
+inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                        MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
+  auto& window = *static_cast<Window*>(handle);
+  if (origin_type == type && origin_count == count) [[likely]] {
+    Datatype const* const known = window.known_type(type);
+    std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
+    std::uint64_t offset = 0;
+    std::byte* const remote = window.recent_target(rank).reach(disp, bytes, &offset);
+    if (remote != nullptr && bytes != 0) [[likely]] {
+      constexpr bool puts = direction == Direction::put;
+      auto* const local = static_cast<std::byte*>(origin);
+      if constexpr (puts) window.note_stores();
+      std::byte* const to = puts ? remote : local;
+      std::byte const* const from = puts ? local : remote;
+      if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
+      std::memcpy(to, from, sizeof(std::uint64_t));
+      return MPI_SUCCESS;
+    }
+  }
+  return transfer_slowly<direction>(origin, origin_count, origin_type, rank, disp, count, type, handle);
 }
 
 }  // namespace
 }  // namespace mpix::windows
 
 using namespace mpix::windows;
+using mpix::engine::Direction;
 
-int mpix_window_put(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                    const struct mpix_window_place* target, MPI_Request* request) try {
-  return transfer<mpix::engine::Direction::put>(window, origin, target, request);
-} catch (...) {
-  return class_of_exception();
+int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                    MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
+  return transfer_now<Direction::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,
+                                      type, window);
 }
 
-int mpix_window_get(mpix_window_t* window, const struct mpix_window_buffer* origin,
-                    const struct mpix_window_place* target, MPI_Request* request) try {
-  return transfer<mpix::engine::Direction::get>(window, origin, target, request);
-} catch (...) {
-  return class_of_exception();
+int mpix_window_get(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                    MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
+  return transfer_now<Direction::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
+}
+
+int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request) {
+  return transfer(window, Direction::put, *origin, *target, request);
+}
+
+int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request) {
+  return transfer(window, Direction::get, *origin, *target, request);
 }

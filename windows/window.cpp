@@ -29,7 +29,14 @@ constinit std::atomic<std::uint64_t> const always_there{0};
 }  // namespace
 
 Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle)
-    : engine_(engine), handle_(handle), hints_(hints), context_(next_context()), spin_(has_threads()) {
+    : threads_(has_threads()),
+      spin_(threads_),
+      engine_(engine),
+      handle_(handle),
+      hints_(hints),
+      context_(next_context()),
+      holder_(engine.own_holder(lock_owner)) {
+  for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &size_);
   PMPI_Comm_group(comm, &members_);
@@ -38,6 +45,7 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
 }
 
 int Window::verbose = 0;
+constinit Target Window::nobody{};
 
 Window::~Window() {
   give_up_memory();
@@ -73,6 +81,8 @@ Target* Window::make_target(int rank) {
   } else if (target->process != nullptr) {
     target->control = engine_.map(*target->process, entry.control, layout_.bytes());
   }
+  if (target->process != nullptr && nam_ == nullptr)
+    target->lock_word = engine_.shared_lock(*target->process, entry.lock);
   map_memory(*target);
   say_path(*target);
   auto const place = static_cast<std::size_t>(rank);
@@ -166,7 +176,7 @@ int Window::complete_all() {
   for_each_target([&](Target& target) {
     if (target.outstanding.get() != 0) error = first_of(error, complete_messages(target));
   });
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  settle();
   return error;
 }
 

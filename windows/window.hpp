@@ -15,7 +15,9 @@
 #include <span>
 #include <vector>
 
+#include "datatype/datatype.hpp"
 #include "engine/engine.hpp"
+#include "engine/peer/liveness.hpp"
 #include "windows/control.hpp"
 #include "windows/error.hpp"
 #include "windows/hints.hpp"
@@ -32,6 +34,9 @@ namespace mpix::windows {
 /// How this process may access others. A fence that promises operations opens none of these by itself: the
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
+
+/// A process holds the lock of a window and a target once at a time.
+inline constexpr std::uint32_t lock_owner = 1;
 
 class Window : public mpix_window {
  public:
@@ -68,6 +73,34 @@ class Window : public mpix_window {
     return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
                                                                                              : nullptr;
   }
+  /// The same where it was used lately; else one that reaches nothing.
+  Target& recent_target(int rank) const noexcept {
+    // Acquire: pairs with the release in note_recent().
+    Target* const recent =
+        recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
+    return recent->rank == rank ? *recent : nobody;
+  }
+  /// An operation takes the general way to an open target, which may make stores.
+  void note_use(Target& target) noexcept {
+    note_stores();
+    note_recent(target);
+  }
+  /// Stores are made that have to be seen by others at the end of the operation.
+  void note_stores() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
+  }
+  /// As Datatype::find_known.
+  Datatype const* known_type(MPI_Datatype type) noexcept {
+    // Acquire: pairs with the release below. States are reused, never deallocated.
+    Datatype const* const recent = recent_type_.load(std::memory_order_acquire);
+    if (recent != nullptr && recent->handle() == type) [[likely]]
+      return recent;
+    Datatype const* const known = Datatype::find_known(type);
+    if (known != nullptr) recent_type_.store(known, std::memory_order_release);
+    return known;
+  }
+  pid_t pid() const noexcept { return pid_; }
+
   /// The target, open, at the first operation of an epoch; may wait for it. Error class.
   int begin_access(int rank, Target** target);
 
@@ -83,9 +116,13 @@ class Window : public mpix_window {
   /// Only where operations are to complete here.
   enum class Level : std::uint8_t { local, remote };
   int flush(int rank, Level level) {
-    Target* const used = open_target(rank);
-    if (used == nullptr || !is_passive()) return flush_unused(rank);
-    return level == Level::local ? complete_locally(*used) : complete(*used);
+    Target const& recent = recent_target(rank);
+    if (recent.access.load(std::memory_order_relaxed) == Access::open && is_passive() &&
+        recent.outstanding.get() == 0) [[likely]] {
+      if (level == Level::remote) settle();
+      return MPI_SUCCESS;
+    }
+    return flush_any(rank, level);
   }
   int flush_all(Level level);
   int sync();
@@ -106,8 +143,7 @@ class Window : public mpix_window {
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
   int complete(Target& target) {
     if (target.outstanding.get() != 0) return complete_messages(target);
-    // The stores leave this processor's buffer: from here on everybody sees them.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    settle();
     return MPI_SUCCESS;
   }
 
@@ -119,6 +155,18 @@ class Window : public mpix_window {
   };
   using Guard = std::lock_guard<Spinlock>;
 
+  /// The stores leave this processor's buffer: from here on everybody sees them. Where they were all by
+  /// atomic instructions they have done so. Not known of other threads' stores: `stored_` stays set where
+  /// there may be such.
+  void settle() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) {
+      std::atomic_thread_fence(std::memory_order_acq_rel);
+      return;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!threads_) stored_.store(false, std::memory_order_relaxed);
+  }
+
   Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
     auto const place = static_cast<std::size_t>(rank);
@@ -128,8 +176,16 @@ class Window : public mpix_window {
   }
   /// nullptr: the rank is out of range, or its process cannot be reached.
   Target* target(int rank) {
+    if (Target& recent = recent_target(rank); &recent != &nobody) return &recent;
     Target* const known = known_target(rank);
-    return known != nullptr ? known : make_target(rank);
+    if (known == nullptr) return make_target(rank);
+    note_recent(*known);
+    return known;
+  }
+  void note_recent(Target& target) noexcept {
+    auto& recent = recent_[static_cast<unsigned>(target.rank) % recent_count];
+    // Release: pairs with the acquire in recent_target().
+    if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
   }
   Target* make_target(int rank);
   bool find_processes(RankEntry const& entry, Target& target);
@@ -174,12 +230,13 @@ class Window : public mpix_window {
   void note_open(Target& target);
   void note_closed(Target& target) noexcept;
   int take_lock(Target& target, engine::LockMode mode);
-  int take_nam_lock(Target& target, engine::LockMode mode);
+  int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
+  int wait_for_lock(Target& target, engine::LockMode mode, Lock held);
   int give_back_lock(Target& target);
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 
-  int flush_unused(int rank) const noexcept;
+  int flush_any(int rank, Level level);
   int complete_messages(Target& target);
   int complete_locally(Target& target);
   int complete_all();
@@ -197,6 +254,18 @@ class Window : public mpix_window {
     return *reinterpret_cast<Counter*>(control_ + offset);
   }
 
+  static constexpr std::size_t recent_count = 16;
+  static Target nobody;  ///< of no rank
+
+  // What each operation looks at.
+  std::atomic<Target*> recent_[recent_count];  ///< of ranks that were used lately, by the lowest bits
+  std::atomic<Datatype const*> recent_type_{nullptr};
+  std::atomic<bool> stored_{true};         ///< there may be stores to settle()
+  bool const threads_;                     ///< several may use the window at once
+  std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
+  Spinlock spin_;
+  pid_t const pid_ = engine::own_process_id();
+
   engine::Engine& engine_;
   void* handle_;
   Hints hints_;
@@ -206,8 +275,6 @@ class Window : public mpix_window {
   std::uint32_t context_;  ///< mark at the engine, for late errors
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 
-  std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
-  Spinlock spin_;
   bool fence_open_ = false;  ///< operations may follow the last fence
   bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
   bool exposed_ = false;     ///< an exposure epoch is open
@@ -230,6 +297,7 @@ class Window : public mpix_window {
   std::byte* own_base_ = nullptr;
   engine::ExposureId exposure_{};
   engine::LockId lock_id_ = 0;
+  engine::Holder const holder_;  ///< of the locks that this process takes
   bool has_lock_ = false;
   std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
   std::mutex creation_;                             ///< of targets; also for `attached_`

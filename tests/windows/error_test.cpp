@@ -23,11 +23,18 @@ MPIX_ON_EACH_FLAVOUR(Errors);
 TEST_P(Errors, W116_01_operations_outside_of_an_epoch) {
   Window const window(GetParam(), 64);
   MPI_Aint const at = window.at(next_, 0);
-  EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
-  EXPECT_EQ(class_of(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window)),
-            MPI_ERR_RMA_SYNC);
-  expect_works(window);
+  long result = 0;
+  // The second time where the target was used before.
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
+    EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
+    EXPECT_EQ(class_of(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window)),
+              MPI_ERR_RMA_SYNC);
+    EXPECT_EQ(class_of(MPI_Fetch_and_op(&value_, &result, MPI_LONG, next_, at, MPI_SUM, window)),
+              MPI_ERR_RMA_SYNC);
+    EXPECT_EQ(class_of(MPI_Win_flush(next_, window)), MPI_ERR_RMA_SYNC);
+    expect_works(window);
+  }
 }
 
 TEST_P(Errors, W116_02_synchronisation_that_does_not_fit) {
