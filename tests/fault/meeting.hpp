@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,10 @@ class Meeting {
   explicit Meeting(MPI_Comm other) : other_(other), registered_(words, 0), plain_(words, 0) {
     MPI_Comm_rank(other_, &rank_);
     MPI_Comm_remote_size(other_, &others_);
-    note(MPIX_RMA_Allocate_local(large_words * sizeof(std::int64_t), MPI_INFO_NULL, &allocated_) ==
-         MPI_SUCCESS);
+    bool const there = MPIX_RMA_Allocate_local(large_words * sizeof(std::int64_t), MPI_INFO_NULL,
+                                               &allocated_) == MPI_SUCCESS;
+    note(there);
+    if (there) std::fill_n(static_cast<std::int64_t*>(allocated_), large_words, 0);
     note(MPIX_RMA_Register(registered_.data(), bytes()) == MPI_SUCCESS);
     std::array<std::int64_t*, kinds> const mine{own(allocated), own(registered), own(plain)};
     where_.resize(static_cast<std::size_t>(others_));
