@@ -6,6 +6,7 @@
 #include <random>
 
 #include "engine/atomic/footprint.hpp"
+#include "tests/support/random_layout.hpp"
 #include "tests/unit/joining.hpp"
 
 namespace mpix::engine {
