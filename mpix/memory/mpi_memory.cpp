@@ -1,0 +1,44 @@
+/// MPI's own memory: what windows of other processes on the host are to reach by load and store.
+#include "engine/segment/allocation_hints.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+using namespace mpix;
+
+namespace {
+
+/// Smaller pieces, and those that are asked for with hints, stay MPI's.
+constexpr MPI_Aint least_bytes = 4096;
+
+/// nullptr: there is none to be had.
+void* allocate_lazily(MPI_Aint size) {
+  engine::AllocationHints hints;
+  hints.lazy = true;  // as memory of MPI is
+  void* base = nullptr;
+  auto const status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, &base);
+  return engine::failed(status) ? nullptr : base;
+}
+
+}  // namespace
+
+extern "C" MPIX_RMA_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) try {
+  bool const suits = size >= least_bytes && info == MPI_INFO_NULL && baseptr != nullptr;
+  void* const base = suits && prepare() == Readiness::ready ? allocate_lazily(size) : nullptr;
+  if (base == nullptr) return PMPI_Alloc_mem(size, info, baseptr);
+  *static_cast<void**>(baseptr) = base;
+  return MPI_SUCCESS;
+} catch (...) {
+  return raise_exception(nullptr);
+}
+
+extern "C" MPIX_RMA_API int MPI_Free_mem(void* base) try {
+  bool const is_ours =
+      base != nullptr && prepare() == Readiness::ready && engine_of_process().is_allocated(base);
+  if (!is_ours) return PMPI_Free_mem(base);
+  (void)engine_of_process().free(base);
+  return MPI_SUCCESS;
+} catch (...) {
+  return raise_exception(nullptr);
+}
