@@ -57,8 +57,7 @@ void open_world(MPI_Comm comm) {
   local.take([&] {
     world.communicator = mpix::Communicator::find(world.comm);
     if (world.communicator == nullptr)
-      fail(call,
-           "the one-sided engine does not run: see mca_base_component_path and osc in docs/debugging.md");
+      fail(call, "the one-sided engine does not run: %s (docs/debugging.md)", mpix::why_no_host().c_str());
     read_settings(world.rank);
   });
   check_together(call, world.comm, local);

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "hosting/fork.hpp"
 
@@ -24,6 +26,11 @@ void mpix_host_offer(mpix_engine_t* offered, const struct mpix_host_ops* ops) {
 mpix_engine_t* mpix_host_engine(void) { return engine.load(std::memory_order_acquire); }
 
 const struct mpix_host_ops* mpix_host_operations(void) { return operations; }
+
+int mpix_host_is_public(void) {
+  char const* const chosen = std::getenv("MPIX_HOST");
+  return chosen != nullptr && std::strcmp(chosen, "public") == 0 ? 1 : 0;
+}
 
 void mpix_host_refuse(const char* reason) { std::snprintf(refusal, sizeof refusal, "%s", reason); }
 

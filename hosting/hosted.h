@@ -106,6 +106,10 @@ MPIX_ENGINE_API mpix_engine_t* mpix_host_engine(void);
 /** What was offered with it. */
 MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
 
+/** Nonzero when the environment asks for the host on public MPI where the MPI library has another one inside:
+ *  MPIX_HOST=public. */
+MPIX_ENGINE_API int mpix_host_is_public(void);
+
 /** For a host that offers no engine: keeps the reason (one line, without a period) for those who ask. */
 MPIX_ENGINE_API void mpix_host_refuse(const char* reason);
 

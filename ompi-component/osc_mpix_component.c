@@ -73,6 +73,9 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
     config.progress = progress_everything;
     config.yields_when_idle = yields_when_idle;
     config.thread_multiple = enable_mpi_threads;
+    if (mpix_host_is_public()) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
     if (OMPI_SUCCESS != ompi_osc_mpix_configure(&config)) {
         return OMPI_ERR_BAD_PARAM;
     }

@@ -55,7 +55,7 @@ Verdict agree_on_class(MPI_Comm comm, int error_class) {
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict) {
   if (verdict.error_class == MPI_SUCCESS) return MPI_SUCCESS;
   if (own.error_class == verdict.error_class) return raise(site, own);
-  char words[MPI_MAX_ERROR_STRING] = "Open MPI did not start the component osc/mpix there";
+  char words[MPI_MAX_ERROR_STRING] = "the library's host (in Open MPI the component osc/mpix) did not start there";
   int length = 0;
   if (verdict.error_class != MPI_ERR_OTHER) PMPI_Error_string(verdict.error_class, words, &length);
   if (verdict.rank == MPI_PROC_NULL)

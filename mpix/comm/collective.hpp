@@ -59,7 +59,7 @@ int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict);
 template <typename Part>
 int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
   bool const given = comm != nullptr && *comm != MPI_COMM_NULL;
-  if (given && prepare() == Readiness::no_component) part(*comm);
+  if (given && prepare() == Readiness::no_host) part(*comm);
   return raise_unusable(call, comm);
 }
 

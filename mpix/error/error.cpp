@@ -48,9 +48,8 @@ int invoke_handler(MPI_Comm comm, int code) {
 }
 
 /// The whole reason can be longer than the string of a code.
-int raise_missing_component(char const* call, MPI_Comm comm) {
-  std::string const reason =
-      "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
+int raise_missing_host(char const* call, MPI_Comm comm) {
+  std::string const reason = why_no_host();
   std::fprintf(stderr, "%s: %s\n", call, reason.c_str());
   return invoke_handler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm,
                         make_code(call, {MPI_ERR_OTHER, reason}));
@@ -146,8 +145,8 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
     case Readiness::forked:
       std::fprintf(stderr, "%s: called in a child process made by fork()\n", call);
       return MPI_ERR_OTHER;
-    case Readiness::no_component:
-      return raise_missing_component(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
+    case Readiness::no_host:
+      return raise_missing_host(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
   }
   return MPI_ERR_INTERN;
 }

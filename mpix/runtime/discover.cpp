@@ -113,6 +113,7 @@ std::string why_no_component() {
 }
 
 __attribute__((constructor)) void make_component_known() {
+  if (mpix_host_is_public() != 0) return;
   extend_component_path();
   extend_osc_list();
 }

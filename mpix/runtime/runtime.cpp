@@ -25,8 +25,10 @@ std::atomic<bool> set_up{false};
 std::atomic<bool> forked{false};
 RuntimeKeys runtime_keys;
 
+#ifdef OPEN_MPI
 // A linker takes the constructor out of an archive only when something refers to it.
 [[gnu::used]] void (*const constructor)() = &make_component_known;
+#endif
 
 /// Every way into the library leads through prepare() afterwards.
 void become_child() noexcept {
@@ -78,6 +80,18 @@ void set_up_once() {
 
 RuntimeKeys const& keys() noexcept { return runtime_keys; }
 
+std::string why_no_host() {
+#ifdef OPEN_MPI
+  if (mpix_host_is_public() == 0)
+    return "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
+#endif
+  std::string const reason = mpix_host_refusal();
+  return "the library's host did not start in this process; " +
+         (!reason.empty() ? reason
+                          : "MPI_Init did not come through the library: link the program with it directly, "
+                            "before MPI");
+}
+
 bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
 
 Readiness prepare() {
@@ -88,7 +102,7 @@ Readiness prepare() {
   if (flag == 0) return Readiness::not_initialised;
   MPI_Finalized(&flag);
   if (flag != 0) return Readiness::finalised;
-  if (hosted_engine() == nullptr) return Readiness::no_component;
+  if (hosted_engine() == nullptr) return Readiness::no_host;
   std::lock_guard const held(setup_lock);
   if (!set_up.load(std::memory_order_relaxed)) {
     set_up_once();

@@ -11,13 +11,18 @@
 namespace mpix {
 
 /// Why a call cannot be served at all.
-enum class Readiness { ready, not_initialised, finalised, no_component, forked };
+enum class Readiness { ready, not_initialised, finalised, no_host, forked };
 
+#ifdef OPEN_MPI
 /// Runs by itself before main().
 void make_component_known();
 
 /// Why Open MPI has not started the component, as the end of a sentence that says that it has not.
 std::string why_no_component();
+#endif
+
+/// A sentence without a period: that no host serves this process, and why.
+MPIX_WAIST_API std::string why_no_host();
 
 /// Whether this process was made by fork() from one in which the library had been loaded: MPI is its
 /// parent's.

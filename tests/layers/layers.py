@@ -20,12 +20,13 @@ LAYERS = {
     "armci": {"engine", "hosting", "datatype", "mpix", "include"},
     "fortran": {"include"},
     "ompi-component": {"engine", "hosting", "windows"},
+    "mpi-host": {"engine", "hosting", "datatype", "include"},
     "nam": {"engine"},
     "include": set(),
 }
 # Foreign headers, and the only layers in which they appear.
 FOREIGN = {
-    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "fortran", "ompi-component", "include"},
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "fortran", "ompi-component", "mpi-host", "include"},
     re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},

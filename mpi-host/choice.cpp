@@ -1,0 +1,69 @@
+/// Which host serves, and whether the MPI of the process is the one that was meant.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "hosting/hosted.h"
+#include "mpi-host/host.hpp"
+
+namespace mpix::host {
+
+namespace {
+
+#ifdef OPEN_MPI
+constexpr std::string_view built_for = "Open MPI";
+constexpr char const* size_elsewhere = "PMI_SIZE";  ///< set by mpirun of MPICH and its kin
+#elif defined(MPICH_VERSION)
+constexpr std::string_view built_for = "MPICH";
+constexpr char const* size_elsewhere = "OMPI_COMM_WORLD_SIZE";
+#else
+constexpr std::string_view built_for = "";  // any
+constexpr char const* size_elsewhere = nullptr;
+#endif
+
+#ifdef OPEN_MPI
+bool read_choice() noexcept {
+  char const* const choice = std::getenv("MPIX_HOST");
+  std::string_view const word = choice != nullptr ? choice : "";
+  if (!word.empty() && word != "component" && word != "public")
+    std::fprintf(stderr, "MPIX_RMA: MPIX_HOST is \"%s\", and is to be component or public\n", choice);
+  return mpix_host_is_public() != 0;
+}
+#endif
+
+}  // namespace
+
+bool is_chosen() noexcept {
+#ifdef OPEN_MPI
+  static bool const chosen = read_choice();
+  return chosen;
+#else
+  return true;
+#endif
+}
+
+void check_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  PMPI_Get_library_version(version, &length);
+  if (std::string_view(version).find(built_for) != std::string_view::npos) return;
+  version[std::strcspn(version, ",\n\t")] = '\0';
+  std::fprintf(stderr, "MPIX_RMA: this library was built for %s, and the program is linked with %s\n",
+               built_for.data(), version);
+  std::_Exit(EXIT_FAILURE);
+}
+
+void check_launcher() {
+  char const* const elsewhere = size_elsewhere != nullptr ? std::getenv(size_elsewhere) : nullptr;
+  int size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 1 || elsewhere == nullptr || std::atoi(elsewhere) <= 1) return;
+  std::fprintf(stderr,
+               "MPIX_RMA: the program is linked with %s, and was started by another MPI's mpirun (%s=%s): no "
+               "process would see the others\n",
+               built_for.data(), size_elsewhere, elsewhere);
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace mpix::host

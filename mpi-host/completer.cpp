@@ -1,0 +1,68 @@
+#include "mpi-host/completer.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "mpi-host/requests.hpp"
+
+namespace mpix::host {
+
+/// Never destroyed: a process may end without MPI_Finalize.
+Completer& Completer::instance() noexcept {
+  static auto* const completer = new Completer;
+  return *completer;
+}
+
+/// Signals are the application's.
+void Completer::start(mpix_engine_t* engine) {
+  engine_ = engine;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Completer::stop() noexcept {
+  stopping_.store(true, std::memory_order_relaxed);
+  issued();
+  thread_.join();
+}
+
+void Completer::run() noexcept {
+  ::prctl(PR_SET_NAME, "mpix-completer");
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    active_.wait(0, std::memory_order_relaxed);
+    poll();
+  }
+}
+
+bool Completer::turn() noexcept {
+  int const events = mpix_engine_progress(engine_);
+  return show_completed() + events != 0;
+}
+
+/// Looks often at first, and more seldom the longer nothing happens.
+void Completer::poll() noexcept {
+  constexpr int turns_without_sleep = 200;
+  constexpr long shortest_ns = 10'000;
+  constexpr long longest_ns = 500'000;
+  int idle = 0;
+  while (active_.load(std::memory_order_relaxed) > 0 && !stopping_.load(std::memory_order_relaxed)) {
+    idle = turn() ? 0 : idle + 1;
+    if (idle < turns_without_sleep) {
+      ::sched_yield();
+    } else {
+      timespec const pause{0, std::min(shortest_ns * (idle / turns_without_sleep), longest_ns)};
+      ::nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+}  // namespace mpix::host

@@ -1,0 +1,169 @@
+#include "mpi-host/host.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "engine/mpix_engine.h"
+#include "hosting/hosted.h"
+#include "mpi-host/completer.hpp"
+#include "mpi-host/exchange.hpp"
+#include "mpi-host/operations.hpp"
+#include "mpi-host/parameters.hpp"
+#include "mpi-host/requests.hpp"
+
+namespace mpix::host {
+
+namespace {
+
+struct Host {
+  Communicators communicators;
+  AddressTable addresses;
+  int processes_here = 1;  ///< of the job on this host
+  bool stays_here = false;
+  bool shares_cores = false;
+};
+/// Never destroyed: a process may end without MPI_Finalize.
+Host* host = nullptr;
+
+constexpr std::chrono::seconds patience{60};
+
+/// A duplicate of MPI_COMM_WORLD. A program of the job that is not linked with the library would never take
+/// part: then this ends the job after a while.
+MPI_Comm join() {
+  MPI_Comm world = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Comm_idup(MPI_COMM_WORLD, &world, &request);
+  auto const began = std::chrono::steady_clock::now();
+  int complete = 0;
+  for (PMPI_Test(&request, &complete, MPI_STATUS_IGNORE); complete == 0;
+       PMPI_Test(&request, &complete, MPI_STATUS_IGNORE)) {
+    ::sched_yield();
+    if (std::chrono::steady_clock::now() - began < patience) continue;
+    std::fprintf(
+        stderr,
+        "MPIX_RMA: not all processes have started the library within %lld s of MPI_Init: every program "
+        "of the job is to be linked with it directly\n",
+        static_cast<long long>(patience.count()));
+    PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
+  PMPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  return world;
+}
+
+/// How many processes the job has on this host, and whether others may join them from elsewhere.
+void look_around(MPI_Comm world) {
+  MPI_Comm here = MPI_COMM_NULL;
+  PMPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+  PMPI_Comm_size(here, &host->processes_here);
+  PMPI_Comm_free(&here);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  bool const known = ::sched_getaffinity(0, sizeof cores, &cores) == 0;
+  long const online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  host->shares_cores = host->processes_here > online || (known && CPU_COUNT(&cores) == 0);
+  int size = 0;
+  PMPI_Comm_size(world, &size);
+  int* universe = nullptr;
+  int given = 0;
+  PMPI_Comm_get_attr(world, MPI_UNIVERSE_SIZE, &universe, &given);
+  bool const full = given == 0 || *universe <= size;
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  host->stays_here = host->processes_here == size && full && parent == MPI_COMM_NULL;
+}
+
+/// The engine's life ends here: a process in MPI_Finalize still serves those that are not.
+int at_finalize(MPI_Comm, int, void*, void*) {
+  mpix_engine_t* const engine = mpix_host_engine();
+  if (engine == nullptr) return MPI_SUCCESS;  // in a child made by fork()
+  PMPI_Barrier(host->communicators.world);
+  Completer::instance().stop();
+  mpix_engine_destroy(engine);
+  mpix_host_offer(nullptr, nullptr);
+  PMPI_Comm_free(&host->communicators.world);
+  PMPI_Comm_free(&host->communicators.self);
+  return MPI_SUCCESS;
+}
+
+void configure(mpix_engine_config& config) {
+  config.progress = [](void*) {
+    progress_mpi();
+    show_completed();
+  };
+  config.yields_when_idle = [](void*) { return host->shares_cores ? 1 : 0; };
+  config.thread_multiple = 1;
+  if (host->stays_here) config.interfaces = "127.0.0.0/8";
+}
+
+/// nullptr, after the reason was kept, where there is none.
+mpix_engine_t* make_engine() {
+  mpix_engine_config config;
+  mpix_engine_config_init(&config);
+  configure(config);
+  int rank = 0;
+  PMPI_Comm_rank(host->communicators.world, &rank);
+  if (std::string const wrong = read_parameters(config); !wrong.empty()) {
+    mpix_host_refuse(wrong.c_str());
+    if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
+    return nullptr;
+  }
+  mpix_bootstrap const bootstrap = host->addresses.bootstrap(rank);
+  mpix_engine_t* engine = nullptr;
+  int const status = mpix_engine_create(&config, &bootstrap, &engine);
+  if (status == 0) return engine;
+  mpix_host_refuse((std::string("its engine does not start: ") + mpix_engine_status_text(status)).c_str());
+  return nullptr;
+}
+
+/// At the beginning of MPI_Finalize, while all of MPI still works.
+void end_with_mpi() {
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+}
+
+bool has_threads() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+}  // namespace
+
+Communicators const& communicators() noexcept { return host->communicators; }
+
+void progress_mpi() noexcept {
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, host->communicators.world, &flag, MPI_STATUS_IGNORE);
+}
+
+void start() noexcept try {
+  if (host != nullptr) return;
+  check_launcher();
+  host = new Host;
+  MPI_Comm const world = host->communicators.world = join();
+  PMPI_Comm_dup(MPI_COMM_SELF, &host->communicators.self);
+  PMPI_Comm_set_errhandler(host->communicators.self, MPI_ERRORS_RETURN);
+  look_around(world);
+  mpix_engine_t* engine = nullptr;
+  if (has_threads()) {
+    engine = make_engine();
+  } else {
+    mpix_host_refuse("MPI gives no MPI_THREAD_MULTIPLE, which this host needs");
+  }
+  host->addresses.exchange(world);
+  end_with_mpi();
+  if (engine == nullptr) return;
+  mpix_host_offer(engine, &host_operations());
+  Completer::instance().start(engine);
+} catch (std::exception const& error) {
+  std::fprintf(stderr, "MPIX_RMA: the library does not start: %s\n", error.what());
+  PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+}  // namespace mpix::host

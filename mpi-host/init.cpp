@@ -1,0 +1,60 @@
+/// MPI's calls that the host has to see: those that start MPI, and the one that frees requests. Under both
+/// names, because Fortran's may call either. What is called is the next of the name: MPI's own, or a tool's.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include "include/mpix_rma.h"
+#include "mpi-host/host.hpp"
+#include "mpi-host/requests.hpp"
+
+// Weak: a tool that is linked statically may define some of them, too.
+#define MPIX_HOST_SEES MPIX_RMA_API __attribute__((weak))
+
+namespace {
+
+template <typename Function>
+Function* next(Function*, char const* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Requests are completed by a thread of the library.
+template <typename Init>
+int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
+  bool const chosen = mpix::host::is_chosen();
+  if (chosen) mpix::host::check_library();
+  int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
+  if (chosen && code == MPI_SUCCESS) mpix::host::start();
+  return code;
+}
+
+int init_plain(char const* name, int* argc, char*** argv) {
+  if (!mpix::host::is_chosen()) return next(&MPI_Init, name)(argc, argv);
+  int provided = MPI_THREAD_SINGLE;
+  return init(next(&MPI_Init_thread, "PMPI_Init_thread"), argc, argv, MPI_THREAD_MULTIPLE, &provided);
+}
+
+}  // namespace
+
+extern "C" {
+
+MPIX_HOST_SEES int MPI_Init(int* argc, char*** argv) { return init_plain("MPI_Init", argc, argv); }
+MPIX_HOST_SEES int PMPI_Init(int* argc, char*** argv) { return init_plain("PMPI_Init", argc, argv); }
+
+MPIX_HOST_SEES int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return init(next(&MPI_Init_thread, "MPI_Init_thread"), argc, argv, required, provided);
+}
+MPIX_HOST_SEES int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return init(next(&MPI_Init_thread, "PMPI_Init_thread"), argc, argv, required, provided);
+}
+
+MPIX_HOST_SEES int MPI_Request_free(MPI_Request* request) {
+  static auto* const pass_on = next(&MPI_Request_free, "MPI_Request_free");
+  if (request != nullptr) mpix::host::request_freed(*request);
+  return pass_on(request);
+}
+MPIX_HOST_SEES int PMPI_Request_free(MPI_Request* request) {
+  static auto* const pass_on = next(&MPI_Request_free, "PMPI_Request_free");
+  if (request != nullptr) mpix::host::request_freed(*request);
+  return pass_on(request);
+}
+}

@@ -1,0 +1,67 @@
+/// Which handles name a communicator. MPI's standard leaves open what a call does with one that was freed.
+#include <mpi.h>
+
+#include <mutex>
+
+#include "datatype/handle.hpp"
+#include "mpi-host/operations.hpp"
+
+namespace mpix::host {
+
+namespace {
+
+#ifdef OPEN_MPI
+
+/// A handle is a pointer, which may dangle: it is compared with those that Fortran's numbers stand for, the
+/// lowest free of which every new communicator gets.
+bool is_live(MPI_Comm comm) {
+  constexpr MPI_Fint longest_gap = 1 << 16;
+  for (MPI_Fint number = 0, gap = 0; gap < longest_gap; ++number) {
+    MPI_Comm const known = PMPI_Comm_f2c(number);
+    if (known == comm) return true;
+    gap = known == nullptr || known == MPI_COMM_NULL ? gap + 1 : 0;
+  }
+  return false;
+}
+
+#else
+
+/// Has errors of calls that name no valid object returned.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+    PMPI_Comm_get_errhandler(comm_, &before_);
+    PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ErrorsReturned(ErrorsReturned const&) = delete;
+  ErrorsReturned& operator=(ErrorsReturned const&) = delete;
+  ~ErrorsReturned() {
+    PMPI_Comm_set_errhandler(comm_, before_);
+    PMPI_Errhandler_free(&before_);
+  }
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+/// A handle is an index, and MPI tells whether it is in use.
+bool is_live(MPI_Comm comm) {
+  static std::mutex one_at_a_time;
+  std::lock_guard const held(one_at_a_time);
+  ErrorsReturned const world(MPI_COMM_WORLD);
+  ErrorsReturned const self(MPI_COMM_SELF);
+  int inter = 0;
+  return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
+}
+
+#endif
+
+}  // namespace
+
+int communicator_is_live(mpix_handle_t number) {
+  auto const comm = handle_of<MPI_Comm>(number);
+  return number != 0 && comm != MPI_COMM_NULL && is_live(comm) ? 1 : 0;
+}
+
+}  // namespace mpix::host

@@ -1,0 +1,66 @@
+#include "mpi-host/operations.hpp"
+
+#include <mpi.h>
+
+#include "datatype/handle.hpp"
+#include "mpi-host/exchange.hpp"
+#include "mpi-host/host.hpp"
+#include "mpi-host/requests.hpp"
+
+namespace mpix::host {
+
+namespace {
+
+/// Asked once for each rank that is talked to.
+int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
+  auto const comm = handle_of<MPI_Comm>(number);
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  inter != 0 ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group);
+  PMPI_Comm_group(communicators().world, &world);
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  int world_rank = MPI_UNDEFINED;
+  if (rank >= 0 && rank < size) PMPI_Group_translate_ranks(group, 1, &rank, world, &world_rank);
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  if (world_rank == MPI_UNDEFINED) return -1;  // also who was spawned, or has connected
+  *process = process_of(world_rank);
+  return 0;
+}
+
+/// What cannot be packed, not even none of it, is not committed.
+int datatype_is_committed(mpix_handle_t number) {
+  char room = 0;
+  int position = 0;
+  return PMPI_Pack(&room, 0, handle_of<MPI_Datatype>(number), &room, 0, &position, communicators().self) ==
+                 MPI_SUCCESS
+             ? 1
+             : 0;
+}
+
+}  // namespace
+
+mpix_host_ops const& host_operations() noexcept {
+  static mpix_host_ops const operations = [] {
+    mpix_host_ops ops{};  // what it does not offer stays null
+    ops.size = sizeof ops;
+    ops.process_of_rank = &process_of_rank;
+    ops.communicator_is_live = &communicator_is_live;
+    ops.datatype_is_committed = &datatype_is_committed;
+    ops.request_create = &create_request;
+    ops.request_complete = &complete_request;
+    ops.request_finish = &finish_request;
+    ops.request_completed = &completed_request;
+    ops.request_create_persistent = &create_persistent_request;
+    ops.request_start = &start_request;
+    ops.request_is_active = &request_is_active;
+    ops.window_request_create = [](void*, mpix_handle_t*) -> mpix_host_request_t* { return nullptr; };
+    return ops;
+  }();
+  return operations;
+}
+
+}  // namespace mpix::host

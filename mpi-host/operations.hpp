@@ -1,0 +1,13 @@
+/// What the host lends to the libraries.
+#pragma once
+
+#include "hosting/hosted.h"
+
+namespace mpix::host {
+
+mpix_host_ops const& host_operations() noexcept;
+
+/// As in mpix_host_ops.
+int communicator_is_live(mpix_handle_t communicator);
+
+}  // namespace mpix::host

@@ -1,0 +1,229 @@
+#include "mpi-host/requests.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#include "datatype/handle.hpp"
+#include "engine/mpix_engine.h"
+#include "mpi-host/completer.hpp"
+#include "mpi-host/host.hpp"
+
+struct mpix_host_request {
+  MPI_Request handle = MPI_REQUEST_NULL;
+  std::size_t bytes = 0;
+  int code = MPI_SUCCESS;
+  int (*error_of)(void*) = nullptr;
+  void* context = nullptr;
+  mpix_host_request* next = nullptr;  ///< in the list of completed ones, or of unused ones
+
+  // Of persistent ones. Their receive gets its message, of a tag of their own, when they are complete.
+  int tag = -1;
+  void (*freed)(mpix_handle_t) = nullptr;
+  std::atomic<int> references{0};  ///< one of the application's until it frees it, one while it is started
+};
+
+namespace mpix::host {
+
+namespace {
+
+using Request = mpix_host_request;
+
+/// Unused objects of one kind.
+class Pool {
+ public:
+  /// nullptr: there is none.
+  Request* take() {
+    std::lock_guard const held(lock_);
+    Request* const taken = unused_;
+    if (taken != nullptr) unused_ = taken->next;
+    return taken;
+  }
+  void give_back(Request& request) {
+    std::lock_guard const held(lock_);
+    request.next = unused_;
+    unused_ = &request;
+  }
+
+ private:
+  std::mutex lock_;
+  Request* unused_ = nullptr;
+};
+
+Pool pool;
+Pool persistent_pool;
+/// Pushed one by one, taken as a whole. The engine completes from any thread, under its locks, where MPI must
+/// not be called.
+std::atomic<Request*> completed{nullptr};
+
+std::mutex persistent_lock;
+std::unordered_map<mpix_handle_t, Request*> persistent;
+std::atomic<int> persistent_count{0};  ///< objects that were ever made
+
+int query(void* object, MPI_Status* status) {
+  auto const& request = *static_cast<Request const*>(object);
+  PMPI_Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(request.bytes));
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  status->MPI_ERROR = request.code;
+  return request.code;
+}
+
+int give_back(void* object) {
+  pool.give_back(*static_cast<Request*>(object));
+  return MPI_SUCCESS;
+}
+
+/// One-sided operations cannot be taken back.
+int cancel(void*, int) { return MPI_ERR_REQUEST; }
+
+#ifdef MPICH_VERSION
+/// MPICH's waiting lets generalized requests complete themselves where they have these two; without, it fails
+/// beside null requests.
+int poll(void*, MPI_Status*) {
+  Completer::instance().turn();
+  return MPI_SUCCESS;
+}
+
+int wait(int count, void** objects, double, MPI_Status*) {
+  for (int i = 0; i < count; ++i) {
+    MPI_Request const handle = static_cast<Request const*>(objects[i])->handle;
+    int complete = 0;
+    while (PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete == 0)
+      if (!Completer::instance().turn()) progress_mpi();
+  }
+  return MPI_SUCCESS;
+}
+
+int start_generalized(Request& request) {
+  return PMPIX_Grequest_start(&query, &give_back, &cancel, &poll, &wait, &request, &request.handle);
+}
+#else
+int start_generalized(Request& request) {
+  return PMPI_Grequest_start(&query, &give_back, &cancel, &request, &request.handle);
+}
+#endif
+
+void release(Request& request) {
+  // Whoever comes last sees what the other has done with the object.
+  if (request.references.fetch_sub(1, std::memory_order_acq_rel) == 1) persistent_pool.give_back(request);
+}
+
+/// The object may be used anew when MPI knows: nothing is read afterwards.
+void show(Request& request) {
+  request.code = request.error_of != nullptr ? request.error_of(request.context) : MPI_SUCCESS;
+  Completer::instance().completed();
+  if (request.tag < 0) {
+    PMPI_Grequest_complete(request.handle);
+    return;
+  }
+  // A receive can show no error but that its message is too long.
+  int const length = request.code == MPI_SUCCESS ? 0 : 1;
+  char const byte = 0;
+  PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
+  release(request);
+}
+
+}  // namespace
+
+int show_completed() {
+  if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
+  int count = 0;
+  // Acquire: pairs with the release in complete_request(), for what it has written.
+  for (Request* request = completed.exchange(nullptr, std::memory_order_acquire); request != nullptr;
+       ++count) {
+    Request* const next = request->next;
+    show(*request);
+    request = next;
+  }
+  return count;
+}
+
+mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
+  Request* request = pool.take();
+  if (request == nullptr) request = new (std::nothrow) Request;
+  if (request == nullptr) return nullptr;
+  if (start_generalized(*request) != MPI_SUCCESS) {
+    pool.give_back(*request);
+    return nullptr;
+  }
+  *handle = number_of(request->handle);
+  Completer::instance().issued();
+  return request;
+}
+
+void complete_request(mpix_host_request_t* request, std::size_t bytes, int (*error_of)(void*),
+                      void* context) {
+  request->error_of = error_of;
+  request->context = context;
+  request->bytes = bytes;
+  request->next = completed.load(std::memory_order_relaxed);
+  while (!completed.compare_exchange_weak(request->next, request, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+}
+
+void finish_request(mpix_host_request_t* request) {
+  request->error_of = nullptr;
+  request->bytes = 0;
+  show(*request);
+}
+
+/// MPI libraries keep one for messages to nobody.
+mpix_handle_t completed_request() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, communicators().self, &request);
+  return number_of(request);
+}
+
+mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpix_handle_t* handle) try {
+  Request* request = persistent_pool.take();
+  if (request == nullptr) {
+    request = new Request;
+    request->tag = persistent_count.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, request->tag, communicators().self, &request->handle) !=
+      MPI_SUCCESS) {
+    persistent_pool.give_back(*request);
+    return nullptr;
+  }
+  request->freed = freed;
+  request->references.store(1, std::memory_order_relaxed);
+  *handle = number_of(request->handle);
+  std::lock_guard const held(persistent_lock);
+  persistent[*handle] = request;
+  return request;
+} catch (std::bad_alloc const&) {
+  return nullptr;
+}
+
+void start_request(mpix_host_request_t* request, mpix_handle_t) {
+  request->references.fetch_add(1, std::memory_order_relaxed);
+  PMPI_Start(&request->handle);
+  Completer::instance().issued();
+}
+
+int request_is_active(mpix_host_request_t* request) {
+  int complete = 0;
+  MPI_Status status;
+  PMPI_Request_get_status(request->handle, &complete, &status);
+  return complete == 0 || status.MPI_SOURCE != MPI_ANY_SOURCE ? 1 : 0;  // an inactive one has an empty status
+}
+
+void request_freed(MPI_Request handle) {
+  if (persistent_count.load(std::memory_order_relaxed) == 0) return;
+  Request* freed = nullptr;
+  {
+    std::lock_guard const held(persistent_lock);
+    auto const found = persistent.find(number_of(handle));
+    if (found == persistent.end()) return;
+    freed = found->second;
+    persistent.erase(found);
+  }
+  freed->freed(number_of(handle));
+  release(*freed);
+}
+
+}  // namespace mpix::host
