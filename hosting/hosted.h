@@ -79,6 +79,10 @@ struct mpix_host_ops {
   /** Memory of a target of such a window, bytes, and the unit of its displacements. MPI error class. */
   int (*window_region)(mpix_handle_t window, int rank, int64_t* bytes, int* disp_unit);
 
+  /** Returns when what was completed before on such a window, a persistent one, is as durable as it is to be. MPI
+   *  error class. */
+  int (*window_persist)(mpix_handle_t window);
+
   /** Why this thread's newest window could not be made: an MPI error class, and a text that stays until the next
    *  window is made; MPI_SUCCESS: nothing is known. Of the calls below, too. */
   int (*window_refusal)(const char** text);

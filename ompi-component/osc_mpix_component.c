@@ -34,6 +34,7 @@ static const struct mpix_host_ops host_ops = {
     .window_request_create = ompi_osc_mpix_window_request_create,
     .window_targets = ompi_osc_mpix_window_targets,
     .window_region = ompi_osc_mpix_window_region,
+    .window_persist = ompi_osc_mpix_window_persist,
     .window_refusal = mpix_window_refusal,
     .communicator_refuse_calls = ompi_osc_mpix_communicator_refuse_calls,
     .nam_ranks = mpix_nam_ranks,

@@ -170,6 +170,12 @@ int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, 
     return ret;
 }
 
+int ompi_osc_mpix_window_persist(mpix_handle_t window)
+{
+    mpix_window_t *own = own_window(window);
+    return NULL == own ? MPI_ERR_WIN : mpix_window_persist(own);
+}
+
 /* Open MPI keeps what is returned for MPI_Win_get_info. */
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)

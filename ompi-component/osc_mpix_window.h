@@ -23,6 +23,7 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
 /* osc_mpix_window.c: mpix_host_ops. */
 int ompi_osc_mpix_window_targets(mpix_handle_t window);
 int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, int *disp_unit);
+int ompi_osc_mpix_window_persist(mpix_handle_t window);
 
 /* osc_mpix_operations.c, by the names that ompi_osc_base_module_t has for them. */
 int ompi_osc_mpix_put(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,

@@ -54,6 +54,8 @@ int mpix_nam_configure(const char* allocation, size_t private_bytes);
 
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
 
+/** MPIX_Win_persist. MPI_ERR_WIN: not a persistent window. */
+int mpix_window_persist(mpix_window_t* window);
 /** How many processes have made the persistent window with this port name: its targets. */
 int mpix_nam_ranks(const char* port, int* ranks);
 /** Names of persistent windows, at the server of their ports. MPI_ERR_NAME: the name is published already. */

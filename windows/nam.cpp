@@ -106,6 +106,13 @@ void Window::release_nam() noexcept {
   (void)outcome_of([this] { nam_->release(); }, &ignored);
 }
 
+void Window::persist() {
+  if (nam_ == nullptr || nam_->port().empty())
+    throw NamError(MPI_ERR_WIN, "the window is not a persistent one at a memory server");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  nam_->persist();
+}
+
 int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   bool has_turn = false;
   int error = MPI_SUCCESS;

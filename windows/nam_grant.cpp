@@ -65,6 +65,11 @@ void NamGrant::release(nam::WindowInfo const& window) {
   session_.release(window);
 }
 
+void NamGrant::persist(nam::WindowInfo const& window) {
+  std::lock_guard const held(lock_);
+  session_.persist(window);
+}
+
 /// The system tells the locks of descriptors apart, not those of one.
 std::shared_ptr<nam::SharedControl const> NamGrant::locks_for(nam::SharedControl::Slot slot) {
   std::lock_guard const held(lock_);

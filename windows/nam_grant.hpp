@@ -24,6 +24,7 @@ class NamGrant {
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                            nam::WindowWishes const& wishes);
   void release(nam::WindowInfo const& window);
+  void persist(nam::WindowInfo const& window);
 
   nam::Locator const& locator() const noexcept { return locator_; }
   nam::GrantMapping const& memory() const noexcept { return memory_; }

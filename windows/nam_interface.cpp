@@ -5,6 +5,7 @@
 #include "windows/error.hpp"
 #include "windows/mpix_windows.h"
 #include "windows/nam_window.hpp"
+#include "windows/window.hpp"
 
 namespace mpix::windows {
 
@@ -31,6 +32,9 @@ using namespace mpix::windows;
 
 int mpix_nam_configure(const char* allocation, size_t private_bytes) {
   return outcome_of([&] { set_nam({allocation, private_bytes}); });
+}
+int mpix_window_persist(mpix_window_t* window) {
+  return outcome_of([&] { static_cast<Window*>(window)->persist(); });
 }
 int mpix_nam_ranks(const char* port, int* ranks) {
   return outcome_of([&] { *ranks = nam_ranks(port); });

@@ -48,6 +48,10 @@ class MappedNamWindow final : public NamWindow {
     });
   }
 
+  void persist() override {
+    at_server([this] { grant_->persist(info_); });
+  }
+
   std::string const& port() const noexcept override { return info_.port; }
   int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
   std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }

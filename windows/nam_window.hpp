@@ -57,6 +57,8 @@ class NamWindow {
   virtual std::string description() const = 0;
   /// The window ends, and its memory goes back to the grant. By who has allocated it.
   virtual void release() = 0;
+  /// Returns when what was completed before is as durable as the window is to be.
+  virtual void persist() = 0;
 
   /// Empty of one that is not persistent.
   virtual std::string const& port() const noexcept = 0;

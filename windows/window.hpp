@@ -136,6 +136,8 @@ class Window : public mpix_window {
   int test(int* flag);
 
   // Memory.
+  /// Throws NamError.
+  void persist();
   int shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base);
   int attach(void* base, MPI_Aint size);
   int detach(void const* base);

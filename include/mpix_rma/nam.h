@@ -74,6 +74,19 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
 MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Win *win);
 
 /**
+ * Makes the data of a persistent window as durable as the window is to be.
+ *
+ * @param win  a persistent window
+ *
+ * Local. Returns when what was completed before, by whatever process, outlives what mpix_nam_durability said when the
+ * window was made: a crash of the machine with storage. There is nothing to wait for with the others.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN (not a persistent window, or it has ended); MPI_ERR_OTHER (the server does not
+ *         answer).
+ */
+MPIX_RMA_API int MPIX_Win_persist(MPI_Win win);
+
+/**
  * Tells the memory of a target.
  *
  * @param win        a window of this library: any but dynamic ones

@@ -68,6 +68,13 @@ class ReturnedErrors {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
+/// Through the handler of the window. The code.
+int raise_on(MPI_Win win, char const* call, Failure const& failure) {
+  int const code = make_code(call, failure);
+  PMPI_Win_call_errhandler(win, code);
+  return code;
+}
+
 /// Open MPI has one error for all windows that cannot be made; the component knows more.
 template <typename Make>
 int make_window(Site const& site, MPI_Win* win, Make make) {
@@ -163,6 +170,17 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   return raise_exception(&comm);
 }
 
+int MPIX_Win_persist(MPI_Win win) try {
+  char const* const call = "MPIX_Win_persist";
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  bool const is_own = win != MPI_WIN_NULL && makes_windows() && host().window_targets(number_of(win)) >= 0;
+  if (!is_own) return raise({call}, MPI_ERR_WIN, "the window is not one of this library");
+  int const error_class = host().window_persist(number_of(win));
+  return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise_on(win, call, newest_refusal(error_class));
+} catch (...) {
+  return raise_exception(nullptr);
+}
+
 int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
   char const* const call = "MPIX_Win_query";
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
@@ -176,9 +194,7 @@ int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
     *size = static_cast<MPI_Aint>(bytes);
     return MPI_SUCCESS;
   }
-  int const code = make_code(call, failure(error_class, "rank %d of %d", rank, ranks));
-  PMPI_Win_call_errhandler(win, code);
-  return code;
+  return raise_on(win, call, failure(error_class, "rank %d of %d", rank, ranks));
 } catch (...) {
   return raise_exception(nullptr);
 }

@@ -35,6 +35,8 @@ class NamCalls : public WindowTest {
       MPI_Win_fence(0, window);
       EXPECT_EQ(value, 50 + rank);
     }
+  }
+  void expect_attributes(MPI_Win window) const {
     MPI_Aint* sizes = nullptr;
     int* units = nullptr;
     int found = 0;
@@ -43,13 +45,8 @@ class NamCalls : public WindowTest {
     MPI_Win_get_attr(window, MPIX_WIN_DISP_UNITS, &units, &found);
     ASSERT_EQ(found, 1);
     for (int rank = 0; rank < size_; ++rank) {
-      MPI_Aint bytes = 0;
-      int unit = 0;
       EXPECT_EQ(sizes[rank], 8 * (rank + 1));
       EXPECT_EQ(units[rank], 8);
-      EXPECT_EQ(MPIX_Win_query(window, rank, &bytes, &unit), MPI_SUCCESS);
-      EXPECT_EQ(bytes, 8 * (rank + 1));
-      EXPECT_EQ(unit, 8);
     }
   }
   int connect(std::string const& port, int root, MPI_Comm comm, MPI_Comm* connection) {
@@ -63,7 +60,7 @@ class NamCalls : public WindowTest {
   }
 };
 
-TEST_F(NamCalls, errors_say_what_is_left) {
+TEST_F(NamCalls, N_05_errors_say_what_is_left) {
   Info const info{{"deep_mem_kind", "deep_nam"}};
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPI_Win_allocate(rank_ == 0 ? 2 * grant_bytes : 0, 1, info.get(), world, nullptr, &window);
@@ -78,7 +75,7 @@ TEST_F(NamCalls, errors_say_what_is_left) {
             MPI_ERR_INFO_VALUE);
 }
 
-TEST_F(NamCalls, an_intercommunicator_stands_for_the_window) {
+TEST_F(NamCalls, N_21_an_intercommunicator_stands_for_the_window) {
   std::string const port = leave_window();
   MPI_Comm connection = MPI_COMM_NULL;
   ASSERT_EQ(connect(port, size_ - 1, world, &connection), MPI_SUCCESS);
@@ -103,7 +100,7 @@ TEST_F(NamCalls, an_intercommunicator_stands_for_the_window) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, processes_connect_each_for_itself) {
+TEST_F(NamCalls, N_25_processes_connect_each_for_itself) {
   std::string const port = leave_window();
   MPI_Comm connection = MPI_COMM_NULL;
   MPI_Win window = MPI_WIN_NULL;
@@ -117,7 +114,48 @@ TEST_F(NamCalls, processes_connect_each_for_itself) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, ports_of_no_window_and_without_the_key) {
+TEST_F(NamCalls, N_10_the_port_name_fits_an_info_value) { EXPECT_LT(leave_window().size(), 256u); }
+
+TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
+  int remote = 0;
+  EXPECT_EQ(MPI_Comm_remote_size(connection, &remote), MPI_SUCCESS);
+  EXPECT_EQ(remote, size_);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Win window = MPI_WIN_NULL;
+    ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
+    expect_window(window);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
+}
+
+/// A window of which every rank has another size.
+class Segmentation : public NamCalls {
+ protected:
+  Segmentation() {
+    EXPECT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window_), MPI_SUCCESS);
+  }
+  ~Segmentation() override { EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS); }
+  MPI_Win window_ = MPI_WIN_NULL;
+};
+
+TEST_F(Segmentation, N_23_is_retained) { expect_window(window_); }
+
+TEST_F(Segmentation, N_24_is_told_by_attributes) { expect_attributes(window_); }
+
+TEST_F(Segmentation, N_26_is_told_for_a_rank) {
+  for (int rank = 0; rank < size_; ++rank) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    EXPECT_EQ(MPIX_Win_query(window_, rank, &bytes, &unit), MPI_SUCCESS);
+    EXPECT_EQ(bytes, 8 * (rank + 1));
+    EXPECT_EQ(unit, 8);
+  }
+}
+
+TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
   std::string port = job->locator();
   port.insert(port.find('?'), "/00000000000000000000000000000000");
   MPI_Comm connection = MPI_COMM_NULL;
@@ -130,7 +168,7 @@ TEST_F(NamCalls, ports_of_no_window_and_without_the_key) {
   EXPECT_EQ(class_of(MPIX_Win_connect("mpix-nam://nothing", MPI_INFO_NULL, 0, world, &window)), MPI_ERR_ARG);
 }
 
-TEST_F(NamCalls, names_are_kept_by_the_server) {
+TEST_F(NamCalls, N_12_names_are_kept_by_the_server) {
   std::string const port = leave_window();
   constexpr char name[] = "names_are_kept_by_the_server";
   if (rank_ == 0) {
@@ -152,6 +190,21 @@ TEST_F(NamCalls, names_are_kept_by_the_server) {
     EXPECT_EQ(class_of(MPI_Lookup_name(name, MPI_INFO_NULL, found)), MPI_ERR_NAME);
   }
   MPI_Barrier(world);
+}
+
+TEST_F(NamCalls, a_persistent_window_is_made_durable) {
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  EXPECT_EQ(class_of(MPIX_Win_persist(window)), MPI_ERR_WIN);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  Info const durable{{"deep_mem_kind", "deep_nam_persistent"}, {"mpix_nam_durability", "storage"}};
+  int const code = MPIX_Win_allocate_nam(8, 8, durable.get(), world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_UNSUPPORTED_OPERATION)
+      << text_of(code);  // the server's storage is memory
 }
 
 TEST_F(NamCalls, other_windows_have_no_such_attributes) {

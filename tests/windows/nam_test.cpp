@@ -48,7 +48,7 @@ class NamTest : public WindowTest {
   }
 };
 
-TEST_F(NamTest, put_and_get_between_fences_with_sizes_and_units_of_each_rank) {
+TEST_F(NamTest, N_01_put_and_get_between_fences_with_sizes_and_units_of_each_rank) {
   int const unit = rank_ % 2 == 0 ? 8 : 4;
   MPI_Win window = make(8 * (rank_ + 2), unit);
   MPI_Win_fence(0, window);
@@ -73,7 +73,7 @@ TEST_F(NamTest, put_and_get_between_fences_with_sizes_and_units_of_each_rank) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, operations_of_all_ranks_on_one_element_are_atomic) {
+TEST_F(NamTest, N_02_operations_of_all_ranks_on_one_element_are_atomic) {
   constexpr int rounds = 200;
   MPI_Win window = make(rank_ == 0 ? 64 : 0, 8);  // a flat window
   MPI_Win_lock_all(0, window);
@@ -111,7 +111,7 @@ TEST_F(NamTest, operations_of_all_ranks_on_one_element_are_atomic) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, post_and_start_order_what_is_put) {
+TEST_F(NamTest, N_06_post_and_start_order_what_is_put) {
   MPI_Win window = make(8, 8);
   MPI_Group everybody = MPI_GROUP_NULL;
   MPI_Group to = MPI_GROUP_NULL;
@@ -151,7 +151,7 @@ TEST_F(NamTest, a_lock_is_held_by_one_or_shared) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, requests_and_derived_datatypes) {
+TEST_F(NamTest, N_06_requests_and_derived_datatypes) {
   MPI_Datatype column = MPI_DATATYPE_NULL;
   MPI_Type_vector(4, 1, 3, MPI_INT, &column);
   MPI_Type_commit(&column);
@@ -201,7 +201,7 @@ TEST_F(NamTest, what_is_known_of_a_window) {
   MPI_Win_free(&host);
 }
 
-TEST_F(NamTest, what_is_over_the_grant_is_refused_to_all_and_named) {
+TEST_F(NamTest, N_04_what_is_over_the_grant_is_refused_to_all_and_named) {
   for (int i = 0; i < 40; ++i) {  // segments come and go
     MPI_Win half = make(static_cast<MPI_Aint>(grant_bytes) / 2 / size_);
     EXPECT_EQ(MPI_Win_free(&half), MPI_SUCCESS);
@@ -213,7 +213,7 @@ TEST_F(NamTest, what_is_over_the_grant_is_refused_to_all_and_named) {
   EXPECT_EQ(MPI_Win_free(&again), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, kinds_of_memory_are_not_mixed) {
+TEST_F(NamTest, N_03_kinds_of_memory_are_not_mixed) {
   if (size_ == 1) GTEST_SKIP() << "one rank has one kind";
   Info const none{};
   Info const nam{{"deep_mem_kind", "deep_nam"}};
@@ -223,7 +223,7 @@ TEST_F(NamTest, kinds_of_memory_are_not_mixed) {
   EXPECT_EQ(class_of(code), MPI_ERR_WIN);
 }
 
-TEST_F(NamTest, a_persistent_window_is_found_again_with_its_segmentation) {
+TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
   MPI_Win window = make(8 * (rank_ + 1), 8, "deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   EXPECT_LT(port.size(), 256u);

@@ -1,0 +1,43 @@
+#!/bin/bash
+# Jobs that find each other's data at one memory server: a producer and consumers of other sizes, and jobs that count
+# in one window at the same time, one of which is killed with the lock.
+#
+# usage: tests/nam/jobs.sh MPIRUN BIN PRODUCER CONSUMER COUNTER
+set -euo pipefail
+mpirun=("$1" --oversubscribe --bind-to none --mca osc mpix)
+bin=$2 producer=$3 consumer=$4 counter=$5
+directory=$(mktemp -d)
+mkfifo "$directory/life"
+exec 9<>"$directory/life"
+"$bin/mpix-namd" --size 64M --listen none --directory "$directory/state" --socket "$directory/socket" \
+  --log-file "$directory/log" --watch-stdin < "$directory/life" 9<&- &
+server=$!
+finish() {
+  kill "$server" 2> /dev/null && wait "$server" 2> /dev/null
+  rm -rf "$directory"
+}
+trap finish EXIT
+export MPIX_NAM_SERVER=$directory/socket
+for ((i = 0; i < 500; ++i)); do
+  "$bin/mpix-nam" list > /dev/null 2>&1 && break
+  sleep 0.02
+done
+MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" grant 16M)
+export MPIX_NAM_ALLOCATION
+
+"${mpirun[@]}" -np 3 "$producer" field | grep -q "^The window's port name: mpix-nam://"
+"${mpirun[@]}" -np 1 "$consumer" field > "$directory/first" &
+first=$!
+"${mpirun[@]}" -np 2 "$consumer" field
+wait "$first"
+grep -q "created the NAM window: 3, of 9 values wrong: 0" "$directory/first"
+
+port=$("${mpirun[@]}" -np 1 "$counter" make)
+"${mpirun[@]}" -np 2 "$counter" "$port" count 50 &
+first=$!
+"${mpirun[@]}" -np 2 "$counter" "$port" count 50 &
+second=$!
+wait "$first"
+wait "$second"
+"${mpirun[@]}" -np 1 "$counter" "$port" hold > /dev/null 2>&1 && exit 1
+"${mpirun[@]}" -np 1 "$counter" "$port" expect 200

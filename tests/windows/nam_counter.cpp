@@ -1,0 +1,91 @@
+/// One of several jobs that count in a persistent window at the same time.
+///
+/// nam_counter make:              makes the window, and prints its port name
+/// nam_counter PORT count ROUNDS: each process counts so often, under a lock and by MPI_Fetch_and_op
+/// nam_counter PORT expect N:     whether both counts are N
+/// nam_counter PORT hold:         takes the lock alone and is killed with it
+#include <mpi.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+long read_at(MPI_Win window, MPI_Aint disp) {
+  long value = 0;
+  MPI_Get(&value, 1, MPI_LONG, 0, disp, 1, MPI_LONG, window);
+  MPI_Win_flush(0, window);
+  return value;
+}
+
+void count(MPI_Win window, long rounds) {
+  long const one = 1;
+  long before = 0;
+  for (long i = 0; i < rounds; ++i) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    long const next = read_at(window, 0) + 1;
+    MPI_Put(&next, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
+    MPI_Win_unlock(0, window);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, 1, MPI_SUM, window);
+    MPI_Win_unlock(0, window);
+  }
+}
+
+int expect(MPI_Win window, long expected) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+  long const locked = read_at(window, 0);
+  long const fetched = read_at(window, 1);
+  MPI_Win_unlock(0, window);
+  if (locked == expected && fetched == expected) return 0;
+  std::fprintf(stderr, "%ld under locks and %ld fetched, in place of %ld\n", locked, fetched, expected);
+  return 1;
+}
+
+/// Exit code.
+int make() {
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "deep_mem_kind", "deep_nam_persistent");
+  MPI_Win window = MPI_WIN_NULL;
+  void* base = nullptr;
+  MPI_Win_allocate(2 * sizeof(long), sizeof(long), info, MPI_COMM_WORLD, &base, &window);
+  MPI_Info_free(&info);
+  char port[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  MPI_Win_get_info(window, &info);
+  MPI_Info_get(info, "deep_win_port_name", MPI_MAX_INFO_VAL, port, &found);
+  MPI_Info_free(&info);
+  std::printf("%s\n", port);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return found != 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (argc == 2 && std::string(argv[1]) == "make") return make();
+  if (argc < 3) return 2;
+  std::string const action = argv[2];
+  long const number = argc > 3 ? std::atol(argv[3]) : 0;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "deep_win_port_name", argv[1]);
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &window);
+  MPI_Info_free(&info);
+  int code = 0;
+  if (action == "count") count(window, number);
+  if (action == "expect") code = expect(window, number);
+  if (action == "hold") {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    ::raise(SIGKILL);
+  }
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return code;
+}
