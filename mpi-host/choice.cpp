@@ -1,4 +1,5 @@
 /// Which host serves, and whether the MPI of the process is the one that was meant.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,7 +49,8 @@ void check_library() {
   int length = 0;
   PMPI_Get_library_version(version, &length);
   if (std::string_view(version).find(built_for) != std::string_view::npos) return;
-  version[std::strcspn(version, ",\n\t")] = '\0';
+  version[std::strcspn(version, ",\n")] = '\0';
+  std::replace(version, version + sizeof version, '\t', ' ');
   std::fprintf(stderr, "MPIX_RMA: this library was built for %s, and the program is linked with %s\n",
                built_for.data(), version);
   std::_Exit(EXIT_FAILURE);

@@ -26,7 +26,7 @@ TEST_F(Errors, arguments_give_their_classes) {
   char* const target = memory_.at(0, 0);
   EXPECT_EQ(class_of(put(-1, MPI_DOUBLE, 0, target)), MPI_ERR_COUNT);
   EXPECT_EQ(class_of(put(1, MPI_DATATYPE_NULL, 0, target)), MPI_ERR_TYPE);
-  EXPECT_EQ(class_of(put(1, nullptr, 0, target)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(put(1, MPI_Datatype{}, 0, target)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(put(1, MPI_DOUBLE, memory_.size(), target)), MPI_ERR_RANK);
   EXPECT_EQ(class_of(put(1, MPI_DOUBLE, -7, target)), MPI_ERR_RANK);
   EXPECT_EQ(put(1, MPI_DOUBLE, MPI_PROC_NULL, target), MPI_SUCCESS);
@@ -151,7 +151,7 @@ TEST_F(Errors, rmw_arguments_give_their_classes) {
   EXPECT_EQ(class_of(call(static_cast<MPIX_RMW_Op>(77), &operand, 1, MPI_LONG, 0, address)), MPI_ERR_OP);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, -1, MPI_LONG, 0, address)), MPI_ERR_COUNT);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_DATATYPE_NULL, 0, address)), MPI_ERR_TYPE);
-  EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, nullptr, 0, address)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_Datatype{}, 0, address)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(call(MPIX_RMW_BAND, &operand, 1, MPI_DOUBLE, 0, address)), MPI_ERR_OP);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_LONG, 99, address)), MPI_ERR_RANK);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, nullptr, 1, MPI_LONG, 0, address)), MPI_ERR_BUFFER);
