@@ -24,6 +24,24 @@ typedef uintptr_t mpix_handle_t;
 /** What the host keeps of a request that it has made. */
 typedef struct mpix_host_request mpix_host_request_t;
 
+/** A notified operation on a window, as MPI's call has it. */
+struct mpix_host_notified {
+  enum { mpix_notified_put, mpix_notified_get, mpix_notified_accumulate } kind;
+  void* origin;
+  int64_t origin_count;
+  mpix_handle_t origin_type;
+  int fetches; /**< of an accumulate: there is a result */
+  void* result;
+  int64_t result_count;
+  mpix_handle_t result_type;
+  int rank;
+  int64_t disp;
+  int64_t count;
+  mpix_handle_t type;
+  mpix_handle_t op;
+  int notification; /**< index of the counter */
+};
+
 /** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
  *  otherwise. */
 struct mpix_host_ops {
@@ -93,11 +111,23 @@ struct mpix_host_ops {
   /** How many processes have made the window with this port name at a memory server. MPI error class. */
   int (*nam_ranks)(const char* port, int* ranks);
 
-  /** Names of such windows at their servers. MPI error class. `nam_lookup` has `port` in `bytes` bytes, and is
-   *  MPI_ERR_NAME where no server is known, too. */
+  /** Names of such windows at their servers. MPI error class. `nam_lookup` has `port` in `bytes` bytes, and
+   * is MPI_ERR_NAME where no server is known, too. */
   int (*nam_publish)(const char* name, const char* port);
   int (*nam_unpublish)(const char* name, const char* port);
   int (*nam_lookup)(const char* name, char* port, size_t bytes);
+
+  /* Counters of a process on the MPI_Win `window`, which notified operations of others increment. MPI error
+   * classes; MPI_ERR_WIN where the window is not one of the host's. */
+
+  /** Collective: `num` counters for this process in the place of those that it has. */
+  int (*window_set_counters)(mpix_handle_t window, int num);
+  /** NULL: this process has no counter with the index, or the window is not one of the host's. */
+  uint64_t* (*window_counter)(mpix_handle_t window, int index);
+  int (*window_num_counters)(mpix_handle_t window, int* num);
+  /** `request` may be NULL. */
+  int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
+                         mpix_handle_t* request);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

@@ -63,6 +63,7 @@ inline void *mpix_rma_handle_value_(intptr_t handle) { return reinterpret_cast<v
 #include "mpix_rma/completion.h"
 #include "mpix_rma/memory.h"
 #include "mpix_rma/nam.h"
+#include "mpix_rma/window.h"
 #include "mpix_rma/notify.h"
 #include "mpix_rma/rmw.h"
 #include "mpix_rma/statistics.h"

@@ -176,6 +176,53 @@ int ompi_osc_mpix_window_persist(mpix_handle_t window)
     return NULL == own ? MPI_ERR_WIN : mpix_window_persist(own);
 }
 
+int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num)
+{
+    mpix_window_t *own = own_window(window);
+    return NULL == own ? MPI_ERR_WIN : mpix_window_set_counters(own, num);
+}
+
+uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index)
+{
+    mpix_window_t *own = own_window(window);
+    return NULL == own ? NULL : mpix_window_counter(own, index);
+}
+
+int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int *num)
+{
+    mpix_window_t *own = own_window(window);
+    *num = NULL == own ? 0 : mpix_window_num_counters(own);
+    return NULL == own ? MPI_ERR_WIN : MPI_SUCCESS;
+}
+
+int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,
+                                  mpix_handle_t *request)
+{
+    const struct mpix_window_buffer origin = {operation->origin, operation->origin_count,
+                                              (MPI_Datatype) operation->origin_type};
+    const struct mpix_window_buffer result = {operation->result, operation->result_count,
+                                              (MPI_Datatype) operation->result_type};
+    const struct mpix_window_place place = {operation->rank, operation->disp, operation->count,
+                                            (MPI_Datatype) operation->type};
+    const int index = operation->notification;
+    mpix_window_t *own = own_window(window);
+    MPI_Request made = MPI_REQUEST_NULL;
+    MPI_Request *wanted = NULL == request ? NULL : &made;
+    int ret = MPI_ERR_WIN;
+    if (NULL != own && mpix_notified_put == operation->kind) {
+        ret = mpix_window_put_notify(own, &origin, &place, index, wanted);
+    } else if (NULL != own && mpix_notified_get == operation->kind) {
+        ret = mpix_window_get_notify(own, &origin, &place, index, wanted);
+    } else if (NULL != own) {
+        ret = mpix_window_accumulate_notify(own, &origin, operation->fetches ? &result : NULL, &place,
+                                            (MPI_Op) operation->op, index, wanted);
+    }
+    if (MPI_SUCCESS == ret && NULL != request) {
+        *request = (mpix_handle_t) made;
+    }
+    return ret;
+}
+
 /* Open MPI keeps what is returned for MPI_Win_get_info. */
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)

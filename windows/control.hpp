@@ -30,6 +30,8 @@ struct ControlLayout {
   constexpr std::size_t completed() const noexcept { return line * barrier_rounds(ranks); }
   /// Address of the rank table that the processes of the host share; `no_table`: there is none.
   constexpr std::size_t table() const noexcept { return completed() + sizeof(std::uint64_t); }
+  /// Address of the process's notification counters, and behind it their number.
+  constexpr std::size_t notifications() const noexcept { return table() + sizeof(std::uint64_t); }
   /// Of exposure epochs of a rank that this process may access; modulo 256.
   constexpr std::size_t posted(int rank) const noexcept {
     return completed() + line + static_cast<std::size_t>(rank);

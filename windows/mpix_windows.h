@@ -12,6 +12,7 @@
 #define MPIX_WINDOWS_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,6 +122,26 @@ int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* ori
 int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
                             const struct mpix_window_buffer* result, const struct mpix_window_place* target,
                             MPI_Op op, MPI_Request* request);
+
+/* ---- Notification ---- */
+
+/** Collective: counters of this process, all zero, in the place of those that it has. MPI_ERR_NO_MEM here only;
+ *  MPI_ERR_UNSUPPORTED_OPERATION at a memory server. */
+int mpix_window_set_counters(mpix_window_t* window, int count);
+int mpix_window_num_counters(const mpix_window_t* window);
+/** NULL: there is no such. */
+uint64_t* mpix_window_counter(mpix_window_t* window, int index);
+
+/** The operations of these names, with a request or, where `request` is NULL, without; the counter of the target with
+ *  the index `notification` goes up when the target's memory is done with. MPI_ERR_ARG: it has no such counter. */
+int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request);
+int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request);
+int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                  const struct mpix_window_buffer* result,
+                                  const struct mpix_window_place* target, MPI_Op op, int notification,
+                                  MPI_Request* request);
 
 /* ---- Synchronisation ---- */
 

@@ -81,6 +81,7 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
 /// Carries out what is reached by load and store, with no other guarantee than that of elements.
 template <typename Operation>
 bool try_direct(Window const& window, Target const& target, Operation const& operation) {
+  if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   engine::RemoteAddress begin = operation.target + static_cast<std::uint64_t>(extent.begin);
@@ -124,6 +125,28 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   if (completion != nullptr && issued.complete) (void)finish_request(completion);
   if (request != nullptr) *request = pending;
   return MPI_SUCCESS;
+}
+
+/// Of an operation that is not notified.
+inline constexpr int no_notification = -1;
+
+/// The same as issue(), and the counter `notification` of the target goes up when its memory is done with.
+template <typename Operation>
+int issue_notified(Window& window, Target& target, Operation& operation, int notification,
+                   MPI_Request* request) {
+  if (notification == no_notification) return issue(window, target, operation, request);
+  engine::RemoteAddress counter = 0;
+  if (int const error = window.find_counter(target, notification, &counter); error != MPI_SUCCESS)
+    return error;
+  if (target.memory == target.process && operation.target_layout.size() != 0) {
+    operation.notify = counter;
+    return issue(window, target, operation, request);
+  }
+  // No data, or in the memory of another process than the one that is notified.
+  if (operation.target_layout.size() != 0) {
+    if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
+  }
+  return window.notify_behind(target, counter, request);
 }
 
 /// Of an operation without data.

@@ -49,6 +49,11 @@ struct Target {
   /// The lock where it is taken and given back by load and store, else null.
   engine::SharedLock* lock_word = nullptr;
 
+  /// Notification counters of the rank, as they were told in round `counters_round` of the window.
+  engine::RemoteAddress counters = 0;
+  std::uint64_t counters_count = 0;
+  std::uint64_t counters_round = 0;
+
   /// From here on operations may be issued.
   void open() noexcept {
     // Release, twice: pair with the acquires in reach() and Window::open_target(); operations come after what

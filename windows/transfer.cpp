@@ -20,7 +20,7 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
 }
 
 int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
-             MPI_Request* request) noexcept try {
+             MPI_Request* request, int notification = no_notification) noexcept try {
   Window& window = *static_cast<Window*>(handle);
   Target* target = nullptr;
   if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
@@ -29,14 +29,14 @@ int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, P
   if (int const error = local.describe(origin.type, origin.count); error != MPI_SUCCESS) return error;
   if (int const error = remote.describe(place.type, place.count); error != MPI_SUCCESS) return error;
   if (local.bytes() != remote.bytes()) return MPI_ERR_TYPE;
-  if (local.bytes() == 0) return finish_empty(request);
+  if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::Transfer transfer;
   transfer.direction = direction;
   transfer.origin = static_cast<std::byte*>(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;
-  return issue(window, *target, transfer, request);
+  return issue_notified(window, *target, transfer, notification, request);
 } catch (...) {
   return class_of_exception();
 }
@@ -98,4 +98,16 @@ int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* ori
 int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request) {
   return transfer(window, Direction::get, *origin, *target, request);
+}
+
+int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return transfer(window, Direction::put, *origin, *target, request, notification);
+}
+
+int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return transfer(window, Direction::get, *origin, *target, request, notification);
 }

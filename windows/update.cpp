@@ -19,6 +19,7 @@ struct UpdateCall {
   void const* operand2;  ///< laid out as `origin`
   mpix_window_buffer const* result;
   mpix_window_place const* target;
+  int notification = no_notification;
 };
 
 /// Operation::count_: none that is predefined.
@@ -190,12 +191,13 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
     update.result = static_cast<std::byte*>(call.result->address);
     update.result_layout = result.layout();
   }
-  if (remote.bytes() == 0) return finish_empty(request);
+  bool const notified = call.notification != no_notification;
+  if (remote.bytes() == 0 && !notified) return finish_empty(request);
   if (int const error = element_for(call.operation, remote.type().flat(), &update.type); error != MPI_SUCCESS)
     return error;
   if (int const error = locate(window, *target, call.target->disp, &update); error != MPI_SUCCESS)
     return error;
-  return issue(window, *target, update, request);
+  return issue_notified(window, *target, update, call.notification, request);
 }
 
 __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& call,
@@ -203,7 +205,8 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   Window& window = *static_cast<Window*>(handle);
   if (call.operation == Operation::count_) return MPI_ERR_OP;
   window.note_stores();
-  if (request == nullptr && try_contiguous(window, call)) return MPI_SUCCESS;
+  bool const plain = request == nullptr && call.notification == no_notification;
+  if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
   return update_any(window, call, request);
 } catch (...) {
   return class_of_exception();
@@ -247,6 +250,14 @@ int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buff
                             const struct mpix_window_buffer* result, const struct mpix_window_place* target,
                             MPI_Op op, MPI_Request* request) {
   return update(window, {operation_of(op), origin, nullptr, result, target}, request);
+}
+
+int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                  const struct mpix_window_buffer* result,
+                                  const struct mpix_window_place* target, MPI_Op op, int notification,
+                                  MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return update(window, {operation_of(op), origin, nullptr, result, target, notification}, request);
 }
 
 int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,

@@ -49,6 +49,7 @@ constinit Target Window::nobody{};
 
 Window::~Window() {
   give_up_memory();
+  give_up_counters();
   if (control_ != nullptr) (void)engine_.free(control_);
   if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
   for_each_target([this](Target& target) {

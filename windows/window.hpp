@@ -135,6 +135,18 @@ class Window : public mpix_window {
   int wait();
   int test(int* flag);
 
+  // Notification.
+  int set_counters(int count);
+  int own_counters() const noexcept { return own_count_; }
+  /// nullptr: there is no such.
+  std::uint64_t* counter(int index) const noexcept {
+    return index >= 0 && index < own_count_ ? own_counters_ + index : nullptr;
+  }
+  /// Where the counter of a target is. Error class.
+  int find_counter(Target& target, int index, engine::RemoteAddress* address);
+  /// The counter goes up once everything that was issued to the target is complete.
+  int notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request);
+
   // Memory.
   /// Throws NamError.
   void persist();
@@ -223,6 +235,7 @@ class Window : public mpix_window {
   void share_table();
   void keep_table();
   void give_up_memory();
+  void give_up_counters();
 
   /// What has to be done before the first operation of an epoch.
   enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
@@ -288,6 +301,10 @@ class Window : public mpix_window {
   std::byte* control_ = nullptr;
   std::uint64_t barriers_ = 0;
   std::uint64_t completions_due_ = 0;
+
+  std::uint64_t* own_counters_ = nullptr;
+  int own_count_ = 0;
+  std::uint64_t counters_round_ = 0;  ///< calls of set_counters()
 
   std::unique_ptr<NamWindow> nam_;  ///< where a memory server has the memory
   /// The processes that are connected to memory of others: not null where they are not the targets.

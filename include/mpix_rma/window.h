@@ -1,0 +1,258 @@
+/**
+ * Notified operations on MPI's windows: counters that operations increment at their targets, as the notified
+ * communication of the MPI 5.1 draft (12.6) has them. Included by mpix_rma.h.
+ */
+#ifndef MPIX_RMA_WINDOW_H
+#define MPIX_RMA_WINDOW_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Gives each process of a window its notification counters, all zero, in the place of those that it has.
+ *
+ * @param win  a window of this library whose memory is not at a memory server
+ * @param num  number of counters of this process, not negative; may differ between processes
+ *
+ * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide. MPI_Win_free
+ * frees them.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative); MPI_ERR_NO_MEM (at the process that
+ *         has none left); MPI_ERR_UNSUPPORTED_OPERATION.
+ */
+MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, int num);
+
+/**
+ * The number of notification counters that this process has on a window.
+ *
+ * @param win  a window of this library
+ * @param num  receives the number; 0 before MPIX_Win_set_num_notify
+ *
+ * Local.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG.
+ */
+MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int *num);
+
+/**
+ * The present value of a notification counter of this process. What the operations counted in it wrote is visible
+ * afterwards.
+ *
+ * @param win               a window of this library
+ * @param notification_idx  index of the counter, from 0
+ * @param value             receives the value
+ *
+ * Local.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter, null pointer).
+ */
+MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
+
+/**
+ * Sets a notification counter of this process to zero and returns what it was, in one step: no increment is lost.
+ *
+ * @param win               a window of this library
+ * @param notification_idx  index of the counter, from 0
+ * @param value             receives the value before; may be NULL
+ *
+ * Local.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter).
+ */
+MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
+
+/**
+ * A request that is complete once a notification counter of this process has reached a threshold.
+ *
+ * @param win               a window of this library
+ * @param notification_idx  index of the counter, from 0
+ * @param threshold         value to reach, not negative; the counter is not changed
+ * @param request           receives the request, for MPI_Wait, MPI_Test and their like
+ *
+ * Local. Fails, through the handler of MPI_COMM_WORLD, when the counters go away first.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null pointer);
+ *         MPI_ERR_NO_MEM.
+ */
+MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
+                                            MPI_Request *request);
+
+/**
+ * As MPI_Put, and increments a notification counter of the target once the target's memory holds the data.
+ *
+ * @param origin_addr       as of MPI_Put
+ * @param origin_count      as of MPI_Put
+ * @param origin_datatype   as of MPI_Put
+ * @param target_rank       as of MPI_Put
+ * @param target_disp       as of MPI_Put
+ * @param target_count      as of MPI_Put; an operation without data notifies, too
+ * @param target_datatype   as of MPI_Put
+ * @param notification_idx  index of the target's counter, from 0
+ * @param win               a window of this library, in an access epoch to the target
+ *
+ * @return as MPI_Put; MPI_ERR_ARG (the target has no such counter); MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory
+ *         server).
+ */
+MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                 int target_rank, MPI_Aint target_disp, int target_count,
+                                 MPI_Datatype target_datatype, int notification_idx, MPI_Win win);
+
+/**
+ * MPIX_Put_notify with a request, in epochs of passive targets.
+ *
+ * @param origin_addr       as of MPI_Put
+ * @param origin_count      as of MPI_Put
+ * @param origin_datatype   as of MPI_Put
+ * @param target_rank       as of MPI_Put
+ * @param target_disp       as of MPI_Put
+ * @param target_count      as of MPIX_Put_notify
+ * @param target_datatype   as of MPI_Put
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ * @param request           receives the request, which is complete as that of MPI_Rput
+ *
+ * @return as MPIX_Put_notify.
+ */
+MPIX_RMA_API int MPIX_Rput_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                  int target_rank, MPI_Aint target_disp, int target_count,
+                                  MPI_Datatype target_datatype, int notification_idx, MPI_Win win,
+                                  MPI_Request *request);
+
+/**
+ * As MPI_Get, and increments a notification counter of the target once the target's memory has been read.
+ *
+ * @param origin_addr       as of MPI_Get
+ * @param origin_count      as of MPI_Get
+ * @param origin_datatype   as of MPI_Get
+ * @param target_rank       as of MPI_Get
+ * @param target_disp       as of MPI_Get
+ * @param target_count      as of MPI_Get; an operation without data notifies, too
+ * @param target_datatype   as of MPI_Get
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ *
+ * @return as MPIX_Put_notify.
+ */
+MPIX_RMA_API int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                                 MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+                                 int notification_idx, MPI_Win win);
+
+/**
+ * MPIX_Get_notify with a request, in epochs of passive targets.
+ *
+ * @param origin_addr       as of MPI_Get
+ * @param origin_count      as of MPI_Get
+ * @param origin_datatype   as of MPI_Get
+ * @param target_rank       as of MPI_Get
+ * @param target_disp       as of MPI_Get
+ * @param target_count      as of MPIX_Get_notify
+ * @param target_datatype   as of MPI_Get
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ * @param request           receives the request, which is complete as that of MPI_Rget
+ *
+ * @return as MPIX_Put_notify.
+ */
+MPIX_RMA_API int MPIX_Rget_notify(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                  int target_rank, MPI_Aint target_disp, int target_count,
+                                  MPI_Datatype target_datatype, int notification_idx, MPI_Win win,
+                                  MPI_Request *request);
+
+/**
+ * As MPI_Accumulate, and increments a notification counter of the target once the target's memory is updated.
+ *
+ * @param origin_addr       as of MPI_Accumulate
+ * @param origin_count      as of MPI_Accumulate
+ * @param origin_datatype   as of MPI_Accumulate
+ * @param target_rank       as of MPI_Accumulate
+ * @param target_disp       as of MPI_Accumulate
+ * @param target_count      as of MPI_Accumulate; an operation without data notifies, too
+ * @param target_datatype   as of MPI_Accumulate
+ * @param op                as of MPI_Accumulate
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ *
+ * @return as MPIX_Put_notify; MPI_ERR_OP.
+ */
+MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                        int target_rank, MPI_Aint target_disp, int target_count,
+                                        MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win);
+
+/**
+ * MPIX_Accumulate_notify with a request, in epochs of passive targets.
+ *
+ * @param origin_addr       as of MPI_Accumulate
+ * @param origin_count      as of MPI_Accumulate
+ * @param origin_datatype   as of MPI_Accumulate
+ * @param target_rank       as of MPI_Accumulate
+ * @param target_disp       as of MPI_Accumulate
+ * @param target_count      as of MPIX_Accumulate_notify
+ * @param target_datatype   as of MPI_Accumulate
+ * @param op                as of MPI_Accumulate
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ * @param request           receives the request, which is complete as that of MPI_Raccumulate
+ *
+ * @return as MPIX_Accumulate_notify.
+ */
+MPIX_RMA_API int MPIX_Raccumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                         int target_rank, MPI_Aint target_disp, int target_count,
+                                         MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
+                                         MPI_Request *request);
+
+/**
+ * As MPI_Get_accumulate, and increments a notification counter of the target once the target's memory is updated.
+ *
+ * @param origin_addr       as of MPI_Get_accumulate
+ * @param origin_count      as of MPI_Get_accumulate
+ * @param origin_datatype   as of MPI_Get_accumulate
+ * @param result_addr       as of MPI_Get_accumulate
+ * @param result_count      as of MPI_Get_accumulate
+ * @param result_datatype   as of MPI_Get_accumulate
+ * @param target_rank       as of MPI_Get_accumulate
+ * @param target_disp       as of MPI_Get_accumulate
+ * @param target_count      as of MPI_Get_accumulate; an operation without data notifies, too
+ * @param target_datatype   as of MPI_Get_accumulate
+ * @param op                as of MPI_Get_accumulate
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ *
+ * @return as MPIX_Accumulate_notify.
+ */
+MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                            void *result_addr, int result_count, MPI_Datatype result_datatype,
+                                            int target_rank, MPI_Aint target_disp, int target_count,
+                                            MPI_Datatype target_datatype, MPI_Op op, int notification_idx,
+                                            MPI_Win win);
+
+/**
+ * MPIX_Get_accumulate_notify with a request, in epochs of passive targets.
+ *
+ * @param origin_addr       as of MPI_Get_accumulate
+ * @param origin_count      as of MPI_Get_accumulate
+ * @param origin_datatype   as of MPI_Get_accumulate
+ * @param result_addr       as of MPI_Get_accumulate
+ * @param result_count      as of MPI_Get_accumulate
+ * @param result_datatype   as of MPI_Get_accumulate
+ * @param target_rank       as of MPI_Get_accumulate
+ * @param target_disp       as of MPI_Get_accumulate
+ * @param target_count      as of MPIX_Get_accumulate_notify
+ * @param target_datatype   as of MPI_Get_accumulate
+ * @param op                as of MPI_Get_accumulate
+ * @param notification_idx  as of MPIX_Put_notify
+ * @param win               as of MPIX_Put_notify
+ * @param request           receives the request, which is complete as that of MPI_Rget_accumulate
+ *
+ * @return as MPIX_Accumulate_notify.
+ */
+MPIX_RMA_API int MPIX_Rget_accumulate_notify(const void *origin_addr, int origin_count,
+                                             MPI_Datatype origin_datatype, void *result_addr, int result_count,
+                                             MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+                                             int target_count, MPI_Datatype target_datatype, MPI_Op op,
+                                             int notification_idx, MPI_Win win, MPI_Request *request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,226 @@
+/// Notified operations on windows: the calls, for what the host does with them.
+#include <utility>
+
+#include "datatype/handle.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
+#include "mpix/request/native_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+namespace {
+
+/// A code of the class through the window's handler.
+__attribute__((cold)) int raise_on(char const* call, MPI_Win win, int error_class, char const* reason) {
+  int const code = make_code(call, failure(error_class, "%s", reason));
+  PMPI_Win_call_errhandler(win, code);
+  return code;
+}
+
+/// What the host's answer comes to.
+int told(char const* call, MPI_Win win, int error_class) {
+  if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
+  char const* const reason = error_class == MPI_ERR_WIN   ? "the window is not one of this library"
+                             : error_class == MPI_ERR_ARG ? "there is no such notification counter"
+                                                          : "the operation is refused";
+  return raise_on(call, win, error_class, reason);
+}
+
+/// use(host) with a host that makes windows.
+template <typename Use>
+int with_window(char const* call, MPI_Win win, Use use) noexcept try {
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  if (win == MPI_WIN_NULL) return raise({call}, MPI_ERR_WIN, "win is MPI_WIN_NULL");
+  if (host().window_notified == nullptr)
+    return raise_on(call, win, MPI_ERR_UNSUPPORTED_OPERATION, "the library makes no windows with this MPI");
+  return use(host());
+} catch (...) {
+  return raise_exception(nullptr);
+}
+
+/// use(counter) with a counter of this process.
+template <typename Use>
+int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (ops.window_targets(number_of(win)) < 0) return told(call, win, MPI_ERR_WIN);
+    std::uint64_t* const counter = ops.window_counter(number_of(win), index);
+    return counter != nullptr ? use(*counter) : told(call, win, MPI_ERR_ARG);
+  });
+}
+
+int notified(char const* call, MPI_Win win, mpix_host_notified const& operation, MPI_Request* request,
+             bool wants_request) noexcept {
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (wants_request && request == nullptr)
+      return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
+    if (operation.rank == MPI_PROC_NULL) {
+      if (wants_request) *request = completed_request();
+      return MPI_SUCCESS;
+    }
+    mpix_handle_t made = 0;
+    int const error_class = ops.window_notified(number_of(win), &operation, wants_request ? &made : nullptr);
+    if (error_class != MPI_SUCCESS) return told(call, win, error_class);
+    if (wants_request) *request = handle_of<MPI_Request>(made);
+    return MPI_SUCCESS;
+  });
+}
+
+mpix_host_notified describe(decltype(mpix_host_notified::kind) kind, void const* origin, int origin_count,
+                            MPI_Datatype origin_type, int rank, MPI_Aint disp, int count, MPI_Datatype type,
+                            int index) noexcept {
+  mpix_host_notified made{};
+  made.kind = kind;
+  made.origin = const_cast<void*>(origin);
+  made.origin_count = origin_count;
+  made.origin_type = number_of(origin_type);
+  made.rank = rank;
+  made.disp = disp;
+  made.count = count;
+  made.type = number_of(type);
+  made.notification = index;
+  return made;
+}
+
+}  // namespace
+}  // namespace mpix
+
+using namespace mpix;
+
+int MPIX_Win_set_num_notify(MPI_Win win, int num) {
+  char const* const call = "MPIX_Win_set_num_notify";
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (num < 0) return raise_on(call, win, MPI_ERR_ARG, "num is negative");
+    return told(call, win, ops.window_set_counters(number_of(win), num));
+  });
+}
+
+int MPIX_Win_get_num_notify(MPI_Win win, int* num) {
+  char const* const call = "MPIX_Win_get_num_notify";
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (num == nullptr) return raise_on(call, win, MPI_ERR_ARG, "num is a null pointer");
+    return told(call, win, ops.window_num_counters(number_of(win), num));
+  });
+}
+
+int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count* value) {
+  char const* const call = "MPIX_Win_get_notify_value";
+  return with_counter(call, win, notification_idx, [&](std::uint64_t const& counter) {
+    if (value == nullptr) return raise_on(call, win, MPI_ERR_ARG, "value is a null pointer");
+    *value = static_cast<MPI_Count>(__atomic_load_n(&counter, __ATOMIC_ACQUIRE));
+    return MPI_SUCCESS;
+  });
+}
+
+int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count* value) {
+  return with_counter("MPIX_Win_reset_notify_value", win, notification_idx, [&](std::uint64_t& counter) {
+    auto const before = __atomic_exchange_n(&counter, 0, __ATOMIC_ACQ_REL);
+    if (value != nullptr) *value = static_cast<MPI_Count>(before);
+    return MPI_SUCCESS;
+  });
+}
+
+int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold, MPI_Request* request) {
+  char const* const call = "MPIX_Win_wait_notify_value";
+  return with_counter(call, win, notification_idx, [&](std::uint64_t const& counter) {
+    if (request == nullptr) return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
+    if (threshold < 0) return raise_on(call, win, MPI_ERR_ARG, "threshold is negative");
+    Subject subject{};
+    subject.missing = "the counter was freed before it reached the threshold";
+    NativeCompletion* const completion = open_native({call, MPI_COMM_WORLD}, subject);
+    if (completion == nullptr) return raise_on(call, win, MPI_ERR_NO_MEM, "no memory for a request");
+    *request = completion->handle;
+    engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+    return MPI_SUCCESS;
+  });
+}
+
+int MPIX_Put_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+                    int notification_idx, MPI_Win win) {
+  auto const operation =
+      describe(mpix_host_notified::mpix_notified_put, origin_addr, origin_count, origin_datatype, target_rank,
+               target_disp, target_count, target_datatype, notification_idx);
+  return notified("MPIX_Put_notify", win, operation, nullptr, false);
+}
+
+int MPIX_Rput_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+                     int notification_idx, MPI_Win win, MPI_Request* request) {
+  auto const operation =
+      describe(mpix_host_notified::mpix_notified_put, origin_addr, origin_count, origin_datatype, target_rank,
+               target_disp, target_count, target_datatype, notification_idx);
+  return notified("MPIX_Rput_notify", win, operation, request, true);
+}
+
+int MPIX_Get_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+                    int notification_idx, MPI_Win win) {
+  auto const operation =
+      describe(mpix_host_notified::mpix_notified_get, origin_addr, origin_count, origin_datatype, target_rank,
+               target_disp, target_count, target_datatype, notification_idx);
+  return notified("MPIX_Get_notify", win, operation, nullptr, false);
+}
+
+int MPIX_Rget_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+                     int notification_idx, MPI_Win win, MPI_Request* request) {
+  auto const operation =
+      describe(mpix_host_notified::mpix_notified_get, origin_addr, origin_count, origin_datatype, target_rank,
+               target_disp, target_count, target_datatype, notification_idx);
+  return notified("MPIX_Rget_notify", win, operation, request, true);
+}
+
+int MPIX_Accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                           int target_rank, MPI_Aint target_disp, int target_count,
+                           MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win) {
+  auto operation =
+      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
+               target_rank, target_disp, target_count, target_datatype, notification_idx);
+  operation.op = number_of(op);
+  return notified("MPIX_Accumulate_notify", win, operation, nullptr, false);
+}
+
+int MPIX_Raccumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                            int target_rank, MPI_Aint target_disp, int target_count,
+                            MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
+                            MPI_Request* request) {
+  auto operation =
+      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
+               target_rank, target_disp, target_count, target_datatype, notification_idx);
+  operation.op = number_of(op);
+  return notified("MPIX_Raccumulate_notify", win, operation, request, true);
+}
+
+int MPIX_Get_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                               void* result_addr, int result_count, MPI_Datatype result_datatype,
+                               int target_rank, MPI_Aint target_disp, int target_count,
+                               MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win) {
+  auto operation =
+      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
+               target_rank, target_disp, target_count, target_datatype, notification_idx);
+  operation.op = number_of(op);
+  operation.fetches = 1;
+  operation.result = result_addr;
+  operation.result_count = result_count;
+  operation.result_type = number_of(result_datatype);
+  return notified("MPIX_Get_accumulate_notify", win, operation, nullptr, false);
+}
+
+int MPIX_Rget_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                void* result_addr, int result_count, MPI_Datatype result_datatype,
+                                int target_rank, MPI_Aint target_disp, int target_count,
+                                MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
+                                MPI_Request* request) {
+  auto operation =
+      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
+               target_rank, target_disp, target_count, target_datatype, notification_idx);
+  operation.op = number_of(op);
+  operation.fetches = 1;
+  operation.result = result_addr;
+  operation.result_count = result_count;
+  operation.result_type = number_of(result_datatype);
+  return notified("MPIX_Rget_accumulate_notify", win, operation, request, true);
+}

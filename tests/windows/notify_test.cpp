@@ -1,0 +1,133 @@
+/// Notified operations on windows.
+#include <numeric>
+
+#include "include/mpix_rma.h"
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class Notification : public FlavourTest {
+ protected:
+  /// Waits until a counter has the value.
+  static void wait_for(Window const& window, int index, MPI_Count value) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ASSERT_EQ(MPIX_Win_wait_notify_value(window, index, value, &request), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    MPI_Count seen = -1;
+    EXPECT_EQ(MPIX_Win_get_notify_value(window, index, &seen), MPI_SUCCESS);
+    EXPECT_GE(seen, value);
+  }
+};
+MPIX_ON_EACH_FLAVOUR(Notification);
+
+TEST_P(Notification, tells_that_the_data_are_there) {
+  Window const window(GetParam(), 65536);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, 3), MPI_SUCCESS);
+  int num = 0;
+  EXPECT_EQ(MPIX_Win_get_num_notify(window, &num), MPI_SUCCESS);
+  EXPECT_EQ(num, 3);
+  std::vector<long> values(4096);
+  std::iota(values.begin(), values.end(), 1000 * rank_);
+  MPI_Win_lock_all(0, window);
+  for (int round = 1; round <= 20; ++round) {
+    for (long& value : values) value += round;
+    EXPECT_EQ(
+        MPIX_Put_notify(values.data(), 4096, MPI_LONG, next_, window.at(next_, 0), 4096, MPI_LONG, 1, window),
+        MPI_SUCCESS);
+    wait_for(window, 1, round);
+    long const added = round * (round + 1) / 2;
+    EXPECT_EQ(window.base<long>()[0], 1000 * previous_ + added);
+    EXPECT_EQ(window.base<long>()[4095], 1000 * previous_ + 4095 + added);
+    MPI_Win_flush(next_, window);
+    MPI_Barrier(world);
+  }
+  MPI_Win_unlock_all(window);
+  MPI_Count value = -1;
+  EXPECT_EQ(MPIX_Win_reset_notify_value(window, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(value, 20);
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 2, &value), MPI_SUCCESS);
+  EXPECT_EQ(value, 0);
+}
+
+TEST_P(Notification, counts_operations_of_every_kind) {
+  Window const window(GetParam(), 4096);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, 1), MPI_SUCCESS);
+  double const half = 0.5;
+  double read = -1;
+  double before = -1;
+  MPI_Aint const at = window.at(next_, 8);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(MPIX_Accumulate_notify(&half, 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, MPI_SUM, 0, window),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Get_accumulate_notify(&half, 1, MPI_DOUBLE, &before, 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE,
+                                       MPI_SUM, 0, window),
+            MPI_SUCCESS);
+  MPI_Win_flush(next_, window);
+  EXPECT_EQ(before, 0.5);
+  EXPECT_EQ(MPIX_Get_notify(&read, 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, 0, window), MPI_SUCCESS);
+  MPI_Win_flush(next_, window);
+  EXPECT_EQ(read, 1.0);
+  EXPECT_EQ(MPIX_Put_notify(nullptr, 0, MPI_DOUBLE, next_, at, 0, MPI_DOUBLE, 0, window), MPI_SUCCESS);
+  MPI_Request requests[4];
+  double const seven = 7;
+  EXPECT_EQ(MPIX_Rput_notify(&seven, 1, MPI_DOUBLE, next_, window.at(next_, 16), 1, MPI_DOUBLE, 0, window,
+                             &requests[0]),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Rget_notify(&read, 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, 0, window, &requests[1]),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Raccumulate_notify(&half, 1, MPI_DOUBLE, next_, window.at(next_, 24), 1, MPI_DOUBLE, MPI_SUM,
+                                    0, window, &requests[2]),
+            MPI_SUCCESS);
+  EXPECT_EQ(
+      MPIX_Rget_accumulate_notify(&half, 1, MPI_DOUBLE, &before, 1, MPI_DOUBLE, next_, window.at(next_, 32),
+                                  1, MPI_DOUBLE, MPI_REPLACE, 0, window, &requests[3]),
+      MPI_SUCCESS);
+  EXPECT_EQ(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(before, 0.0);
+  MPI_Win_unlock_all(window);
+  wait_for(window, 0, 8);
+  EXPECT_EQ(window.base<double>()[1], 1.0);
+  EXPECT_EQ(window.base<double>()[2], 7.0);
+  EXPECT_EQ(window.base<double>()[3], 0.5);
+  EXPECT_EQ(window.base<double>()[4], 0.5);
+}
+
+TEST_P(Notification, loses_no_increment_of_many_origins) {
+  constexpr int rounds = 100;
+  Window const window(GetParam(), 4096);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, rank_ == 0 ? 2 : 0), MPI_SUCCESS);
+  long const one = 1;
+  MPI_Win_lock_all(0, window);
+  for (int i = 0; i < rounds; ++i)
+    MPIX_Accumulate_notify(&one, 1, MPI_LONG, 0, window.at(0, 0), 1, MPI_LONG, MPI_SUM, 1, window);
+  MPI_Win_unlock_all(window);
+  if (rank_ != 0) return;
+  wait_for(window, 1, MPI_Count{rounds} * size_);
+  EXPECT_EQ(window.base<long>()[0], long{rounds} * size_);
+}
+
+TEST_P(Notification, errors_leave_the_window_as_it_was) {
+  Window const window(GetParam(), 64);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, 1), MPI_SUCCESS);
+  long number = 5;
+  MPI_Count value = 0;
+  MPI_Aint const at = window.at(next_, 0);
+  EXPECT_EQ(class_of(MPIX_Put_notify(&number, 1, MPI_LONG, next_, at, 1, MPI_LONG, 0, window)),
+            MPI_ERR_RMA_SYNC);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(class_of(MPIX_Put_notify(&number, 1, MPI_LONG, next_, at, 1, MPI_LONG, 1, window)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_Put_notify(&number, 1, MPI_LONG, next_, at, 1, MPI_LONG, -1, window)), MPI_ERR_ARG);
+  EXPECT_EQ(MPIX_Put_notify(&number, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, 0, window), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPIX_Win_get_notify_value(window, 1, &value)), MPI_ERR_ARG);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_EQ(MPIX_Win_get_notify_value(window, 0, &value), MPI_SUCCESS);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(window.base<long>()[0], 0);
+}
+
+}  // namespace
+}  // namespace mpix::test
