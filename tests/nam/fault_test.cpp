@@ -1,0 +1,195 @@
+/// A memory server whose processes die, and one whose machine does not have what it needs.
+#include <sys/resource.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "nam/protocol/socket.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+class StorageTest : public ::testing::TestWithParam<char const*> {
+ protected:
+  TestServer::Arguments arguments() const {
+    return {"--size", "64M", "--listen", "none", "--storage", GetParam()};
+  }
+  bool is_file() const { return std::string(GetParam()) == "file"; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StorageTest, ::testing::Values("memory", "file"));
+
+TEST_P(StorageTest, a_killed_data_process_loses_nothing_that_is_persistent) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  Session session = Session::open(grant);
+  session.allocate({10000}, {1});
+  ::kill(server.data_process(grant), SIGKILL);
+  EXPECT_EQ(refusal([&] { session.usage(); }), ErrorCode::unavailable);
+  expect_pattern(port, 10000, 1);
+  EXPECT_EQ(server.show(grant).at("windows"), 1);
+  (void)make_persistent(grant, 10000, 2);
+}
+
+TEST_P(StorageTest, what_a_killed_data_process_has_left_is_not_shown) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  Session before = Session::open(grant);
+  before.write(before.allocate({1u << 20}, {1}), 0, 0, pattern(1u << 20, 1));
+  ::kill(server.data_process(grant), SIGKILL);
+  EXPECT_EQ(refusal([&] { before.usage(); }), ErrorCode::unavailable);
+  Session after = Session::open(grant);
+  EXPECT_EQ(content(after, after.allocate({1u << 20}, {1}), 0), std::vector<std::byte>(1u << 20));
+}
+
+TEST_P(StorageTest, a_killed_control_process_is_replaced_while_sessions_go_on) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const kept = make_persistent(grant, 10000, 1);
+  Session session = Session::open(grant);
+  WindowInfo const window = session.allocate({10000}, {1});
+  server.kill();
+  session.write(window, 0, 0, pattern(10000, 7));
+  EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {.persistent = true}); }), ErrorCode::unavailable);
+  server.start(arguments());
+  EXPECT_EQ(content(session, window, 0), pattern(10000, 7));
+  expect_pattern(kept.port, 10000, 1);
+  session.allocate({1}, {1}, {.persistent = true});
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 3; }));
+}
+
+TEST_P(StorageTest, with_both_killed_what_is_in_files_stays) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  std::string const port =
+      make_persistent(grant, 10000, 1, {.durability = is_file() ? "storage" : "clients"}).port;
+  pid_t const process = server.data_process(grant);
+  server.kill();
+  ::kill(process, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+  server.start(arguments());
+  WindowInfo window;
+  if (is_file()) {
+    expect_pattern(port, 10000, 1);
+  } else {
+    EXPECT_EQ(refusal([&] { Session::connect(port, &window); }), ErrorCode::not_found);
+  }
+  (void)make_persistent(grant, 10000, 2);
+}
+
+TEST_P(StorageTest, an_ordered_end_keeps_what_is_in_files) {
+  TestServer server;
+  server.start(arguments());
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  pid_t const process = server.data_process(grant);
+  server.stop();
+  EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+  server.start(arguments());
+  if (is_file()) expect_pattern(port, 10000, 1);
+  EXPECT_EQ(server.show(grant).at("persistent"), is_file() ? 1 : 0);
+}
+
+TEST(Server, durability_beyond_the_storage_is_refused) {
+  TestServer server;
+  server.start();
+  Session session = Session::open(server.grant(1u << 20));
+  for (char const* const durability : {"server", "storage"})
+    EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, durability}); }), ErrorCode::unsupported);
+  EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, "forever"}); }), ErrorCode::bad_request);
+}
+
+TEST(Server, a_full_disk_is_told_before_memory_is_granted) {
+  TestServer server;
+  server.spawn({"--size", "1G", "--listen", "none", "--storage", "file"}, [] {
+    rlimit const limit{16u << 20, 16u << 20};
+    (void)::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+  });
+  ASSERT_TRUE(eventually([&] { return server.answers(); }));
+  EXPECT_EQ(refusal([&] { server.grant(100u << 20); }), ErrorCode::no_space);
+  EXPECT_TRUE(server.ask({{"op", "list"}}).at("grants").empty());
+  expect_pattern(make_persistent(server.grant(1u << 20), 10000, 1).port, 10000, 1);
+}
+
+TEST(Server, a_file_that_was_cut_is_refused_and_the_others_go_on) {
+  TestServer server;
+  TestServer::Arguments const arguments{"--size", "64M", "--listen", "none", "--storage", "file"};
+  server.start(arguments);
+  Locator const cut = server.grant(1u << 20);
+  Locator const whole = server.grant(1u << 20);
+  (void)make_persistent(cut, 100, 1);
+  std::string const port = make_persistent(whole, 100, 5).port;
+  server.stop();
+  std::filesystem::resize_file(server.directory() / "state/memory" / (cut.grant + ".memory"), 4096);
+  server.start(arguments);
+  expect_pattern(port, 100, 5);
+  EXPECT_EQ(refusal([&] { Session::open(cut); }), ErrorCode::unavailable);
+  EXPECT_FALSE(server.show(cut).at("ready").get<bool>());
+}
+
+TEST(Server, a_damaged_catalog_is_refused_with_its_exit_code) {
+  TestServer server;
+  server.start();
+  (void)make_persistent(server.grant(1u << 20), 100, 1);
+  server.stop();
+  std::ofstream(server.directory() / "state/catalog.sqlite", std::ios::in | std::ios::out)
+      .write("nonsense nonsense", 17);
+  server.spawn({"--size", "64M", "--listen", "none"});
+  EXPECT_EQ(server.exit_code(10000), 4);
+}
+
+TEST(Server, ends_at_once_when_it_cannot_start) {
+  TestServer server;
+  server.spawn({});
+  EXPECT_EQ(server.exit_code(10000), 2);
+  server.spawn({"--size", "many"});
+  EXPECT_EQ(server.exit_code(10000), 2);
+  server.start();
+  TestServer other;
+  other.state = server.state;
+  other.spawn({"--size", "1M", "--listen", "none"});
+  EXPECT_EQ(other.exit_code(10000), 3);
+}
+
+TEST(Server, reads_its_configuration_again) {
+  TestServer server;
+  auto const file = server.directory() / "namd.toml";
+  std::ofstream(file) << "size = \"8M\"\nmax-windows = 7\n";
+  server.start({"--config", file.string(), "--listen", "none"});
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("capacity"), 8u << 20);
+  std::ofstream(file) << "size = \"nonsense\"\n";
+  ::kill(server.pid(), SIGHUP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("capacity"), 8u << 20);
+  std::ofstream(file) << "size = \"16M\"\n";
+  ::kill(server.pid(), SIGHUP);
+  EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("capacity") == 16u << 20; }));
+}
+
+TEST(Server, takes_sockets_of_a_service_manager) {
+  TestServer server;
+  server.spawn({"--size", "8M"}, [&] {
+    FileDescriptor listener = listen_unix(server.address().unix_path, 0600);
+    if (listener.get() == 3) {
+      (void)::fcntl(3, F_SETFD, 0);
+    } else {
+      ::dup2(listener.get(), 3);
+    }
+    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+    ::setenv("LISTEN_FDS", "1", 1);
+    (void)::fcntl(3, F_SETFL, 0);
+    new FileDescriptor(std::move(listener));  // stays open until the program takes this one's place
+  });
+  EXPECT_TRUE(eventually([&] { return server.answers(); }));
+}
+
+}  // namespace
+}  // namespace mpix::nam
