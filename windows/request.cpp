@@ -1,8 +1,7 @@
 #include "windows/request.hpp"
 
-#include <mutex>
-
 #include "datatype/handle.hpp"
+#include "hosting/completion_pool.hpp"
 #include "hosting/hosted.h"
 #include "windows/error.hpp"
 
@@ -10,28 +9,13 @@ namespace mpix::windows {
 
 namespace {
 
-std::mutex pool_lock;
-RequestCompletion* pool = nullptr;
-
-void give_back(RequestCompletion* completion) {
-  std::lock_guard const held(pool_lock);
-  completion->next = pool;
-  pool = completion;
-}
-
-RequestCompletion* take() {
-  std::lock_guard const held(pool_lock);
-  if (pool == nullptr) return new RequestCompletion;
-  RequestCompletion* const completion = pool;
-  pool = completion->next;
-  return completion;
-}
+CompletionPool<RequestCompletion> pool;
 
 /// Called by an application thread, for a failed operation.
 int error_of(void* context) noexcept {
   auto* const completion = static_cast<RequestCompletion*>(context);
   int const code = class_of(completion->status);
-  give_back(completion);
+  pool.give_back(completion);
   return code;
 }
 
@@ -41,7 +25,7 @@ void tell(engine::Completion& self, engine::Status status, std::size_t bytes) no
   bool const failed = engine::failed(status);
   mpix_host_operations()->request_complete(completion.request, bytes, failed ? &error_of : nullptr,
                                            &completion);
-  if (!failed) give_back(&completion);
+  if (!failed) pool.give_back(&completion);
 }
 
 }  // namespace
@@ -50,7 +34,7 @@ RequestCompletion* open_request(void* window) {
   mpix_handle_t handle = 0;
   mpix_host_request_t* const request = mpix_host_operations()->window_request_create(window, &handle);
   if (request == nullptr) return nullptr;
-  RequestCompletion* const completion = take();
+  RequestCompletion* const completion = pool.take();
   completion->request = request;
   completion->handle = handle_of<MPI_Request>(handle);
   completion->done = &tell;
@@ -64,7 +48,7 @@ MPI_Request completed_request() {
 MPI_Request finish_request(RequestCompletion* completion) {
   MPI_Request const handle = completion->handle;
   mpix_host_operations()->request_finish(completion->request);
-  give_back(completion);
+  pool.give_back(completion);
   return handle;
 }
 

@@ -1,30 +1,14 @@
 #include "mpix/request/native_request.hpp"
 
-#include <mutex>
-
 #include "datatype/handle.hpp"
+#include "hosting/completion_pool.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {
 
 namespace {
 
-std::mutex pool_lock;
-NativeCompletion* pool = nullptr;
-
-void give_back(NativeCompletion* completion) {
-  std::lock_guard const held(pool_lock);
-  completion->next = pool;
-  pool = completion;
-}
-
-NativeCompletion* take() {
-  std::lock_guard const held(pool_lock);
-  if (pool == nullptr) return new NativeCompletion;
-  NativeCompletion* const completion = pool;
-  pool = completion->next;
-  return completion;
-}
+CompletionPool<NativeCompletion> pool;
 
 int code_of(NativeCompletion const& failed) noexcept {
   try {
@@ -38,13 +22,13 @@ int code_of(NativeCompletion const& failed) noexcept {
 int error_of(void* context) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   int const code = code_of(*native);
-  give_back(native);
+  pool.give_back(native);
   return code;
 }
 
 NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle, Site const& site,
                                 Subject const& subject) {
-  NativeCompletion* const completion = take();
+  NativeCompletion* const completion = pool.take();
   completion->request = request;
   completion->handle = handle;
   completion->call = site.call;
@@ -54,7 +38,7 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
     native.status = status;
     bool const failed = engine::failed(status);
     host().request_complete(native.request, bytes, failed ? &error_of : nullptr, &native);
-    if (!failed) give_back(&native);
+    if (!failed) pool.give_back(&native);
   };
   return completion;
 }
@@ -81,7 +65,7 @@ void drop_native(NativeCompletion* completion) {
 
 void finish_native(NativeCompletion* completion) {
   host().request_finish(completion->request);
-  give_back(completion);
+  pool.give_back(completion);
 }
 
 MPI_Request completed_request() { return handle_of<MPI_Request>(host().request_completed()); }
