@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/bootstrap/gone_notices.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/liveness.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -85,14 +84,15 @@ struct mpix_file_bootstrap {
     ops_.peer_address = [](void* self, std::uint64_t peer, void const** address, std::size_t* length) {
       return static_cast<mpix_file_bootstrap*>(self)->find(peer, address, length);
     };
-    ops_.gone_fd = [](void* self) { return static_cast<mpix_file_bootstrap*>(self)->changes_.get(); };
+    ops_.gone_fd = [](void* self) { return static_cast<mpix_file_bootstrap*>(self)->notices_.fd(); };
     ops_.next_gone = [](void* self, std::uint64_t* gone) {
-      return static_cast<mpix_file_bootstrap*>(self)->next_gone(gone);
+      return static_cast<mpix_file_bootstrap*>(self)->notices_.next(*gone) ? 0 : -1;
     };
   }
   ~mpix_file_bootstrap() {
-    if (published_ && pid_ == mpix::engine::own_process_id())
-      ::unlinkat(directory_.get(), name_of(process_).c_str(), 0);
+    if (!published_ || pid_ != mpix::engine::own_process_id()) return;
+    ::unlinkat(directory_.get(), name_of(process_).c_str(), 0);
+    notices_.tell(process_);
   }
 
   bool open();
@@ -103,7 +103,6 @@ struct mpix_file_bootstrap {
  private:
   int publish(std::byte const* address, std::size_t length);
   int find(std::uint64_t process, void const** address, std::size_t* length);
-  int next_gone(std::uint64_t* process);
   bool write_file(std::string const& name, std::byte const* address, std::size_t length) const;
   std::optional<Bytes> read_file(std::uint64_t process) const;
   template <typename Predicate>
@@ -114,10 +113,9 @@ struct mpix_file_bootstrap {
   milliseconds timeout_;
   mpix_bootstrap ops_{};
   FileDescriptor directory_;
-  FileDescriptor changes_;  ///< inotify: files that go
+  mpix::engine::GoneNotices notices_;
   pid_t pid_ = mpix::engine::own_process_id();
   bool published_ = false;
-  std::deque<std::uint64_t> gone_;
   std::mutex lock_;
   std::map<std::uint64_t, Bytes> addresses_;  ///< that somebody has asked for
 };
@@ -134,8 +132,7 @@ bool mpix_file_bootstrap::open() {
     reason = "it belongs to another user";
   } else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     reason = "others can look into it; its mode is to be 0700";
-  } else if (changes_ = FileDescriptor(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-             !changes_ || ::inotify_add_watch(changes_.get(), path_.c_str(), IN_DELETE | IN_MOVED_FROM) < 0) {
+  } else if (!notices_.open(directory_.get())) {
     reason = std::strerror(errno);
   }
   if (reason != nullptr)
@@ -208,22 +205,6 @@ int mpix_file_bootstrap::find(std::uint64_t process, void const** address, std::
   Bytes const& kept = addresses_.try_emplace(process, std::move(*found)).first->second;
   *address = kept.data();
   *length = kept.size();
-  return 0;
-}
-
-int mpix_file_bootstrap::next_gone(std::uint64_t* process) {
-  alignas(inotify_event) std::array<char, 4096> events;
-  while (gone_.empty()) {
-    ssize_t const got = ::read(changes_.get(), events.data(), events.size());
-    if (got <= 0) return -1;
-    for (ssize_t at = 0; at < got;) {
-      auto const* const event = reinterpret_cast<inotify_event const*>(events.data() + at);
-      if (auto const gone = event->len != 0 ? process_of(event->name) : std::nullopt) gone_.push_back(*gone);
-      at += static_cast<ssize_t>(sizeof *event + event->len);
-    }
-  }
-  *process = gone_.front();
-  gone_.pop_front();
   return 0;
 }
 

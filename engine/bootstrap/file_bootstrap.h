@@ -1,5 +1,6 @@
 /**
- * A job whose processes have a directory in common, and nothing else: each makes its address a file there.
+ * A job whose processes have a directory in common, and nothing else: each makes its address a file there, and
+ * a FIFO by which those of its host tell it that they go.
  * Plain C; needs neither MPI nor a process manager.
  *
  * What fails is told by one line on stderr. Nothing but the processes of the job may be able to look into the

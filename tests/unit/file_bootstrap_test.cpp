@@ -1,10 +1,13 @@
 /// Processes that have a directory in common, and nothing else.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -75,6 +78,30 @@ TEST(FileBootstrap, shows_addresses_until_their_processes_go) {
   EXPECT_EQ(gone, 0xfedcba9876543210);
   EXPECT_NE((*first).next_gone((*first).context, &gone), 0);
   EXPECT_EQ(first.processes(), List{7});
+}
+
+TEST(FileBootstrap, who_was_killed_is_in_nobodys_way) {
+  JobDirectory const directory;
+  Member const first(directory.path(), 1);
+  Member second(directory.path(), 2);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    Member const killed(directory.path(), 3);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  auto const entries = [&] {
+    return std::distance(std::filesystem::directory_iterator(directory.path()), {});
+  };
+  EXPECT_EQ(entries(), 3);  // by what they are told
+  ASSERT_EQ(second.publish("second"), 0);
+  second.close();
+  EXPECT_EQ(entries(), 1);
+  std::uint64_t gone = 0;
+  EXPECT_EQ((*first).next_gone((*first).context, &gone), 0);
+  EXPECT_EQ(gone, 2u);
 }
 
 TEST(FileBootstrap, waits_for_who_comes_late) {
