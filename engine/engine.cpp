@@ -182,6 +182,11 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   return peer;
 }
 
+void Engine::between_messages(std::function<void()> const& body) {
+  std::lock_guard const held(state_->channels);
+  body();
+}
+
 Statistics Engine::statistics() const {
   State& state = *state_;
   std::lock_guard const listed(state.peers_lock);

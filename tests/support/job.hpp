@@ -86,7 +86,7 @@ class Rank {
   /// This process ends at once, as if killed from outside; the job expects it.
   [[noreturn]] void die() const {
     board_.dies[rank_] = true;
-    ::kill(::getpid(), SIGKILL);
+    engine_.between_messages([] { ::kill(::getpid(), SIGKILL); });
     for (;;) ::pause();
   }
 
