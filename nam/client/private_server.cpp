@@ -12,6 +12,8 @@
 #include <cstring>
 #include <thread>
 
+#include "nam/client/held_directory.hpp"
+
 extern char** environ;
 
 namespace mpix::nam {
@@ -49,12 +51,10 @@ std::vector<char*> own_environment() {
 }  // namespace
 
 PrivateServer::PrivateServer(std::uint64_t bytes) : owner_(::getpid()) {
-  std::string name = (std::filesystem::temp_directory_path() / "mpix-nam-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    throw Error(ErrorCode::unavailable, "cannot make " + name + ": " + std::strerror(errno));
-  directory_ = name;
+  HeldDirectory directory = make_held_directory("mpix-nam-private-");
+  directory_ = directory.path;
   try {
-    start(bytes);
+    start(bytes, directory.held);
     await();
     Json const made =
         Client({(directory_ / "socket").string(), "", 0}).request({{"op", "grant"}, {"bytes", bytes}});
@@ -69,7 +69,8 @@ PrivateServer::~PrivateServer() {
   if (::getpid() == owner_) end();
 }
 
-void PrivateServer::start(std::uint64_t bytes) {
+/// From here on the server's processes hold the directory.
+void PrivateServer::start(std::uint64_t bytes, FileDescriptor const& held) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw Error(ErrorCode::unavailable, std::string("pipe: ") + std::strerror(errno));
@@ -94,6 +95,8 @@ void PrivateServer::start(std::uint64_t bytes) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  // A descriptor that takes its own place is passed on.
+  posix_spawn_file_actions_adddup2(&actions, held.get(), held.get());
   // Whoever reads what the job prints does not wait for the server.
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);

@@ -22,7 +22,7 @@ class PrivateServer {
   Locator const& grant() const noexcept { return grant_; }
 
  private:
-  void start(std::uint64_t bytes);
+  void start(std::uint64_t bytes, FileDescriptor const& held);
   void await();
   bool has_ended(int within_ms);
   void end();

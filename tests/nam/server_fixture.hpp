@@ -13,6 +13,7 @@
 #include <functional>
 #include <thread>
 
+#include "nam/client/held_directory.hpp"
 #include "nam/client/session.hpp"
 
 extern char** environ;
@@ -24,9 +25,10 @@ class TestServer {
   using Arguments = std::vector<std::string>;
 
   TestServer() {
-    std::string name = (std::filesystem::temp_directory_path() / "mpix-nam-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
+    HeldDirectory directory = make_held_directory("mpix-nam-test-");
+    directory_ = directory.path;
+    held_ = std::move(directory.held);
+    (void)::fcntl(held_.get(), F_SETFD, 0);  // the server's processes hold it, too
     state = directory_ / "state";
   }
   ~TestServer() {
@@ -125,6 +127,7 @@ class TestServer {
 
  private:
   std::filesystem::path directory_;
+  FileDescriptor held_;
   pid_t pid_ = -1;
   FileDescriptor life_;  ///< of a server that ends with it
 };

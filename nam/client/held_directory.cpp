@@ -1,0 +1,64 @@
+#include "nam/client/held_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+engine::FileDescriptor open_directory(fs::path const& path) {
+  return engine::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool is_own(engine::FileDescriptor const& directory) {
+  struct stat status {};
+  return ::fstat(directory.get(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+/// The lock is the directory's own, so that it is neither there before the lock nor after it.
+void remove_abandoned(fs::path const& parent, std::string const& prefix) {
+  std::error_code error;
+  for (fs::directory_iterator each(parent, error), end; !error && each != end; each.increment(error)) {
+    if (!each->path().filename().string().starts_with(prefix)) continue;
+    engine::FileDescriptor const directory = open_directory(each->path());
+    if (!directory || !is_own(directory) || ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    std::error_code ignored;
+    fs::remove_all(each->path(), ignored);
+  }
+}
+
+/// Somebody may have taken it for abandoned before it was held.
+bool is_at(fs::path const& path, engine::FileDescriptor const& directory) {
+  struct stat there {};
+  struct stat held {};
+  return ::stat(path.c_str(), &there) == 0 && ::fstat(directory.get(), &held) == 0 &&
+         there.st_ino == held.st_ino;
+}
+
+}  // namespace
+
+HeldDirectory make_held_directory(std::string const& prefix) {
+  fs::path const parent = fs::temp_directory_path();
+  remove_abandoned(parent, prefix);
+  for (;;) {
+    std::string name = (parent / (prefix + "XXXXXX")).string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw Error(ErrorCode::unavailable, "cannot make " + name + ": " + std::strerror(errno));
+    HeldDirectory made{name, open_directory(name)};
+    bool const refused = ::flock(made.held.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!refused && is_at(made.path, made.held)) return made;
+  }
+}
+
+}  // namespace mpix::nam

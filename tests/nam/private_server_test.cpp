@@ -1,0 +1,100 @@
+/// What servers of a process's own leave behind.
+#include <sys/prctl.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "nam/client/private_server.hpp"
+#include "tests/nam/server_fixture.hpp"
+
+namespace mpix::nam {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path directory_of(PrivateServer const& server) {
+  return fs::path(server.grant().address.unix_path).parent_path();
+}
+
+/// The process that was started with this directory.
+pid_t server_in(fs::path const& directory) {
+  for (fs::directory_entry const& process : fs::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline");
+    std::string const line(std::istreambuf_iterator<char>(file), {});
+    if (line.find(directory.string() + "/socket") != std::string::npos)
+      return std::stoi(process.path().filename().string());
+  }
+  return -1;
+}
+
+/// A process with a server, which can be killed with it.
+class Owner {
+ public:
+  Owner() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    FileDescriptor const told(ends[0]);
+    FileDescriptor const tells(ends[1]);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      PrivateServer const server(1u << 20);
+      Json const told_of{{"directory", directory_of(server).string()}, {"grant", format(server.grant())}};
+      std::string const text = told_of.dump();
+      (void)!::write(tells.get(), text.data(), text.size());
+      for (;;) ::pause();
+    }
+    char text[1024];
+    ssize_t const bytes = ::read(told.get(), text, sizeof text);
+    Json const heard = Json::parse(text, text + std::max<ssize_t>(bytes, 0));
+    directory_ = heard.at("directory").get<std::string>();
+    grant_ = parse_locator(heard.at("grant").get<std::string>());
+  }
+  ~Owner() {
+    ::kill(pid_, SIGKILL);
+    (void)::waitpid(pid_, nullptr, 0);
+  }
+  Owner(Owner const&) = delete;
+  Owner& operator=(Owner const&) = delete;
+
+  fs::path const& directory() const { return directory_; }
+  /// The server has no time to put anything in order.
+  void kill_server() const {
+    Json const shown = Client(grant_.address).request({{"op", "show"}, {"grant", grant_.grant}});
+    ::kill(server_in(directory_), SIGKILL);
+    ::kill(shown.at("pid").get<pid_t>(), SIGKILL);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  fs::path directory_;
+  Locator grant_;
+};
+
+TEST(PrivateServer, what_a_killed_one_has_left_goes_with_the_next) {
+  Owner const killed;
+  Owner const other;
+  killed.kill_server();
+  EXPECT_TRUE(eventually([&] {
+    PrivateServer const next(1u << 20);
+    return !fs::exists(killed.directory());
+  }));
+  EXPECT_TRUE(fs::exists(other.directory() / "socket"));
+}
+
+TEST(HeldDirectory, goes_when_nobody_holds_it) {
+  std::string const prefix = "mpix-nam-" + std::to_string(::getpid()) + "-held-";
+  HeldDirectory held = make_held_directory(prefix);
+  HeldDirectory abandoned = make_held_directory(prefix);
+  fs::create_directories(abandoned.path / "within/it");
+  abandoned.held = FileDescriptor();
+  fs::remove(make_held_directory("other-" + prefix).path);
+  EXPECT_TRUE(fs::exists(abandoned.path));
+  fs::remove(make_held_directory(prefix).path);
+  EXPECT_FALSE(fs::exists(abandoned.path));
+  EXPECT_TRUE(fs::exists(held.path));
+  fs::remove(held.path);
+}
+
+}  // namespace
+}  // namespace mpix::nam
