@@ -1,0 +1,42 @@
+/// What the calls on windows have in common: the host that makes the windows, and errors by their handlers.
+#pragma once
+
+#include "datatype/handle.hpp"
+#include "include/mpix_rma.h"
+#include "mpix/error/error.hpp"
+#include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+namespace mpix {
+
+/// A code of the class through the window's handler.
+__attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int error_class,
+                                          char const* reason) {
+  int const code = make_code(call, failure(error_class, "%s", reason));
+  PMPI_Win_call_errhandler(win, code);
+  return code;
+}
+
+/// What the host's answer comes to.
+inline int told(char const* call, MPI_Win win, int error_class) {
+  if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
+  char const* const reason = error_class == MPI_ERR_WIN   ? "the window is not one of this library"
+                             : error_class == MPI_ERR_ARG ? "there is no such notification counter"
+                                                          : "the operation is refused";
+  return raise_on(call, win, error_class, reason);
+}
+
+/// use(host) with a host that makes windows.
+template <typename Use>
+int with_window(char const* call, MPI_Win win, Use use) noexcept try {
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  if (win == MPI_WIN_NULL) return raise({call}, MPI_ERR_WIN, "win is MPI_WIN_NULL");
+  if (host().window_notified == nullptr)
+    return raise_on(call, win, MPI_ERR_UNSUPPORTED_OPERATION, "the library makes no windows with this MPI");
+  return use(host());
+} catch (...) {
+  return raise_exception(nullptr);
+}
+
+}  // namespace mpix
