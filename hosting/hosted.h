@@ -42,6 +42,17 @@ struct mpix_host_notified {
   int notification; /**< index of the counter */
 };
 
+/** A call that orders or completes what was issued on a window in an epoch of passive targets. */
+struct mpix_host_flush {
+  enum {
+    mpix_flush_wait,  /**< MPI_Win_flush, MPI_Win_flush_all */
+    mpix_flush_begin, /**< asks for what the former waits for; of all targets only */
+    mpix_flush_order  /**< what was issued before takes effect before what is issued later */
+  } kind;
+  int all; /**< nonzero: to all targets, `rank` does not count */
+  int rank;
+};
+
 /** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
  *  otherwise. */
 struct mpix_host_ops {
@@ -97,12 +108,12 @@ struct mpix_host_ops {
   /** Memory of a target of such a window, bytes, and the unit of its displacements. MPI error class. */
   int (*window_region)(mpix_handle_t window, int rank, int64_t* bytes, int* disp_unit);
 
-  /** Returns when what was completed before on such a window, a persistent one, is as durable as it is to be. MPI
-   *  error class. */
+  /** Returns when what was completed before on such a window, a persistent one, is as durable as it is to be.
+   * MPI error class. */
   int (*window_persist)(mpix_handle_t window);
 
-  /** Why this thread's newest window could not be made: an MPI error class, and a text that stays until the next
-   *  window is made; MPI_SUCCESS: nothing is known. Of the calls below, too. */
+  /** Why this thread's newest window could not be made: an MPI error class, and a text that stays until the
+   * next window is made; MPI_SUCCESS: nothing is known. Of the calls below, too. */
   int (*window_refusal)(const char** text);
 
   /** Makes MPI refuse every call on the MPI_Comm `communicator`, until it is called with 0. */
@@ -128,6 +139,9 @@ struct mpix_host_ops {
   /** `request` may be NULL. */
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
+
+  /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. */
+  int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

@@ -39,6 +39,7 @@ static const struct mpix_host_ops host_ops = {
     .window_counter = ompi_osc_mpix_window_counter,
     .window_num_counters = ompi_osc_mpix_window_num_counters,
     .window_notified = ompi_osc_mpix_window_notified,
+    .window_flush = ompi_osc_mpix_window_flush,
     .window_refusal = mpix_window_refusal,
     .communicator_refuse_calls = ompi_osc_mpix_communicator_refuse_calls,
     .nam_ranks = mpix_nam_ranks,

@@ -223,6 +223,21 @@ int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_n
     return ret;
 }
 
+int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call)
+{
+    mpix_window_t *own = own_window(window);
+    if (NULL == own) {
+        return MPI_ERR_WIN;
+    }
+    if (mpix_flush_order == call->kind) {
+        return call->all ? mpix_window_order_all(own) : mpix_window_order(own, call->rank);
+    }
+    if (mpix_flush_begin == call->kind) {
+        return mpix_window_begin_flush_all(own);
+    }
+    return call->all ? mpix_window_flush_all(own) : mpix_window_flush(own, call->rank);
+}
+
 /* Open MPI keeps what is returned for MPI_Win_get_info. */
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)

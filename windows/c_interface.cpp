@@ -141,3 +141,12 @@ int mpix_window_flush_local(mpix_window_t* window, int rank) {
 int mpix_window_flush_local_all(mpix_window_t* window) {
   return on(window, [](Window& open) { return open.flush_all(Level::local); });
 }
+int mpix_window_order(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.order(rank); });
+}
+int mpix_window_order_all(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.order_all(); });
+}
+int mpix_window_begin_flush_all(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.begin_flush_all(); });
+}

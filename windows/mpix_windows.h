@@ -161,6 +161,13 @@ int mpix_window_flush_all(mpix_window_t* window);
 int mpix_window_flush_local(mpix_window_t* window, int rank);
 int mpix_window_flush_local_all(mpix_window_t* window);
 
+/** In epochs of passive targets, as the flushes: what was issued to the target, or to each, takes effect before what
+ *  is issued to it later. */
+int mpix_window_order(mpix_window_t* window, int rank);
+int mpix_window_order_all(mpix_window_t* window);
+/** mpix_window_flush_all has less to wait for afterwards: who flushes several windows begins with all of them. */
+int mpix_window_begin_flush_all(mpix_window_t* window);
+
 #ifdef __cplusplus
 }
 #endif

@@ -125,6 +125,11 @@ class Window : public mpix_window {
     return flush_any(rank, level);
   }
   int flush_all(Level level);
+  /// What was issued before takes effect before what is issued later.
+  int order(int rank);
+  int order_all();
+  /// Asks for what flush_all() waits for, and does not wait.
+  int begin_flush_all();
   int sync();
 
   // Active targets.
@@ -251,7 +256,9 @@ class Window : public mpix_window {
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 
+  int find_passive(int rank, Target** used) const noexcept;
   int flush_any(int rank, Level level);
+  int order(Target& target);
   int complete_messages(Target& target);
   int complete_locally(Target& target);
   int complete_all();

@@ -1,6 +1,7 @@
 /**
- * Notified operations on MPI's windows: counters that operations increment at their targets, as the notified
- * communication of the MPI 5.1 draft (12.6) has them. Included by mpix_rma.h.
+ * Calls on MPI's windows beyond MPI's own. Order and completion of what was issued; notified operations, which
+ * increment counters at their targets, as the notified communication of the MPI 5.1 draft (12.6) has them. Included by
+ * mpix_rma.h.
  */
 #ifndef MPIX_RMA_WINDOW_H
 #define MPIX_RMA_WINDOW_H
@@ -8,6 +9,68 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * Operations that were issued to a target take effect there before those that are issued to it later.
+ *
+ * @param rank  of the target; with MPI_PROC_NULL nothing is done
+ * @param win   a window of this library, in an epoch of passive targets
+ *
+ * Completes nothing: buffers stay in use. Does not wait for what was issued, but for what travelled as a message to
+ * memory that is reached by load and store otherwise; a later operation waits where it takes another path than those
+ * before. Of all threads, what they have issued before the call.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not locked);
+ *         MPI_ERR_UNSUPPORTED_OPERATION; the class of an operation that has failed.
+ */
+MPIX_RMA_API int MPIX_Win_order(int rank, MPI_Win win);
+
+/**
+ * MPIX_Win_order for each target of a window.
+ *
+ * @param win  a window of this library, in an epoch of passive targets
+ *
+ * Operations to different targets have no order by it.
+ *
+ * @return as MPIX_Win_order.
+ */
+MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
+
+/**
+ * MPI_Win_flush_all on several windows, whose targets are waited for together.
+ *
+ * @param count  number of windows, not negative
+ * @param wins   windows of this library, each in an epoch of passive targets; one may stand there twice
+ *
+ * Where one of them is not such a window, nothing is waited for.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG (negative count, null pointer), through the handler of MPI_COMM_WORLD. Through that
+ *         of the window: MPI_ERR_WIN (another component's); MPI_ERR_RMA_SYNC; MPI_ERR_UNSUPPORTED_OPERATION; the class
+ *         of an operation that has failed, the first where there are several, when all windows are flushed.
+ */
+MPIX_RMA_API int MPIX_Win_flush_windows(int count, const MPI_Win wins[]);
+
+/**
+ * As MPI_Win_flush of the operations that the calling thread has issued to a target.
+ *
+ * @param rank  of the target; with MPI_PROC_NULL nothing is done
+ * @param win   a window of this library, in an epoch of passive targets
+ *
+ * Operations of other threads that were issued before may be waited for, too: the library keeps one record of what is
+ * outstanding at a target, for all threads. What they issue meanwhile is not waited for.
+ *
+ * @return as MPIX_Win_order.
+ */
+MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
+
+/**
+ * MPIX_Win_flush_thread for each target of a window.
+ *
+ * @param win  a window of this library, in an epoch of passive targets
+ *
+ * @return as MPIX_Win_order.
+ */
+MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 
 /**
  * Gives each process of a window its notification counters, all zero, in the place of those that it has.

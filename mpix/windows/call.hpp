@@ -21,9 +21,11 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
 /// What the host's answer comes to.
 inline int told(char const* call, MPI_Win win, int error_class) {
   if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
-  char const* const reason = error_class == MPI_ERR_WIN   ? "the window is not one of this library"
-                             : error_class == MPI_ERR_ARG ? "there is no such notification counter"
-                                                          : "the operation is refused";
+  char const* const reason = error_class == MPI_ERR_WIN        ? "the window is not one of this library"
+                             : error_class == MPI_ERR_ARG      ? "there is no such notification counter"
+                             : error_class == MPI_ERR_RANK     ? "the window has no such rank"
+                             : error_class == MPI_ERR_RMA_SYNC ? "no epoch is open that permits it"
+                                                               : "the operation is refused";
   return raise_on(call, win, error_class, reason);
 }
 

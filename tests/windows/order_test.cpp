@@ -1,0 +1,198 @@
+/// Order without completion, and flushes beside MPI's own.
+#include <algorithm>
+#include <thread>
+
+#include "include/mpix_rma.h"
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+constexpr int longs = 16384;  // beyond what travels as one message, and on one host through the kernel
+constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
+
+class Order : public FlavourTest {};
+MPIX_ON_EACH_FLAVOUR(Order);
+class Flush : public FlavourTest {};
+MPIX_ON_EACH_FLAVOUR(Flush);
+
+int put(long const* values, int count, int rank, MPI_Aint at, Window const& window) {
+  return MPI_Put(values, count, MPI_LONG, rank, at, count, MPI_LONG, window);
+}
+
+TEST_P(Order, puts_of_all_sizes_take_effect_one_after_the_other) {
+  constexpr int rounds = 40;
+  int const counts[] = {1, longs, 3, 700, 1, longs / 2};
+  Window const window(GetParam(), bytes);
+  std::vector<std::vector<long>> sources;  // in use until they are complete
+  std::vector<long> expected(longs, 0);
+  MPI_Win_lock_all(0, window);
+  for (int round = 0; round < rounds; ++round) {
+    int const count = counts[round % 6];
+    sources.emplace_back(count, 1000L * rank_ + round);
+    std::fill_n(expected.begin(), count, 1000L * previous_ + round);
+    ASSERT_EQ(put(sources.back().data(), count, next_, window.at(next_, 0), window), MPI_SUCCESS);
+    ASSERT_EQ(round % 2 == 0 ? MPIX_Win_order(next_, window) : MPIX_Win_order_all(window), MPI_SUCCESS);
+  }
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), window.base<long>()));
+}
+
+TEST_P(Order, a_get_reads_what_was_put_before_and_not_what_is_put_later) {
+  constexpr int rounds = 50;
+  Window const window(GetParam(), bytes);
+  std::vector<long> const values = [] {
+    std::vector<long> made(2 * rounds);
+    std::iota(made.begin(), made.end(), 1);
+    return made;
+  }();
+  std::vector<long> read(rounds, -1);
+  std::vector<long> before(rounds, -1);
+  long const ten = 10;
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    MPI_Aint const at = window.at(next_, static_cast<MPI_Aint>(sizeof(long)) * rank_);
+    put(&values[2 * i], 1, next_, at, window);
+    MPIX_Win_order(next_, window);
+    MPI_Get(&read[i], 1, MPI_LONG, next_, at, 1, MPI_LONG, window);
+    MPIX_Win_order(next_, window);
+    put(&values[2 * i + 1], 1, next_, at, window);
+    MPIX_Win_order(next_, window);
+    MPI_Fetch_and_op(&ten, &before[i], MPI_LONG, next_, at, MPI_SUM, window);
+    MPIX_Win_order(next_, window);
+  }
+  MPI_Win_unlock(next_, window);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    EXPECT_EQ(read[i], values[2 * i]);
+    EXPECT_EQ(before[i], values[2 * i + 1]);
+  }
+}
+
+/// Who sees the flag sees the data that were put before it, while nobody flushes.
+TEST_P(Order, a_flag_comes_after_the_data) {
+  constexpr int rounds = 20;
+  Window const window(GetParam(), bytes + 64);
+  MPI_Win_lock_all(0, window);
+  std::vector<long> data(longs);
+  for (long round = 1; round <= rounds; ++round) {
+    std::fill(data.begin(), data.end(), 100 * round + rank_);
+    put(data.data(), longs, next_, window.at(next_, 0), window);
+    MPIX_Win_order(next_, window);
+    MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes), 1, MPI_LONG, MPI_REPLACE, window);
+    long const* const flag = window.base<long>() + longs;
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) MPI_Win_flush_local(next_, window);
+    EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 100 * round + previous_), longs);
+    MPI_Win_flush(next_, window);
+    MPI_Barrier(world);
+  }
+  MPI_Win_unlock_all(window);
+}
+
+TEST_P(Order, notified_operations_are_ordered_with_others) {
+  Window const window(GetParam(), bytes);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, 1), MPI_SUCCESS);
+  std::vector<long> const old(longs, 1);
+  std::vector<long> const fresh(longs, 2 + rank_);
+  MPI_Win_lock_all(0, window);
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EQ(
+        MPIX_Put_notify(old.data(), longs, MPI_LONG, next_, window.at(next_, 0), longs, MPI_LONG, 0, window),
+        MPI_SUCCESS);
+    MPIX_Win_order(next_, window);
+    put(fresh.data(), longs, next_, window.at(next_, 0), window);
+    MPIX_Win_order(next_, window);
+  }
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 2 + previous_), longs);
+}
+
+TEST_P(Flush, of_several_windows_completes_all) {
+  Window const first(GetParam(), bytes);
+  Window const second(GetParam(), 64);
+  std::vector<long> values(longs, 7 + rank_);
+  long read = -1;
+  MPI_Win_lock_all(0, first);
+  MPI_Win_lock_all(0, second);
+  MPI_Win const windows[] = {first, second, first};
+  for (int target = 0; target < size_; ++target)
+    put(values.data() + target, 1, target, second.at(target, static_cast<MPI_Aint>(sizeof(long)) * rank_),
+        second);
+  put(values.data(), longs, next_, first.at(next_, 0), first);
+  EXPECT_EQ(MPIX_Win_flush_windows(3, windows), MPI_SUCCESS);
+  MPI_Barrier(world);
+  EXPECT_EQ(std::count(first.base<long>(), first.base<long>() + longs, 7 + previous_), longs);
+  for (int origin = 0; origin < size_; ++origin) EXPECT_EQ(second.base<long>()[origin], 7 + origin);
+  MPI_Get(&read, 1, MPI_LONG, next_, first.at(next_, 0), 1, MPI_LONG, first);
+  EXPECT_EQ(MPIX_Win_flush_windows(1, windows), MPI_SUCCESS);
+  EXPECT_EQ(read, 7 + rank_);
+  EXPECT_EQ(MPIX_Win_flush_windows(0, nullptr), MPI_SUCCESS);
+  MPI_Win_unlock_all(second);
+  MPI_Win_unlock_all(first);
+}
+
+TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
+  constexpr int rounds = 50;
+  Window const window(GetParam(), 64);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  MPI_Win_lock_all(0, window);
+  auto const work = [&](int thread) {
+    MPI_Aint const at = window.at(next_, static_cast<MPI_Aint>(sizeof(long)) * thread);
+    for (long round = 1; round <= rounds; ++round) {
+      long read = -1;
+      put(&round, 1, next_, at, window);
+      EXPECT_EQ(MPIX_Win_flush_thread(next_, window), MPI_SUCCESS);
+      MPI_Get(&read, 1, MPI_LONG, next_, at, 1, MPI_LONG, window);
+      EXPECT_EQ(MPIX_Win_flush_thread_all(window), MPI_SUCCESS);
+      EXPECT_EQ(read, round);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < (level == MPI_THREAD_MULTIPLE ? 3 : 1); ++thread)
+    threads.emplace_back(work, thread);
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+  MPI_Win_unlock_all(window);
+}
+
+TEST_P(Flush, errors_are_those_of_MPI_Win_flush) {
+  Window const window(GetParam(), 64);
+  MPI_Win const windows[] = {window, window};
+  EXPECT_EQ(class_of(MPIX_Win_order(next_, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPIX_Win_order_all(window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPIX_Win_flush_thread(next_, window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPIX_Win_flush_thread_all(window)), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(class_of(MPIX_Win_flush_windows(2, windows)), MPI_ERR_RMA_SYNC);
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  if (size_ > 1) EXPECT_EQ(class_of(MPIX_Win_order(rank_, window)), MPI_ERR_RMA_SYNC);
+  for (int const rank : {-1, size_}) {
+    EXPECT_EQ(class_of(MPIX_Win_order(rank, window)), MPI_ERR_RANK);
+    EXPECT_EQ(class_of(MPIX_Win_flush_thread(rank, window)), MPI_ERR_RANK);
+  }
+  EXPECT_EQ(MPIX_Win_order(MPI_PROC_NULL, window), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Win_flush_thread(MPI_PROC_NULL, window), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Win_order(next_, window), MPI_SUCCESS);
+  long const value = 5;
+  put(&value, 1, next_, window.at(next_, 0), window);
+  MPI_Win_unlock(next_, window);
+  MPI_Barrier(world);
+  EXPECT_EQ(window.base<long>()[0], 5);
+}
+
+TEST_F(WindowTest, flushes_refuse_what_is_no_array_of_windows) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(world, &handler);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  MPI_Win const none = MPI_WIN_NULL;
+  EXPECT_EQ(class_of(MPIX_Win_flush_windows(-1, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_Win_flush_windows(1, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_Win_flush_windows(1, &none)), MPI_ERR_WIN);
+  EXPECT_EQ(class_of(MPIX_Win_order(0, MPI_WIN_NULL)), MPI_ERR_WIN);
+  MPI_Comm_set_errhandler(world, handler);
+  MPI_Errhandler_free(&handler);
+}
+
+}  // namespace
+}  // namespace mpix::test
