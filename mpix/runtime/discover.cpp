@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr char const* path_variable = "OMPI_MCA_mca_base_component_path";
 constexpr char const* osc_variable = "OMPI_MCA_osc";
+constexpr char const* windows_variable = "OMPI_MCA_osc_mpix_windows";
 constexpr char const* component_file = "mca_osc_mpix.so";
 
 using Directories = std::vector<std::string>;
@@ -90,13 +91,15 @@ void extend_component_path() {
   if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }
 
-/// A list that names components includes only those; one that starts with ^ excludes.
+/// A list that names components includes only those; one that starts with ^ excludes. Who names others wants
+/// MPI's windows on them.
 void extend_osc_list() {
   char const* const given = std::getenv(osc_variable);
   if (given == nullptr || *given == '\0' || *given == '^') return;
   std::string const present = given;
   if (("," + present + ",").find(",mpix,") != std::string::npos) return;
   ::setenv(osc_variable, (present + ",mpix").c_str(), 1);
+  ::setenv(windows_variable, "info", 0);
 }
 
 }  // namespace

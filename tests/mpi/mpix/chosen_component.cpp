@@ -1,0 +1,54 @@
+/// Whether a window is on this library's component ("ours") or on another one ("others"), which knows nothing
+/// of notifications. The library's own calls work beside either.
+#include <cstdio>
+#include <cstring>
+
+#include "include/mpix_rma.h"
+
+namespace {
+
+bool is_ours(MPI_Win window) {
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  return MPIX_Win_set_num_notify(window, 1) == MPI_SUCCESS;
+}
+
+bool increments(int rank) {
+  void* counter = nullptr;
+  if (MPIX_RMA_Allocate_local(sizeof(long), MPI_INFO_NULL, &counter) != MPI_SUCCESS) return false;
+  *static_cast<long*>(counter) = 0;
+  MPI_Aint address = 0;
+  MPI_Get_address(counter, &address);
+  MPI_Bcast(&address, 1, MPI_AINT, 0, MPI_COMM_WORLD);
+  MPI_Comm world = MPI_COMM_WORLD;
+  MPIX_RMA_Attributes blocking{};
+  blocking.set = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
+  long one = 1;
+  long before = -1;
+  bool well = MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, 0, address, nullptr, &world,
+                           &blocking) == MPI_SUCCESS;
+  MPI_Barrier(world);
+  int size = 0;
+  MPI_Comm_size(world, &size);
+  well = well && before >= 0 && before < size && (rank != 0 || *static_cast<long*>(counter) == size);
+  return MPIX_RMA_Free_local(counter) == MPI_SUCCESS && well;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  void* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+  bool const ours = is_ours(window);
+  bool const expected = argc == 2 && std::strcmp(argv[1], "ours") == 0;
+  MPI_Win_free(&window);
+  bool const well = increments(rank);
+  if (ours != expected)
+    std::printf("%d: the window is on %s component\n", rank, ours ? "this library's" : "another");
+  if (!well) std::printf("%d: the counter is wrong\n", rank);
+  MPI_Finalize();
+  return ours == expected && well ? 0 : 1;
+}
