@@ -59,6 +59,8 @@ struct mpix_engine_config {
                                  0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
   size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
                                default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
+  int agent_linger_us;      /**< longest time that the agent looks for the next message before it sleeps, where
+                                 they come that fast, microseconds; 0: default, negative: never */
 };
 
 #endif

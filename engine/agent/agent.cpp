@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <new>
@@ -94,19 +95,50 @@ bool Agent::serve() {
   }
 }
 
+void Agent::handle_arrived() {
+  std::lock_guard const held(channel_.lock);
+  channel_.look_at_processes();
+  bool handled = false;
+  while (channel_.drive() != 0) handled = true;
+  if (handled) note_handled();
+}
+
+/// What came without the agent sleeping counts as if it had come at once.
+void Agent::note_handled() noexcept {
+  auto const now = std::chrono::steady_clock::now();
+  // What is far beyond the limit is not to count for long.
+  auto const gap =
+      std::min<std::chrono::nanoseconds>(std::max(arrived_, handled_) - handled_, 4 * longest_linger_);
+  gap_ = (3 * gap_ + gap) / 4;
+  handled_ = now;
+}
+
+/// Where nobody else takes the messages, and as long as one after the other comes.
+bool Agent::linger() {
+  if (gap_ > longest_linger_) return false;
+  std::uint64_t const polls = channel_.polls();
+  auto const end = handled_ + longest_linger_;
+  while (std::chrono::steady_clock::now() < end && channel_.polls() == polls) {
+    std::unique_lock const held(channel_.lock, std::try_to_lock);
+    if (!held.owns_lock() || channel_.drive() == 0) continue;
+    note_handled();
+    return true;
+  }
+  return false;
+}
+
 bool Agent::sleep_until_event() {
   bool looks = false;
   for (;;) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
-    bool busy = false;
     if (take_) take_();
+    handle_arrived();
+    if (linger()) continue;
+    bool busy = false;
     {
       std::lock_guard const held(channel_.lock);
-      channel_.look_at_processes();
-      while (channel_.drive() != 0) {
-      }
       busy = channel_.needs_polling();
-      looks = channel_.watch.needs_looks() || channel_.locks.needs_looks() || channel_.parting.is_crowded();
+      looks = channel_.needs_looks() || channel_.parting.is_crowded();
       if (!busy && channel_.transport.arm()) {
         channel_.set_quiet(true);
         break;
@@ -116,6 +148,13 @@ bool Agent::sleep_until_event() {
     if (busy && pause(glance)) forget_wake();
   }
   polls_seen_ = channel_.polls();
+  sleep(looks);
+  channel_.set_quiet(false);
+  return !stopping_.load(std::memory_order_relaxed);
+}
+
+/// `looks`: not for longer than the interval at which something has to be looked at.
+void Agent::sleep(bool looks) {
   pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
                       {channel_.watch.fd(), POLLIN, 0},
@@ -123,13 +162,12 @@ bool Agent::sleep_until_event() {
                       {attended_, POLLIN, 0}};
   int ready = -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
+  arrived_ = std::chrono::steady_clock::now();
   if (ready == 0) {
     std::lock_guard const held(channel_.lock);
     channel_.parting.ask_idle();
   }
   if ((sources[1].revents & POLLIN) != 0) forget_wake();
-  channel_.set_quiet(false);
-  return !stopping_.load(std::memory_order_relaxed);
 }
 
 void Agent::yield_to_application() {

@@ -1,11 +1,13 @@
 /// The thread that executes the messages of a channel when the application does not.
 ///
-/// It sleeps on the worker's event descriptor. When something arrives it first finds out whether the
-/// application polls; if so it leaves the messages to it and only looks from time to time whether that
-/// has ended, so that on few cores it never competes with a polling application. After a while without
+/// It sleeps on the worker's event descriptor. Where messages come faster than it can fall asleep and be
+/// woken, it looks for the next one for a short while before. When something arrives it first finds out
+/// whether the application polls; if so it leaves the messages to it and only looks from time to time whether
+/// that has ended, so that on few cores it never competes with a polling application. After a while without
 /// messages it goes back to the descriptor and the application's polls become free of charge.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -25,9 +27,14 @@ class Channel;
 class Agent {
  public:
   /// `trust`: how long a poll is taken as a sign that the application goes on polling.
-  /// `cores`: as mpix_engine_config::agent_cores.
-  Agent(Channel& channel, std::chrono::microseconds trust, char const* cores, Log const& log)
-      : channel_(channel), trust_(trust), cores_(cores != nullptr ? cores : ""), log_(log) {}
+  /// `longest_linger`, `cores`: as in mpix_engine_config.
+  Agent(Channel& channel, std::chrono::microseconds trust, std::chrono::microseconds longest_linger,
+        char const* cores, Log const& log)
+      : channel_(channel),
+        trust_(trust),
+        longest_linger_(std::max(longest_linger, std::chrono::microseconds(0))),
+        cores_(cores != nullptr ? cores : ""),
+        log_(log) {}
   ~Agent() { stop(); }
 
   /// Has `take` called, while the channel is not locked, when `fd` is readable, and now and then. Before
@@ -45,6 +52,12 @@ class Agent {
   bool serve();
   /// Handles everything, then sleeps until an event; false when the agent is to stop.
   bool sleep_until_event();
+  /// Handles everything that has arrived.
+  void handle_arrived();
+  /// Looks for another message; true when there was one.
+  bool linger();
+  void note_handled() noexcept;
+  void sleep(bool looks);
   /// Leaves the messages to the application for as long as it polls.
   void yield_to_application();
   /// Sleeps; true when somebody woke the agent.
@@ -54,6 +67,10 @@ class Agent {
 
   Channel& channel_;
   std::chrono::microseconds trust_;
+  std::chrono::nanoseconds longest_linger_;
+  std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, on average of the newest
+  std::chrono::steady_clock::time_point handled_;           ///< when the newest was
+  std::chrono::steady_clock::time_point arrived_;           ///< when the agent was woken last
   std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;

@@ -39,7 +39,8 @@ class Channel final : public MessageHandler {
             {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes, joined_bytes(config)},
             log),
         parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
-        agent(*this, std::chrono::microseconds(config.agent_poll_us), config.agent_cores, log) {
+        agent(*this, std::chrono::microseconds(config.agent_poll_us),
+              std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log) {
     executor.set_wake([this] { wake_(); });
   }
 
@@ -99,6 +100,9 @@ class Channel final : public MessageHandler {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
     executor.look_at_holders();
   }
+
+  /// Some of them, or of those who hold locks, tell their end to nobody, or have ended before.
+  bool needs_looks() const noexcept { return watch.needs_looks() || locks.needs_looks(); }
 
   /// The process has gone: it has said so, and others tell. With the lock held.
   void lose(std::uint64_t process) {

@@ -29,7 +29,8 @@ bool GoneNotices::open(int directory) {
   std::string const unfinished = "." + own;
   if (::mkfifoat(directory, unfinished.c_str(), S_IRUSR | S_IWUSR) != 0) return false;
   // Open for writing, too, it never comes to its end.
-  fifo_ = FileDescriptor(::openat(directory, unfinished.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  fifo_ =
+      FileDescriptor(::openat(directory, unfinished.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   std::string const name = std::string(prefix) + own;
   if (fifo_ && ::renameat(directory, unfinished.c_str(), directory, name.c_str()) == 0) {
     name_ = name;
@@ -44,7 +45,8 @@ bool GoneNotices::open(int directory) {
 void GoneNotices::tell(std::uint64_t process) const {
   // Another description of the directory: the position in it is not shared.
   int const listed = ::openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  std::unique_ptr<DIR, int (*)(DIR*)> const directory(listed < 0 ? nullptr : ::fdopendir(listed), &::closedir);
+  std::unique_ptr<DIR, int (*)(DIR*)> const directory(listed < 0 ? nullptr : ::fdopendir(listed),
+                                                      &::closedir);
   if (!directory) return;
   while (dirent const* const entry = ::readdir(directory.get())) {
     std::string_view const name = entry->d_name;

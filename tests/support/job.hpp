@@ -139,10 +139,10 @@ class Configure {
 /// Whether the processes of a job meet before and after the body, or may end at any time.
 enum class JobKind { meeting, mortal };
 
-/// How many channels engines have that their test does not configure otherwise: MPIX_TEST_CHANNELS, or 1.
-inline int channels_of_tests() {
-  char const* const given = std::getenv("MPIX_TEST_CHANNELS");
-  return given == nullptr ? 1 : std::atoi(given);
+/// What the environment sets for engines that their test does not configure otherwise.
+inline int chosen_for_tests(char const* variable, int otherwise) {
+  char const* const given = std::getenv(variable);
+  return given == nullptr ? otherwise : std::atoi(given);
 }
 
 /// The size of joined messages likewise: MPIX_TEST_JOIN, with "never" for none, or the usual one.
@@ -175,7 +175,8 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     }
     mpix_engine_config config;
     mpix_engine_config_init(&config);
-    config.channels = channels_of_tests();
+    config.channels = chosen_for_tests("MPIX_TEST_CHANNELS", 1);
+    config.agent_linger_us = chosen_for_tests("MPIX_TEST_LINGER", 0);
     config.join_bytes = joined_bytes_of_tests();
     configure(config, rank);
     constexpr int patience_ms = 10000 * slowness;
