@@ -358,12 +358,10 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   std::uint64_t const messages = channel.agent_path.messages();
   Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
   if (!failed(issued.status)) count(peer, Path::agent, operation);
-  // What leaves with others later is no occasion to look for what has arrived.
   MessageStream const& stream = peer.state().messages;
-  if (channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr)
-    return issued;
-  channel.drive_issuing();
-  channel.leave();
+  bool const joined =
+      channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr;
+  channel.drive_issuing(joined);
   return issued;
 }
 

@@ -78,10 +78,14 @@ class Channel final : public MessageHandler {
   }
 
   /// By who has issued something: who does so again and again looks for what has arrived often enough for the
-  /// agent to leave it alone.
-  int drive_issuing() {
+  /// agent to leave it alone. What leaves with others later (`joined`) is no occasion for that each time.
+  void drive_issuing(bool joined) {
     count_poll();
-    return drive();
+    auto const now = std::chrono::steady_clock::now();
+    if (joined && now - looked_ < look_interval) return;
+    looked_ = now;
+    (void)drive();
+    leave();
   }
 
   /// By who has sent something and goes away: what this process has sent to itself has arrived before the
@@ -153,6 +157,8 @@ class Channel final : public MessageHandler {
 
  private:
   static constexpr int looks_per_poll = 4;
+  // About what an exchange of messages takes.
+  static constexpr std::chrono::microseconds look_interval{100};
 
   static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
     return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
@@ -180,6 +186,7 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
+  std::chrono::steady_clock::time_point looked_;  ///< by who issues
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};
 };

@@ -23,8 +23,8 @@ constexpr std::size_t stripe = std::size_t{1} << stripe_shift;
 class Stage {
  public:
   explicit Stage(Rank& rank) : rank_(rank) {
-    EXPECT_EQ(rank.engine().allocate(2 * stripe, &memory_), Status::ok);
-    std::memset(memory_, 0, 2 * stripe);
+    EXPECT_EQ(rank.engine().allocate(4 * stripe, &memory_), Status::ok);
+    std::memset(memory_, 0, 4 * stripe);
     rank.show(memory_slot, memory_);
     rank.barrier();
   }
@@ -34,7 +34,7 @@ class Stage {
   Peer& target() const { return rank_.peer(1); }
   std::int64_t* here() const { return static_cast<std::int64_t*>(memory_); }
   std::int64_t volatile const& element(std::size_t index) const { return here()[index]; }
-  /// The element at rank 1; from `free` on, the stripe of the first one is another.
+  /// The element at rank 1; from `free` on, 6,000 of them, the stripe of the first one is another.
   RemoteAddress there(std::size_t index) const { return rank_.shown(1, memory_slot) + index * 8; }
   static constexpr std::size_t free = stripe / 8;
 
@@ -124,7 +124,7 @@ TEST_P(Joining, a_full_message_leaves_whatever_is_under_way) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     // More than fit into a message, within the window.
-    std::size_t const puts = GetParam().bytes == 1024 ? 100 : 600;
+    std::size_t const puts = GetParam().bytes == 1024 ? 100 : 4000;
     if (rank.rank() == 0) {
       stage.put(stage.free, 0);
       stage.engine().complete(stage.target(), UINT64_MAX);  // the answer tells the window
