@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <vector>
 
 #include "engine/atomic/footprint.hpp"
 #include "tests/support/random_layout.hpp"
@@ -75,7 +76,9 @@ class Stage {
     EXPECT_EQ(engine().issue(target(), product).status, Status::ok);
   }
   void put(std::size_t index, std::int64_t value) const {
-    EXPECT_EQ(engine().issue(target(), contiguous(Direction::put, &value, there(index), 8)).status,
+    std::int64_t& origin = origins_[index];  // stays until the put is complete
+    origin = value;
+    EXPECT_EQ(engine().issue(target(), contiguous(Direction::put, &origin, there(index), 8)).status,
               Status::ok);
   }
   std::uint64_t joined() const { return engine().statistics().requests_joined; }
@@ -89,6 +92,7 @@ class Stage {
  private:
   Rank& rank_;
   void* memory_ = nullptr;
+  mutable std::vector<std::int64_t> origins_ = std::vector<std::int64_t>(4 * stripe / 8);
 };
 
 TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_way) {
