@@ -2,6 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "engine/log.hpp"
+#include "nam/protocol/socket.hpp"
+
 namespace mpix::windows {
 
 namespace {
@@ -11,6 +17,18 @@ std::mutex registry_lock;
 std::map<std::string, std::shared_ptr<NamGrant>>& registry() {
   static std::map<std::string, std::shared_ptr<NamGrant>> grants;
   return grants;
+}
+
+constexpr int one_attempt_ms = 1000;
+constexpr int between_attempts_ms = 20;
+/// How often nobody may be found at the server's address. Its memory has gone with its last process.
+constexpr int most_attempts_alone = 25;
+constexpr std::chrono::seconds longest_search{30};
+
+/// Tells control memories on this host apart.
+std::uint64_t number_of(nam::SharedControl const& control) {
+  struct stat status {};
+  return ::fstat(control.descriptor().get(), &status) == 0 ? status.st_ino : 0;
 }
 
 template <typename Predicate>
@@ -28,17 +46,17 @@ std::shared_ptr<NamGrant> find_or_open(nam::Locator const& locator, Predicate fi
 NamGrant::NamGrant(nam::Locator const& locator)
     : locator_{locator.grant, "", locator.address},
       session_(nam::Session::open(locator_)),
-      memory_(session_.map()) {
-  struct stat status {};
-  if (::fstat(memory_.control().descriptor().get(), &status) == 0) control_ = status.st_ino;
-}
+      memory_(session_.map()),
+      control_(number_of(memory_.control())),
+      watch_(session_.descriptor(), [this] { return on_end(); }) {}
 
 std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator) {
   return find_or_open(locator, [](NamGrant& known) { return known.is_served(); });
 }
 
 std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_t control) {
-  auto found = find_or_open(locator, [=](NamGrant& known) { return known.control() == control; });
+  auto found =
+      find_or_open(locator, [=](NamGrant& known) { return known.control() == control && known.is_served(); });
   if (found->control() != control)
     throw nam::Error(nam::ErrorCode::unavailable, "the server of the grant was started again meanwhile");
   return found;
@@ -46,12 +64,56 @@ std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_
 
 bool NamGrant::is_served() {
   std::lock_guard const held(lock_);
-  try {
-    (void)session_.usage();
-    return true;
-  } catch (nam::Error const&) {
-    return false;
+  return session_.is_open();
+}
+
+bool NamGrant::has_windows() {
+  std::lock_guard const held(lock_);
+  return std::ranges::any_of(windows_,
+                             [this](auto const& use) { return memory_.control().is_taken(use.first); });
+}
+
+/// The data process has died, or what it had has ended in order.
+int NamGrant::on_end() {
+  if (!has_windows()) return -1;
+  if (find_again()) return session_.descriptor();
+  end_windows();
+  return -1;
+}
+
+/// Another data process has the same memory as long as the control process has lived on.
+bool NamGrant::find_again() {
+  auto const end = std::chrono::steady_clock::now() + longest_search;
+  for (int alone = 0; alone < most_attempts_alone && std::chrono::steady_clock::now() < end;) {
+    try {
+      nam::Session session = nam::Session::open(locator_, one_attempt_ms);
+      if (number_of(session.map().control()) != control_) return false;
+      std::lock_guard const held(lock_);
+      session_ = std::move(session);
+      return true;
+    } catch (nam::Error const& error) {
+      if (error.code() == nam::ErrorCode::not_found) return false;
+    }
+    if (!nam::connect_unix(locator_.address.unix_path)) ++alone;
+    if (!watch_.sleep(between_attempts_ms)) return true;
   }
+  return false;
+}
+
+/// For all who use them; the first one to find out says so.
+void NamGrant::end_windows() {
+  std::lock_guard const held(lock_);
+  int ended = 0;
+  for (auto const& [slot, uses] : windows_) {
+    if (!memory_.control().is_taken(slot)) continue;
+    memory_.control().withdraw(slot);
+    ++ended;
+  }
+  if (ended != 0)
+    engine::common_log.write(engine::LogLevel::error,
+                             "the memory server of grant %s has ended, and with it %d windows; operations on "
+                             "them are errors from now on",
+                             locator_.grant.c_str(), ended);
 }
 
 nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,

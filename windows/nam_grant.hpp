@@ -1,4 +1,5 @@
 /// Grants of memory servers that this process uses: a session and a mapping for each, kept for later windows.
+/// Where the server's processes die, the windows either go on or end.
 #pragma once
 
 #include <map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "nam/client/session.hpp"
+#include "windows/connection_watch.hpp"
 
 namespace mpix::windows {
 
@@ -37,6 +39,10 @@ class NamGrant {
 
  private:
   bool is_served();
+  int on_end();
+  bool has_windows();
+  bool find_again();
+  void end_windows();
 
   nam::Locator locator_;
   std::mutex lock_;
@@ -44,6 +50,7 @@ class NamGrant {
   nam::GrantMapping memory_;
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
+  ConnectionWatch watch_;  ///< of the session
 };
 
 }  // namespace mpix::windows

@@ -89,6 +89,11 @@ Message Client::wait_for_answer() {
   }
 }
 
+bool Client::is_open() const noexcept {
+  pollfd entry{channel_.descriptor(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) == 0;
+}
+
 std::vector<std::byte> Client::unsealed(std::vector<std::byte> const& sealed) const {
   return secret_ ? unseal(*secret_, challenge_, sealed) : sealed;
 }

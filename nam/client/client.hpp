@@ -34,6 +34,10 @@ class Client {
                 std::vector<FileDescriptor>* descriptors);
 
   bool is_local() const noexcept { return !secret_; }
+  /// Of the connection: what is received from it is the object's.
+  int descriptor() const noexcept { return channel_.descriptor(); }
+  /// Whether the server has not closed the connection, as far as this host knows.
+  bool is_open() const noexcept;
   /// What the server has sealed for this connection (nam/protocol/handshake.hpp).
   std::vector<std::byte> unsealed(std::vector<std::byte> const& sealed) const;
 

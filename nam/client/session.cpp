@@ -41,8 +41,8 @@ GrantMapping::GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes
   if (!mapping_) throw Error(ErrorCode::unavailable, "the memory of the grant cannot be mapped");
 }
 
-Session Session::open(Locator const& grant) {
-  Client client(grant.address);
+Session Session::open(Locator const& grant, int patience_ms) {
+  Client client(grant.address, patience_ms);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
   return Session(std::move(client));
 }

@@ -60,7 +60,7 @@ class GrantMapping {
 class Session {
  public:
   /// Error(not_found): there is no such grant, or it is another user's.
-  static Session open(Locator const& grant);
+  static Session open(Locator const& grant, int patience_ms = default_patience_ms);
   /// Opens the window with this port name. Error(not_found): there is none, or its owner does not let this
   /// user see it.
   static Session connect(std::string const& port, WindowInfo* window);
@@ -85,6 +85,9 @@ class Session {
   GrantMapping map();
 
   Json usage();
+  int descriptor() const noexcept { return client_.descriptor(); }
+  /// Whether the data process has not closed it, as far as this host knows.
+  bool is_open() const noexcept { return client_.is_open(); }
 
  private:
   explicit Session(Client client) : client_(std::move(client)) {}

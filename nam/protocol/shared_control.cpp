@@ -66,7 +66,11 @@ std::optional<SharedControl::Slot> SharedControl::place(std::string const& windo
   return free;
 }
 
-void SharedControl::withdraw(Slot slot) noexcept {
+bool SharedControl::is_taken(Slot slot) const noexcept {
+  return entry(slot).window.load(std::memory_order_relaxed) != 0;
+}
+
+void SharedControl::withdraw(Slot slot) const noexcept {
   entry(slot).window.store(0, std::memory_order_relaxed);
   // Release: pairs with the acquire in engine::ExposedView::reach; comes before what is done with the memory.
   entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);

@@ -40,11 +40,15 @@ class SharedControl {
   Generation const& generation(Slot slot) const noexcept { return entry(slot).generation; }
   std::uint64_t slots() const noexcept { return header().slots; }
 
-  // For the data process. Windows are known by their identifiers.
+  /// Whether there is a window in this place.
+  bool is_taken(Slot slot) const noexcept;
+
+  // For the data process, and to withdraw for whoever finds that there is none. Windows are known by their
+  // identifiers.
 
   /// A place for a window, or the one that it has; nothing where all are taken.
   std::optional<Slot> place(std::string const& window);
-  void withdraw(Slot slot) noexcept;
+  void withdraw(Slot slot) const noexcept;
   /// Those that are not among `windows`.
   void withdraw_others(std::vector<std::string> const& windows) noexcept;
 

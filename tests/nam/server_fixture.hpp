@@ -23,6 +23,7 @@ namespace mpix::nam {
 class TestServer {
  public:
   using Arguments = std::vector<std::string>;
+  static Arguments defaults() { return {"--size", "64M", "--listen", "none"}; }
 
   TestServer() {
     HeldDirectory directory = make_held_directory("mpix-nam-test-");
@@ -78,7 +79,7 @@ class TestServer {
   }
 
   /// Returns when it answers.
-  void start(Arguments const& more = {"--size", "64M", "--listen", "none"}) {
+  void start(Arguments const& more = defaults()) {
     spawn(more);
     await();
   }
@@ -90,10 +91,11 @@ class TestServer {
     FAIL() << "the server does not answer";
   }
   /// The same, of a server that also ends when this process does.
-  void start_bound() {
+  void start_bound(Arguments more = defaults()) {
     int ends[2] = {-1, -1};
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    spawn({"--size", "64M", "--listen", "none", "--watch-stdin"}, [&] { ::dup2(ends[0], STDIN_FILENO); });
+    more.emplace_back("--watch-stdin");
+    spawn(more, [&] { ::dup2(ends[0], STDIN_FILENO); });
     ::close(ends[0]);
     life_ = FileDescriptor(ends[1]);
     await();

@@ -1,0 +1,143 @@
+/// Windows at a memory server all of whose processes die while they are used.
+#include <mpix_rma.h>
+
+#include "tests/windows/nam_support.hpp"
+
+namespace mpix::test {
+namespace {
+
+JobServer* const job = JobServer::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
+
+class LostServer : public WindowTest {
+ protected:
+  LostServer() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
+  ~LostServer() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
+
+  /// Each rank has two elements, and in the first of them 5.
+  MPI_Win make(char const* kind) {
+    Info const info{{"deep_mem_kind", kind}};
+    MPI_Win window = MPI_WIN_NULL;
+    EXPECT_EQ(MPI_Win_allocate(2 * sizeof(long), sizeof(long), info.get(), world, nullptr, &window),
+              MPI_SUCCESS);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    long const value = 5;
+    MPI_Win_fence(0, window);
+    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, next_, 0, 1, MPI_LONG, window), MPI_SUCCESS);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+    return window;
+  }
+  void kill_server() {
+    MPI_Barrier(world);
+    if (rank_ == 0) job->kill();
+    MPI_Barrier(world);
+  }
+  void start_server() {
+    if (rank_ == 0) job->start_again();
+    MPI_Barrier(world);
+  }
+  /// In an epoch that is open. The second elements may change until then.
+  void expect_end(MPI_Win window) {
+    long const value = 6;
+    EXPECT_TRUE(nam::eventually([&] {
+      return class_of(MPI_Put(&value, 1, MPI_LONG, next_, 1, 1, MPI_LONG, window)) == MPI_ERR_WIN;
+    }));
+    long result = 0;
+    EXPECT_EQ(class_of(MPI_Get(&result, 1, MPI_LONG, next_, 1, 1, MPI_LONG, window)), MPI_ERR_WIN);
+    EXPECT_EQ(class_of(MPI_Accumulate(&value, 1, MPI_LONG, next_, 1, 1, MPI_LONG, MPI_SUM, window)),
+              MPI_ERR_WIN);
+    EXPECT_EQ(class_of(MPI_Fetch_and_op(&value, &result, MPI_LONG, next_, 1, MPI_SUM, window)), MPI_ERR_WIN);
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT_EQ(class_of(MPI_Rput(&value, 1, MPI_LONG, next_, 1, 1, MPI_LONG, window, &request)), MPI_ERR_WIN);
+    MPI_Win_flush_all(window);
+  }
+};
+
+TEST_F(LostServer, operations_end_with_an_error_and_windows_are_freed) {
+  MPI_Win window = make("deep_nam");
+  MPI_Win persistent = make("deep_nam_persistent");
+  MPI_Win_lock_all(0, window);
+  MPI_Win_lock_all(0, persistent);
+  kill_server();
+  expect_end(window);
+  expect_end(persistent);
+  MPI_Win_unlock_all(window);
+  MPI_Win_unlock_all(persistent);
+  MPI_Win_fence(0, window);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&persistent), MPI_SUCCESS);
+  Info const info{{"deep_mem_kind", "deep_nam"}};
+  EXPECT_NE(MPI_Win_allocate(8, 8, info.get(), world, nullptr, &window), MPI_SUCCESS);
+  start_server();
+  window = make("deep_nam");
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(LostServer, a_data_process_alone_ends_no_persistent_window) {
+  MPI_Win window = make("deep_nam_persistent");
+  MPI_Win other = make("deep_nam");
+  MPI_Win_lock_all(0, window);
+  MPI_Win_lock_all(0, other);
+  MPI_Barrier(world);
+  if (rank_ == 0) job->kill_data_process();
+  MPI_Barrier(world);
+  expect_end(other);
+  EXPECT_TRUE(nam::eventually([&] { return MPIX_Win_persist(window) == MPI_SUCCESS; }));
+  long values[2] = {-1, 0};
+  long const value = 7;
+  EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, next_, 1, 1, MPI_LONG, window), MPI_SUCCESS);
+  MPI_Win_flush_all(window);
+  EXPECT_EQ(MPI_Get(values, 2, MPI_LONG, next_, 0, 2, MPI_LONG, window), MPI_SUCCESS);
+  MPI_Win_unlock_all(window);
+  MPI_Win_unlock_all(other);
+  EXPECT_EQ(values[0], 5);
+  EXPECT_EQ(values[1], 7);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&other), MPI_SUCCESS);
+}
+
+TEST_F(LostServer, whoever_waits_for_a_lock_is_told) {
+  if (size_ == 1) GTEST_SKIP() << "nobody waits for a lock of his own";
+  MPI_Win window = make("deep_nam");
+  if (rank_ == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+  kill_server();
+  if (rank_ != 0) {
+    long const value = 6;
+    int code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    if (code == MPI_SUCCESS) {  // locks are taken with the first operation
+      code = MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
+      MPI_Win_unlock(0, window);
+    }
+    EXPECT_EQ(class_of(code), MPI_ERR_WIN);
+  }
+  MPI_Barrier(world);
+  if (rank_ == 0) MPI_Win_unlock(0, window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  start_server();
+}
+
+TEST_F(LostServer, what_was_persistent_is_found_again_by_a_new_connection) {
+  MPI_Win before = make("deep_nam_persistent");
+  std::string const port = value_of(before, "deep_win_port_name");
+  MPI_Win_lock_all(0, before);
+  kill_server();
+  start_server();
+  expect_end(before);
+  MPI_Win_unlock_all(before);
+  MPI_Comm connection = MPI_COMM_NULL;
+  Info const info{{"deep_win_connect", "true"}};
+  ASSERT_EQ(MPI_Comm_connect(port.c_str(), info.get(), 0, world, &connection), MPI_SUCCESS);
+  MPI_Win after = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &after), MPI_SUCCESS);
+  long value = -1;
+  MPI_Win_fence(0, after);
+  EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, rank_, 0, 1, MPI_LONG, after), MPI_SUCCESS);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, after);
+  EXPECT_EQ(value, 5);
+  EXPECT_EQ(MPI_Win_free(&after), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Comm_disconnect(&connection), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&before), MPI_SUCCESS);
+}
+
+}  // namespace
+}  // namespace mpix::test
