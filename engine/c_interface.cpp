@@ -21,9 +21,8 @@ using mpix::engine::Status;
 
 namespace {
 
-// With its headers in one segment of UCX's TCP (UCX_TCP_RX_SEG_SIZE, 64 KiB): a message of several segments
-// is copied once more where it arrives.
-constexpr std::size_t default_fragment_bytes = 63 * 1024;
+// Large enough for what each message costs not to count, small enough to be copied while the next one comes.
+constexpr std::size_t default_fragment_bytes = 128 * 1024;
 constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
 constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
 constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;

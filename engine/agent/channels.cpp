@@ -6,6 +6,9 @@ namespace mpix::engine {
 
 namespace {
 
+// Of a message, beside its data: the header, and the description of a layout.
+constexpr std::size_t most_beside_data = 32 * 1024;
+
 /// Of what the process may use, each of its channels has the same share.
 mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channels) noexcept {
   mpix_engine_config share = config;
@@ -19,7 +22,7 @@ mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channe
 
 Channels::Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
                    SegmentTable const& segments, LockTable& locks, Log const& log)
-    : log_(log), context_(log) {
+    : log_(log), message_bytes_(config.fragment_bytes + most_beside_data), context_(log) {
   bool const several = config.channels > 1 && UcxContext::permits_several_workers();
   std::size_t const count = several ? std::min(static_cast<std::size_t>(config.channels), max_workers) : 1;
   for (std::size_t i = 0; i < count; ++i)
@@ -28,7 +31,7 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
 }
 
 Status Channels::open(bool remote_memory, char const* interfaces) {
-  UcxContext::Features features{remote_memory, size() > 1, true, interfaces};
+  UcxContext::Features features{remote_memory, size() > 1, true, interfaces, message_bytes_};
   Status status = open_first(features);
   if (failed(status)) {
     // A worker takes 4 MiB of /dev/shm, which containers often keep small.

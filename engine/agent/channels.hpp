@@ -64,6 +64,7 @@ class Channels {
   void open_others();
 
   Log const& log_;
+  std::size_t message_bytes_;  ///< of the largest message
   UcxContext context_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };

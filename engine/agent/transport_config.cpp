@@ -28,6 +28,13 @@ bool is_closed_to_others() noexcept {
   return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
 }
 
+/// UCX 1.13 takes a name without the transport's in front of it, and warns of one that it does not know.
+void modify(ucp_config_t* config, std::string const& transport, std::string const& name,
+            std::string const& value) {
+  std::string const known = MPIX_UCX_PREFIXED_NAMES ? transport + "_" + name : name;
+  (void)ucp_config_modify(config, known.c_str(), value.c_str());
+}
+
 bool shares_memory(std::string_view name) noexcept {
   return name == "all" ||
          std::find(shared_memory_names.begin(), shared_memory_names.end(), name) != shared_memory_names.end();
@@ -39,7 +46,7 @@ UcpConfig read_ucp_config() {
   ucp_config_t* config = nullptr;
   if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) config = nullptr;
   bool const by_name = is_closed_to_others() && std::getenv("UCX_POSIX_USE_PROC_LINK") == nullptr;
-  if (config != nullptr && by_name) (void)ucp_config_modify(config, "POSIX_USE_PROC_LINK", "n");
+  if (config != nullptr && by_name) modify(config, "POSIX", "USE_PROC_LINK", "n");
   return {config, &ucp_config_release};
 }
 
@@ -47,6 +54,26 @@ void keep_to_interfaces(ucp_config_t* config, char const* rule) {
   if (std::getenv("UCX_NET_DEVICES") != nullptr) return;
   std::string const devices = permitted_devices(rule, network_devices(), interface_addresses());
   (void)ucp_config_modify(config, "NET_DEVICES", devices.c_str());
+}
+
+void fit_segments(ucp_config_t* config, std::size_t bytes) {
+  constexpr std::size_t usual = 64 * 1024;
+  char const* const given = std::getenv("UCX_TLS");
+  bool const possible = uses_tcp(given != nullptr ? given : "");
+  if (!possible || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr || bytes <= usual) return;
+  modify(config, "TCP", "RX_SEG_SIZE", std::to_string(bytes));
+}
+
+bool uses_tcp(std::string const& transports) {
+  bool const excludes = transports.starts_with('^');
+  std::istringstream names(excludes ? transports.substr(1) : transports);
+  bool tcp = false;
+  bool all = transports.empty();
+  for (std::string name; std::getline(names, name, ',');) {
+    tcp = tcp || name == "tcp";
+    all = all || (name == "all" && !excludes);
+  }
+  return all || tcp != excludes;
 }
 
 std::string without_shared_memory(std::string const& transports) {

@@ -3,6 +3,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -18,10 +19,17 @@ UcpConfig read_ucp_config();
 /// UCX_NET_DEVICES.
 void keep_to_interfaces(ucp_config_t* config, char const* rule);
 
+/// Lets UCX's TCP take a message of so many bytes in one segment, unless the user has set
+/// UCX_TCP_RX_SEG_SIZE: one of several segments is copied once more where it arrives.
+void fit_segments(ucp_config_t* config, std::size_t bytes);
+
 /// Makes UCX do without shared memory.
 void leave_out_shared_memory(ucp_config_t* config);
 
 /// The value of UCX_TLS that does so, for a user's one (empty: not set).
 std::string without_shared_memory(std::string const& transports);
+
+/// Whether TCP is among the transports of a value of UCX_TLS (empty: not set).
+bool uses_tcp(std::string const& transports);
 
 }  // namespace mpix::engine

@@ -13,6 +13,7 @@ Status UcxContext::open(Features const& features) {
     return Status::transport;
   }
   if (features.interfaces != nullptr) keep_to_interfaces(config.get(), features.interfaces);
+  fit_segments(config.get(), features.message_bytes);
   if (!features.shared_memory) leave_out_shared_memory(config.get());
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_MT_WORKERS_SHARED;

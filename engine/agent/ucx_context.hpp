@@ -15,6 +15,7 @@ class UcxContext {
     bool several_workers = false;      ///< which different threads use at once
     bool shared_memory = true;         ///< messages on this host do not take the network
     char const* interfaces = nullptr;  ///< mpix_engine_config::interfaces
+    std::size_t message_bytes = 0;     ///< largest message, with its headers
   };
 
   explicit UcxContext(Log const& log) : log_(log) {}

@@ -97,7 +97,7 @@ refused() { # parameter value text
   grep -qF 'class 16' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
 }
 refused fragment_size 1 'is 1 bytes, and is to be 256 to 16777216'
-refused window_size 0 'is 0 bytes, and is to be 64512 to 1073741824'
+refused window_size 0 'is 0 bytes, and is to be 131072 to 1073741824'
 refused heap_size -5 'is -5 bytes, and is to be 65536 to 1099511627776'
 refused target_memory 1 'is 1 bytes, and is to be 65536 to 1099511627776'
 refused process_memory 70000 'is 70000 bytes, and is to be 8388608 to 1099511627776'

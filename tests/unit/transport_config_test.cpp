@@ -14,5 +14,14 @@ TEST(TransportConfig, without_shared_memory_keeps_what_the_user_asked_for_beyond
   EXPECT_EQ(without_shared_memory("tcp,self"), "tcp,self,tcp,self");
 }
 
+TEST(TransportConfig, tcp_is_used_unless_the_user_has_left_it_out) {
+  EXPECT_TRUE(uses_tcp(""));
+  EXPECT_TRUE(uses_tcp("all"));
+  EXPECT_TRUE(uses_tcp("sm,tcp,self"));
+  EXPECT_TRUE(uses_tcp("^sm"));
+  EXPECT_FALSE(uses_tcp("sm,self"));
+  EXPECT_FALSE(uses_tcp("^sm,tcp"));
+}
+
 }  // namespace
 }  // namespace mpix::engine
