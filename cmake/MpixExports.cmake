@@ -1,0 +1,9 @@
+# mpix_limit_exports(TARGET): exports the names of cmake/exports.map at most. Sanitizers need symbols of their own.
+function(mpix_limit_exports target)
+  if(MPIX_SANITIZE)
+    return()
+  endif()
+  set(map ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
+endfunction()

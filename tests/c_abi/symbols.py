@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Checks what a shared library exports.
+
+symbols.py LIBRARY LIST: fails, with one line for each difference, unless the symbols that LIBRARY exports are those that
+LIST names, one a line. Names of C++ are written without parameters; a virtual table or a type counts as its class. A
+line that ends in * permits every name that begins so. Text behind # is a comment. Symbols of namespace std that every
+process has once are the compiler's affair.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+SPECIAL = re.compile(r"^(?:(?:construction )?vtable|VTT|typeinfo(?: name)?|guard variable) for ")
+OF_THE_COMPILER = re.compile(r"std::__detail::__waiter_pool_base::")
+
+
+def exported(library):
+    listed = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", library],
+                            check=True, capture_output=True, text=True).stdout
+    names = "\n".join(re.sub(r"@.*", "", line.split()[0]) for line in listed.splitlines())
+    plain = subprocess.run(["c++filt", "--no-params"], input=names, check=True, capture_output=True, text=True).stdout
+    return {SPECIAL.sub("", name) for name in plain.splitlines() if not OF_THE_COMPILER.search(name)}
+
+
+def documented(text):
+    lines = {line.partition("#")[0].strip() for line in text.splitlines()} - {""}
+    return {line for line in lines if not line.endswith("*")}, tuple(line[:-1] for line in lines if line.endswith("*"))
+
+
+def differences(found, names, prefixes):
+    for name in sorted(names - found):
+        yield f"{name} is documented, and is not exported"
+    for name in sorted(found - names):
+        if not prefixes or not name.startswith(prefixes):
+            yield f"{name} is exported, and is not documented"
+
+
+def main():
+    library, path = sys.argv[1:]
+    offences = list(differences(exported(library), *documented(pathlib.Path(path).read_text(encoding="utf-8"))))
+    for offence in offences:
+        print(f"{library}: {offence}: see {path}", file=sys.stderr)
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
