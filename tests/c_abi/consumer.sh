@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs into a temporary directory and builds a program against it in the ways a user would.
-# usage: consumer.sh CMAKE BUILD-DIR PROGRAM.c PROGRAM.cpp PROBE.c MPIRUN
+# usage: consumer.sh CMAKE BUILD-DIR PROGRAM.c PROGRAM.cpp PROBE.c MPIRUN [PROGRAM.f FORTRAN-COMPILER]
 # PROBE.c prints the error class of its first call of the library.
 set -eu
-cmake=$1 build=$2 program=$3 cxx_program=$4 probe=$5 mpirun=$6
+cmake=$1 build=$2 program=$3 cxx_program=$4 probe=$5 mpirun=$6 fortran_program=${7:-} fortran=${8:-}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$cmake" --install "$build" --prefix "$dir/prefix" > /dev/null
@@ -75,13 +75,38 @@ echo 'int main(void) { return ARMCI_Initialized(); }' > "$dir/armci.c"
 "$dir/armci"
 "$dir/static_armci"
 "$dir/cxx_armci"
+if [ "$fortran_program" ]; then
+  cat > "$dir/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(consumer Fortran)
+find_package(MPIXRMA REQUIRED COMPONENTS Fortran)
+foreach(library mpix_rma_fortran mpix_rma_fortran_static)
+  add_executable(with_${library} program.f)
+  target_link_libraries(with_${library} MPIXRMA::${library})
+endforeach()
+END
+  cp "$fortran_program" "$dir/project/program.f"
+  "$cmake" -S "$dir/project" -B "$dir/fortran" -DCMAKE_PREFIX_PATH="$dir/moved" -DCMAKE_Fortran_COMPILER="$fortran" > "$dir/log" 2>&1 &&
+    "$cmake" --build "$dir/fortran" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+  # shellcheck disable=SC2046
+  {
+    "$fortran" "$fortran_program" $(pkg-config --cflags --libs mpix-rma-fortran) -o "$dir/fortran_program"
+    "$fortran" "$fortran_program" $(pkg-config --static --cflags --libs mpix-rma-fortran) -o "$dir/static_fortran"
+  }
+  run "$dir/fortran/with_mpix_rma_fortran"
+  run "$dir/fortran/with_mpix_rma_fortran_static"
+  run "$dir/fortran_program"
+  run "$dir/static_fortran"
+fi
 # Manual pages, also for file systems that do not tell capitals from others.
 find "$dir/moved" -path '*/man3/*' | sed 's|.*/||' > "$dir/pages"
 for page in armci ARMCI_PutS ARMCI_GetS armci_msg_dgop MPIX_RMA_xfer MPIX_RMA_attribute_keys; do
   grep -qx "$page.3" "$dir/pages" || fail "no manual page for $page"
 done
 if tr '[:upper:]' '[:lower:]' < "$dir/pages" | sort | uniq -d | grep .; then fail 'pages that differ in case only'; fi
-for static in static_program static_armci; do
+sed -n '/^\.SS Fortran/,/^\.SH/p' "$(find "$dir/moved" -name MPIX_RMA_xfer.3)" | grep -q 'integer(MPI_COUNT_KIND), .* origin_count' ||
+  fail 'no synopsis for Fortran'
+for static in static_program static_armci ${fortran:+static_fortran}; do
   if readelf -d "$dir/$static" | grep -E 'NEEDED.*(libmpix_rma|libarmci)'; then fail "$static is linked to a shared library"; fi
 done
 
