@@ -11,7 +11,6 @@
 #include "engine/agent/channels.hpp"
 #include "engine/agent/lock_table.hpp"
 #include "engine/agent/session.hpp"
-#include "engine/counter_watches.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
 #include "engine/path/rdma.hpp"
@@ -20,6 +19,7 @@
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/memory_type.hpp"
 #include "engine/segment/segment_table.hpp"
+#include "engine/watches.hpp"
 
 namespace mpix::engine {
 
@@ -61,7 +61,7 @@ struct Engine::State {
   Channels channels;
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
-  CounterWatches watches;
+  Watches watches;
   std::vector<std::byte> address;      ///< the blob that others are told
   std::vector<std::byte> publication;  ///< the blob that the host publishes: with the secret
 

@@ -1,4 +1,4 @@
-#include "engine/counter_watches.hpp"
+#include "engine/watches.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -6,19 +6,19 @@
 
 namespace mpix::engine {
 
-void CounterWatches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
+void Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
   std::lock_guard const held(lock_);
   watches_.push_back({counter, threshold, &completion});
   waiting_.store(watches_.size(), std::memory_order_relaxed);
 }
 
-int CounterWatches::check_all() {
+int Watches::check_all() {
   return settle(
       [](Watch const& watch) { return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold; },
       Status::ok);
 }
 
-void CounterWatches::forget(void const* begin, void const* end) {
+void Watches::forget(void const* begin, void const* end) {
   auto const inside = [&](Watch const& watch) {
     void const* const counter = watch.counter;
     return !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
@@ -28,7 +28,7 @@ void CounterWatches::forget(void const* begin, void const* end) {
 
 /// Takes out those that are due and tells them, without the lock: they may be reused at once.
 template <typename Predicate>
-int CounterWatches::settle(Predicate due, Status status) {
+int Watches::settle(Predicate due, Status status) {
   std::vector<Watch> ready;
   {
     std::lock_guard const held(lock_);

@@ -11,7 +11,7 @@
 
 namespace mpix::engine {
 
-class CounterWatches {
+class Watches {
  public:
   void add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
 
