@@ -195,6 +195,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
 
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
   void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// Tells `completion`, during progress or before the call returns, once complete(peer, sequence) would
+  /// return, with what take_error(peer, context) would say then. `peer` stays in use until then.
+  void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion) noexcept;
+  /// The same, without failures, for complete_local(peer, sequence).
+  void watch_local(Peer& peer, std::uint64_t sequence, Completion& completion) noexcept;
   /// The counters in [begin, end) go away: who waits for one is told Status::bad_address.
   void forget_counters(void const* begin, void const* end);
 
@@ -233,6 +238,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
   bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma);
+  void watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::uint32_t context,
+                    Completion& completion) noexcept;
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);

@@ -99,6 +99,27 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   wait_until(peer, [&] { return finished_locally(peer, last, rdma); });
 }
 
+void Engine::watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::uint32_t context,
+                          Completion& completion) noexcept {
+  Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, local, context};
+  {
+    std::lock_guard const held(channel_of(peer).lock);
+    channel_of(peer).agent_path.send_joined(peer);
+    issued.rdma = peer.state().rdma().issued;
+  }
+  state_->watches.add(issued, completion);
+}
+
+void Engine::watch(Peer& peer, std::uint64_t sequence, std::uint32_t context,
+                   Completion& completion) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  watch_issued(peer, sequence, false, context, completion);
+}
+
+void Engine::watch_local(Peer& peer, std::uint64_t sequence, Completion& completion) noexcept {
+  watch_issued(peer, sequence, true, 0, completion);
+}
+
 bool Engine::test(Peer& peer, std::uint64_t sequence) {
   Channel& channel = channel_of(peer);
   channel.poll_now();

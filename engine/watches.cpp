@@ -3,42 +3,93 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <new>
+
+#include "engine/state.hpp"
 
 namespace mpix::engine {
 
+namespace {
+
+/// Whether they are complete; `*failure` is what has gone wrong then. With the channel's lock held.
+bool are_complete(Watches::Operations const& operations, Status* failure) noexcept {
+  Peer& peer = *operations.peer;
+  Channel& channel = channel_of(peer);
+  if (operations.local)
+    return AgentPath::finished_locally(peer, operations.sequence) &&
+           peer.state().rdma().released(operations.rdma);
+  try {
+    bool const finished = channel.agent_path.await(peer, operations.sequence);
+    channel.answer_itself();
+    if (!finished || !RdmaPath::reached(peer, operations.rdma)) return false;
+    *failure = peer.state().messages.errors.take(operations.context);
+    return true;
+  } catch (std::bad_alloc const&) {
+    return false;  // for now
+  }
+}
+
+}  // namespace
+
 void Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
   std::lock_guard const held(lock_);
-  watches_.push_back({counter, threshold, &completion});
-  waiting_.store(watches_.size(), std::memory_order_relaxed);
+  counters_.push_back({{&completion, sizeof *counter}, counter, threshold});
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Watches::add(Operations const& operations, Completion& completion) noexcept {
+  Status status = Status::ok;
+  bool complete = false;
+  {
+    std::lock_guard const held(channel_of(*operations.peer).lock);
+    complete = are_complete(operations, &status);
+  }
+  if (!complete) try {
+      std::lock_guard const held(lock_);
+      operations_.push_back({{&completion, 0}, operations});
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    } catch (std::bad_alloc const&) {
+      status = Status::out_of_memory;
+    }
+  completion.done(completion, status, 0);
 }
 
 int Watches::check_all() {
-  return settle(
-      [](Watch const& watch) { return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold; },
-      Status::ok);
+  return settle(counters_,
+                [](CounterWatch& watch) {
+                  return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
+                }) +
+         settle(operations_, [](OperationsWatch& watch) {
+           // Whoever has the lock drives what is waited for.
+           std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
+           return held.owns_lock() && are_complete(watch.operations, &watch.status);
+         });
 }
 
 void Watches::forget(void const* begin, void const* end) {
-  auto const inside = [&](Watch const& watch) {
+  settle(counters_, [&](CounterWatch& watch) {
     void const* const counter = watch.counter;
-    return !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
-  };
-  settle(inside, Status::bad_address);
+    bool const gone = !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
+    if (gone) watch.status = Status::bad_address;
+    return gone;
+  });
 }
 
 /// Takes out those that are due and tells them, without the lock: they may be reused at once.
-template <typename Predicate>
-int Watches::settle(Predicate due, Status status) {
-  std::vector<Watch> ready;
+template <typename Any, typename Look>
+int Watches::settle(std::vector<Any>& watches, Look look) {
+  std::vector<Any> ready;
   {
     std::lock_guard const held(lock_);
-    auto const first = std::stable_partition(watches_.begin(), watches_.end(),
-                                             [&](Watch const& watch) { return !due(watch); });
-    ready.assign(first, watches_.end());
-    watches_.erase(first, watches_.end());
-    waiting_.store(watches_.size(), std::memory_order_relaxed);
+    for (Any& watch : watches) watch.due = watch.due || look(watch);
+    auto const first =
+        std::stable_partition(watches.begin(), watches.end(), [](Any const& watch) { return !watch.due; });
+    ready.assign(first, watches.end());
+    watches.erase(first, watches.end());
+    waiting_.fetch_sub(ready.size(), std::memory_order_relaxed);
   }
-  for (Watch const& watch : ready) watch.completion->done(*watch.completion, status, sizeof(std::uint64_t));
+  for (Watch const& watch : ready) watch.completion->done(*watch.completion, watch.status, watch.bytes);
   return static_cast<int>(ready.size());
 }
 

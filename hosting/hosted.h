@@ -45,9 +45,11 @@ struct mpix_host_notified {
 /** A call that orders or completes what was issued on a window in an epoch of passive targets. */
 struct mpix_host_flush {
   enum {
-    mpix_flush_wait,  /**< MPI_Win_flush, MPI_Win_flush_all */
-    mpix_flush_begin, /**< asks for what the former waits for; of all targets only */
-    mpix_flush_order  /**< what was issued before takes effect before what is issued later */
+    mpix_flush_wait,          /**< MPI_Win_flush, MPI_Win_flush_all */
+    mpix_flush_begin,         /**< asks for what the former waits for; of all targets only */
+    mpix_flush_order,         /**< what was issued before takes effect before what is issued later */
+    mpix_flush_request,       /**< as mpix_flush_wait, with a request */
+    mpix_flush_request_local, /**< MPI_Win_flush_local, MPI_Win_flush_local_all, with a request */
   } kind;
   int all; /**< nonzero: to all targets, `rank` does not count */
   int rank;
@@ -140,8 +142,9 @@ struct mpix_host_ops {
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
 
-  /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. */
-  int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call);
+  /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. `request` is not used by kinds
+   * without. */
+  int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

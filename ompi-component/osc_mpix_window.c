@@ -223,19 +223,48 @@ int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_n
     return ret;
 }
 
-int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call)
+static int flush_one(mpix_window_t *window, const struct mpix_host_flush *call, MPI_Request *request)
+{
+    switch (call->kind) {
+    case mpix_flush_order:
+        return mpix_window_order(window, call->rank);
+    case mpix_flush_request:
+        return mpix_window_iflush(window, call->rank, request);
+    case mpix_flush_request_local:
+        return mpix_window_iflush_local(window, call->rank, request);
+    default:
+        return mpix_window_flush(window, call->rank);
+    }
+}
+
+static int flush_all(mpix_window_t *window, const struct mpix_host_flush *call, MPI_Request *request)
+{
+    switch (call->kind) {
+    case mpix_flush_order:
+        return mpix_window_order_all(window);
+    case mpix_flush_begin:
+        return mpix_window_begin_flush_all(window);
+    case mpix_flush_request:
+        return mpix_window_iflush_all(window, request);
+    case mpix_flush_request_local:
+        return mpix_window_iflush_local_all(window, request);
+    default:
+        return mpix_window_flush_all(window);
+    }
+}
+
+int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call, mpix_handle_t *request)
 {
     mpix_window_t *own = own_window(window);
+    MPI_Request made = MPI_REQUEST_NULL;
     if (NULL == own) {
         return MPI_ERR_WIN;
     }
-    if (mpix_flush_order == call->kind) {
-        return call->all ? mpix_window_order_all(own) : mpix_window_order(own, call->rank);
+    const int ret = call->all ? flush_all(own, call, &made) : flush_one(own, call, &made);
+    if (MPI_REQUEST_NULL != made && NULL != request) {
+        *request = (mpix_handle_t) made;
     }
-    if (mpix_flush_begin == call->kind) {
-        return mpix_window_begin_flush_all(own);
-    }
-    return call->all ? mpix_window_flush_all(own) : mpix_window_flush(own, call->rank);
+    return ret;
 }
 
 /* Open MPI keeps what is returned for MPI_Win_get_info. */

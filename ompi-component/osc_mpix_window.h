@@ -27,7 +27,8 @@ uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index);
 int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int *num);
 int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,
                                   mpix_handle_t *request);
-int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call);
+int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call,
+                               mpix_handle_t *request);
 int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, int *disp_unit);
 int ompi_osc_mpix_window_persist(mpix_handle_t window);
 

@@ -150,3 +150,15 @@ int mpix_window_order_all(mpix_window_t* window) {
 int mpix_window_begin_flush_all(mpix_window_t* window) {
   return on(window, [](Window& open) { return open.begin_flush_all(); });
 }
+int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request) {
+  return on(window, [&](Window& open) { return open.iflush(rank, Level::remote, request); });
+}
+int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request) {
+  return on(window, [&](Window& open) { return open.iflush_all(Level::remote, request); });
+}
+int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request) {
+  return on(window, [&](Window& open) { return open.iflush(rank, Level::local, request); });
+}
+int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request) {
+  return on(window, [&](Window& open) { return open.iflush_all(Level::local, request); });
+}

@@ -165,6 +165,11 @@ int mpix_window_flush_local_all(mpix_window_t* window);
  *  is issued to it later. */
 int mpix_window_order(mpix_window_t* window, int rank);
 int mpix_window_order_all(mpix_window_t* window);
+/** The flushes of these names with a request, of the window's: they do not wait. */
+int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request);
+int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request);
+int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request);
+int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request);
 /** mpix_window_flush_all has less to wait for afterwards: who flushes several windows begins with all of them. */
 int mpix_window_begin_flush_all(mpix_window_t* window);
 

@@ -145,6 +145,7 @@ int Window::close() {
     if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
   }
   int const error = complete_opened();
+  end_flushes();
   synchronise();  // nobody's operations are on their way any more
   if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
   (void)error;

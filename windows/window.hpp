@@ -128,6 +128,9 @@ class Window : public mpix_window {
   /// What was issued before takes effect before what is issued later.
   int order(int rank);
   int order_all();
+  /// Flushes with a request, which do not wait.
+  int iflush(int rank, Level level, MPI_Request* request);
+  int iflush_all(Level level, MPI_Request* request);
   /// Asks for what flush_all() waits for, and does not wait.
   int begin_flush_all();
   int sync();
@@ -259,6 +262,8 @@ class Window : public mpix_window {
   int find_passive(int rank, Target** used) const noexcept;
   int flush_any(int rank, Level level);
   int order(Target& target);
+  int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
+  void end_flushes();
   int complete_messages(Target& target);
   int complete_locally(Target& target);
   int complete_all();
@@ -308,6 +313,8 @@ class Window : public mpix_window {
   std::byte* control_ = nullptr;
   std::uint64_t barriers_ = 0;
   std::uint64_t completions_due_ = 0;
+
+  std::atomic<std::size_t> flushes_{0};  ///< with a request that is not complete
 
   std::uint64_t* own_counters_ = nullptr;
   int own_count_ = 0;

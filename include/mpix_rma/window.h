@@ -37,6 +37,54 @@ MPIX_RMA_API int MPIX_Win_order(int rank, MPI_Win win);
 MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
 
 /**
+ * MPI_Win_flush with a request: does not wait.
+ *
+ * @param rank     of the target; with MPI_PROC_NULL the request is complete
+ * @param win      a window of this library, in an epoch of passive targets
+ * @param request  receives the request, for MPI_Wait, MPI_Test and their like
+ *
+ * Complete once all that was issued to the target before the call, by any thread, is complete there; what is issued
+ * later is not waited for. An operation that has failed is told by the request. Synchronising, also by the end of the
+ * epoch, need not wait for the request; MPI_Win_free does.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not locked);
+ *         MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ */
+MPIX_RMA_API int MPIX_Win_iflush(int rank, MPI_Win win, MPI_Request *request);
+
+/**
+ * MPI_Win_flush_all with a request: does not wait.
+ *
+ * @param win      a window of this library, in an epoch of passive targets
+ * @param request  receives the request, which is complete when those of MPIX_Win_iflush for each target would be
+ *
+ * @return as MPIX_Win_iflush.
+ */
+MPIX_RMA_API int MPIX_Win_iflush_all(MPI_Win win, MPI_Request *request);
+
+/**
+ * MPI_Win_flush_local with a request: does not wait.
+ *
+ * @param rank     of the target; with MPI_PROC_NULL the request is complete
+ * @param win      a window of this library, in an epoch of passive targets
+ * @param request  receives the request, which is complete once the buffers of all that was issued to the target before
+ *                 the call may be reused
+ *
+ * @return as MPIX_Win_iflush.
+ */
+MPIX_RMA_API int MPIX_Win_iflush_local(int rank, MPI_Win win, MPI_Request *request);
+
+/**
+ * MPI_Win_flush_local_all with a request: does not wait.
+ *
+ * @param win      a window of this library, in an epoch of passive targets
+ * @param request  receives the request, which is complete when those of MPIX_Win_iflush_local for each target would be
+ *
+ * @return as MPIX_Win_iflush.
+ */
+MPIX_RMA_API int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
+
+/**
  * MPI_Win_flush_all on several windows, whose targets are waited for together.
  *
  * @param count  number of windows, not negative

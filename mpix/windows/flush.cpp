@@ -1,25 +1,40 @@
 /// Order and completion of what was issued on windows: what there is beside MPI's flushes.
 #include <span>
 
+#include "mpix/request/native_request.hpp"
 #include "mpix/windows/call.hpp"
 
 namespace mpix {
 
 namespace {
 
-using Kind = decltype(mpix_host_flush::kind);
+using Flush = mpix_host_flush;
 
-int flush(char const* call, MPI_Win win, mpix_host_flush const& what) noexcept {
+/// The targets of a call: the one with a rank, or all.
+Flush with_target(decltype(Flush::kind) kind, int rank) noexcept { return {kind, 0, rank}; }
+Flush with_all(decltype(Flush::kind) kind) noexcept { return {kind, 1, 0}; }
+bool has_none(Flush const& what) noexcept { return what.all == 0 && what.rank == MPI_PROC_NULL; }
+
+int flush(char const* call, MPI_Win win, Flush const& what) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    if (what.all == 0 && what.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return told(call, win, ops.window_flush(number_of(win), &what));
+    return has_none(what) ? MPI_SUCCESS : told(call, win, ops.window_flush(number_of(win), &what, nullptr));
   });
 }
 
-int flush_target(char const* call, MPI_Win win, Kind kind, int rank) noexcept {
-  return flush(call, win, {kind, 0, rank});
+int flush(char const* call, MPI_Win win, Flush const& what, MPI_Request* request) noexcept {
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (request == nullptr) return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
+    if (has_none(what)) {
+      *request = completed_request();
+      return MPI_SUCCESS;
+    }
+    mpix_handle_t made = 0;
+    int const error_class = ops.window_flush(number_of(win), &what, &made);
+    if (error_class != MPI_SUCCESS) return told(call, win, error_class);
+    *request = handle_of<MPI_Request>(made);
+    return MPI_SUCCESS;
+  });
 }
-int flush_all(char const* call, MPI_Win win, Kind kind) noexcept { return flush(call, win, {kind, 1, 0}); }
 
 }  // namespace
 }  // namespace mpix
@@ -27,11 +42,27 @@ int flush_all(char const* call, MPI_Win win, Kind kind) noexcept { return flush(
 using namespace mpix;
 
 int MPIX_Win_order(int rank, MPI_Win win) {
-  return flush_target("MPIX_Win_order", win, mpix_host_flush::mpix_flush_order, rank);
+  return flush("MPIX_Win_order", win, with_target(Flush::mpix_flush_order, rank));
 }
 
 int MPIX_Win_order_all(MPI_Win win) {
-  return flush_all("MPIX_Win_order_all", win, mpix_host_flush::mpix_flush_order);
+  return flush("MPIX_Win_order_all", win, with_all(Flush::mpix_flush_order));
+}
+
+int MPIX_Win_iflush(int rank, MPI_Win win, MPI_Request* request) {
+  return flush("MPIX_Win_iflush", win, with_target(Flush::mpix_flush_request, rank), request);
+}
+
+int MPIX_Win_iflush_all(MPI_Win win, MPI_Request* request) {
+  return flush("MPIX_Win_iflush_all", win, with_all(Flush::mpix_flush_request), request);
+}
+
+int MPIX_Win_iflush_local(int rank, MPI_Win win, MPI_Request* request) {
+  return flush("MPIX_Win_iflush_local", win, with_target(Flush::mpix_flush_request_local, rank), request);
+}
+
+int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request* request) {
+  return flush("MPIX_Win_iflush_local_all", win, with_all(Flush::mpix_flush_request_local), request);
 }
 
 int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) {
@@ -40,21 +71,21 @@ int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) {
     return raise({call}, MPI_ERR_ARG, count < 0 ? "count is negative" : "wins is a null pointer");
   std::span const windows(wins, static_cast<std::size_t>(count));
   for (MPI_Win const win : windows) {
-    int const code = flush_all(call, win, mpix_host_flush::mpix_flush_begin);
+    int const code = flush(call, win, with_all(Flush::mpix_flush_begin));
     if (code != MPI_SUCCESS) return code;
   }
   int first = MPI_SUCCESS;
   for (MPI_Win const win : windows) {
-    int const code = flush_all(call, win, mpix_host_flush::mpix_flush_wait);
+    int const code = flush(call, win, with_all(Flush::mpix_flush_wait));
     if (first == MPI_SUCCESS) first = code;
   }
   return first;
 }
 
 int MPIX_Win_flush_thread(int rank, MPI_Win win) {
-  return flush_target("MPIX_Win_flush_thread", win, mpix_host_flush::mpix_flush_wait, rank);
+  return flush("MPIX_Win_flush_thread", win, with_target(Flush::mpix_flush_wait, rank));
 }
 
 int MPIX_Win_flush_thread_all(MPI_Win win) {
-  return flush_all("MPIX_Win_flush_thread_all", win, mpix_host_flush::mpix_flush_wait);
+  return flush("MPIX_Win_flush_thread_all", win, with_all(Flush::mpix_flush_wait));
 }

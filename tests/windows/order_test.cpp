@@ -21,7 +21,7 @@ int put(long const* values, int count, int rank, MPI_Aint at, Window const& wind
 }
 
 TEST_P(Order, puts_of_all_sizes_take_effect_one_after_the_other) {
-  constexpr int rounds = 40;
+  constexpr int rounds = 24;
   int const counts[] = {1, longs, 3, 700, 1, longs / 2};
   Window const window(GetParam(), bytes);
   std::vector<std::vector<long>> sources;  // in use until they are complete
@@ -40,7 +40,7 @@ TEST_P(Order, puts_of_all_sizes_take_effect_one_after_the_other) {
 }
 
 TEST_P(Order, a_get_reads_what_was_put_before_and_not_what_is_put_later) {
-  constexpr int rounds = 50;
+  constexpr int rounds = 20;
   Window const window(GetParam(), bytes);
   std::vector<long> const values = [] {
     std::vector<long> made(2 * rounds);
@@ -71,7 +71,7 @@ TEST_P(Order, a_get_reads_what_was_put_before_and_not_what_is_put_later) {
 
 /// Who sees the flag sees the data that were put before it, while nobody flushes.
 TEST_P(Order, a_flag_comes_after_the_data) {
-  constexpr int rounds = 20;
+  constexpr int rounds = 6;
   Window const window(GetParam(), bytes + 64);
   MPI_Win_lock_all(0, window);
   std::vector<long> data(longs);
@@ -81,7 +81,10 @@ TEST_P(Order, a_flag_comes_after_the_data) {
     MPIX_Win_order(next_, window);
     MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes), 1, MPI_LONG, MPI_REPLACE, window);
     long const* const flag = window.base<long>() + longs;
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) MPI_Win_flush_local(next_, window);
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) {
+      MPI_Win_flush_local(next_, window);
+      std::this_thread::yield();
+    }
     EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 100 * round + previous_), longs);
     MPI_Win_flush(next_, window);
     MPI_Barrier(world);
@@ -95,7 +98,7 @@ TEST_P(Order, notified_operations_are_ordered_with_others) {
   std::vector<long> const old(longs, 1);
   std::vector<long> const fresh(longs, 2 + rank_);
   MPI_Win_lock_all(0, window);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(
         MPIX_Put_notify(old.data(), longs, MPI_LONG, next_, window.at(next_, 0), longs, MPI_LONG, 0, window),
         MPI_SUCCESS);
@@ -133,7 +136,7 @@ TEST_P(Flush, of_several_windows_completes_all) {
 }
 
 TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
-  constexpr int rounds = 50;
+  constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
