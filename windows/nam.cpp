@@ -23,12 +23,23 @@ int outcome_of(Call call, std::string* text) {
   }
 }
 
-/// From `root` to all.
-void broadcast(std::string* text, int root, MPI_Comm comm) {
-  auto length = static_cast<int>(std::min<std::size_t>(text->size(), INT32_MAX));
-  PMPI_Bcast(&length, 1, MPI_INT, root, comm);
-  text->resize(static_cast<std::size_t>(length));
-  PMPI_Bcast(text->data(), length, MPI_CHAR, root, comm);
+/// From `root` to all: an outcome with its text, most often in one message.
+int broadcast(int error_class, std::string* text, int root, MPI_Comm comm) {
+  struct {
+    int error_class;
+    int length;
+    char begin[2040];
+  } told{error_class, static_cast<int>(std::min<std::size_t>(text->size(), INT32_MAX)), {}};
+  constexpr int most = sizeof told.begin;
+  std::copy_n(text->data(), std::min(told.length, most), told.begin);
+  PMPI_Bcast(&told, sizeof told, MPI_BYTE, root, comm);
+  text->resize(static_cast<std::size_t>(told.length));
+  if (told.length > most) {
+    PMPI_Bcast(text->data(), told.length, MPI_CHAR, root, comm);
+  } else {
+    std::copy_n(told.begin, told.length, text->data());
+  }
+  return told.error_class;
 }
 
 /// The worst of all outcomes, with its text, at all.
@@ -38,7 +49,7 @@ int agree(int error_class, std::string* text, int rank, MPI_Comm comm) {
     int rank;
   } own{error_class, rank}, worst{};
   PMPI_Allreduce(&own, &worst, 1, MPI_2INT, MPI_MAXLOC, comm);
-  if (worst.error_class != MPI_SUCCESS) broadcast(text, worst.rank, comm);
+  if (worst.error_class != MPI_SUCCESS) (void)broadcast(worst.error_class, text, worst.rank, comm);
   return worst.error_class;
 }
 
@@ -54,8 +65,7 @@ int Window::share_nam(MPI_Comm comm, Make make) {
   if (rank == 0) {
     error = outcome_of([&] { told = (nam_ = make())->description(); }, &told);
   }
-  PMPI_Bcast(&error, 1, MPI_INT, 0, comm);
-  broadcast(&told, 0, comm);
+  error = broadcast(error, &told, 0, comm);
   if (error == MPI_SUCCESS) {
     std::string why;
     if (rank != 0) error = outcome_of([&] { nam_ = NamWindow::join(told); }, &why);

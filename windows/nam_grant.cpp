@@ -124,7 +124,7 @@ nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
 
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
-  session_.release(window);
+  session_.release_soon(window);
 }
 
 void NamGrant::persist(nam::WindowInfo const& window) {

@@ -15,6 +15,7 @@ namespace mpix::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
+constexpr int most_untaken = 64;  ///< what is on its way fits into the buffers of sockets
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
 
 std::string own_user() {
@@ -71,7 +72,22 @@ Json Client::exchange(Json const& request, std::span<std::byte const> sent, std:
   return std::move(answer.head);
 }
 
+void Client::tell(Json const& request) {
+  while (untaken_ >= most_untaken) {
+    --untaken_;
+    (void)receive();
+  }
+  channel_.post(request);
+  ++untaken_;
+  if (!channel_.flush()) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
+}
+
 Message Client::wait_for_answer() {
+  for (; untaken_ > 0; --untaken_) (void)receive();
+  return receive();
+}
+
+Message Client::receive() {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
   bool open = true;
   for (;;) {

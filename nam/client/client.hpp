@@ -33,6 +33,10 @@ class Client {
   Json exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                 std::vector<FileDescriptor>* descriptors);
 
+  /// A request whose answer nobody needs: returns when it is sent. It is served before those that come after
+  /// it.
+  void tell(Json const& request);
+
   bool is_local() const noexcept { return !secret_; }
   /// Of the connection: what is received from it is the object's.
   int descriptor() const noexcept { return channel_.descriptor(); }
@@ -44,9 +48,11 @@ class Client {
  private:
   void authenticate();
   Message wait_for_answer();
+  Message receive();
 
   Channel channel_;
   int patience_ms_;
+  int untaken_ = 0;  ///< answers to come that nobody needs
   std::optional<UserSecret> secret_;
   Challenge challenge_;
 };

@@ -68,9 +68,15 @@ WindowInfo Session::join(std::string const& window) {
   return window_from(client_.request({{"op", "join"}, {"window", window}}));
 }
 
-void Session::release(WindowInfo const& window) {
-  (void)client_.request({{"op", "release"}, {"window", window.id}});
-}
+namespace {
+
+Json release_of(WindowInfo const& window) { return {{"op", "release"}, {"window", window.id}}; }
+
+}  // namespace
+
+void Session::release(WindowInfo const& window) { (void)client_.request(release_of(window)); }
+
+void Session::release_soon(WindowInfo const& window) { client_.tell(release_of(window)); }
 
 void Session::persist(WindowInfo const& window) {
   (void)client_.request({{"op", "persist"}, {"window", window.id}});

@@ -73,6 +73,8 @@ class Session {
   WindowInfo join(std::string const& window);
   /// The memory goes back to the grant unless the window is persistent.
   void release(WindowInfo const& window);
+  /// The same, but returns at once: requests that come later find it done. Error(unavailable).
+  void release_soon(WindowInfo const& window);
   /// Returns when everything that was completed before is as durable as the window is to be.
   void persist(WindowInfo const& window);
 

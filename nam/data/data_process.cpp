@@ -15,6 +15,7 @@ namespace {
 constexpr ChannelLimits control_limits{.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2};
 /// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
+constexpr std::chrono::milliseconds usage_delay{50};
 
 }  // namespace
 
@@ -24,6 +25,10 @@ DataProcess::DataProcess(FileDescriptor control) {
     if (signal == SIGTERM) loop_.stop();  // the control process decides about the others
   });
   loop_.every(std::chrono::seconds(1), [this] { wait_for_control(); });
+  usage_timer_ = loop_.add_timer([this] {
+    usage_due_ = false;
+    tell_usage();
+  });
 }
 
 int DataProcess::run() {
@@ -247,6 +252,12 @@ Json DataProcess::usage() const {
           {"windows", windows_.size()},
           {"persistent", persistent},
           {"sessions", sessions_.size()}};
+}
+
+/// Windows that are not persistent come and go often: the control process is not woken for each.
+void DataProcess::tell_usage_of(Window const& window) {
+  if (window.persistent) return tell_usage();
+  if (!std::exchange(usage_due_, true)) EventLoop::start_timer(usage_timer_, usage_delay);
 }
 
 /// Once for all that happens now.

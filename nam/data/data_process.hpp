@@ -70,6 +70,7 @@ class DataProcess {
   void close_session(SessionId id);
   void on_created(Json const& answer);
   void tell_usage();
+  void tell_usage_of(Window const& window);
   Json usage() const;
 
   // requests.cpp: what sessions ask for.
@@ -104,6 +105,8 @@ class DataProcess {
   std::map<std::uint64_t, Pending> pending_;
   std::uint64_t next_creation_ = 1;
   bool usage_told_ = true;
+  int usage_timer_ = -1;
+  bool usage_due_ = false;
   int seconds_alone_ = 0;  ///< without a control process
   int exit_code_ = 0;
 };

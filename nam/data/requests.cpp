@@ -111,7 +111,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   std::string const name = window.id;
   keep(std::move(window), persistent ? 0 : id);
   Held const& held = windows_.at(name);
-  tell_usage();
+  tell_usage_of(held.window);
   if (!persistent) return describe(id, held);
   std::uint64_t const creation = next_creation_++;
   pending_.emplace(creation, Pending{id, name});
@@ -130,7 +130,6 @@ void DataProcess::release(SessionId id, Json const& request) {
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
     drop(std::string(held.window.id));
-    tell_usage();
   }
   sessions_.at(id).connection->post(done);
 }
@@ -193,8 +192,8 @@ void DataProcess::drop(std::string const& name) {
   storage_->clear(window.offset, SegmentAllocator::footprint(window.bytes));
   free_->give_back(window.offset, window.bytes);
   regions_ -= window.regions.size();
+  tell_usage_of(window);
   windows_.erase(found);
-  tell_usage();
 }
 
 }  // namespace mpix::nam

@@ -60,17 +60,36 @@ void EventLoop::on_signals(std::vector<int> const& signals, std::function<void(i
   });
 }
 
+namespace {
+
+void set_timer(int timer, std::chrono::milliseconds first, std::chrono::milliseconds period) {
+  auto const span = [](std::chrono::milliseconds time) {
+    return timespec{time.count() / 1000, (time.count() % 1000) * 1000000};
+  };
+  itimerspec const setting{span(period), span(first)};
+  if (::timerfd_settime(timer, 0, &setting, nullptr) != 0) fail("timerfd_settime");
+}
+
+}  // namespace
+
 void EventLoop::every(std::chrono::milliseconds period, std::function<void()> handler) {
+  set_timer(add_timer(std::move(handler)), period, period);
+}
+
+void EventLoop::start_timer(int timer, std::chrono::milliseconds span) {
+  set_timer(timer, span, std::chrono::milliseconds::zero());
+}
+
+int EventLoop::add_timer(std::function<void()> handler) {
   engine::FileDescriptor timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  timespec const span{period.count() / 1000, (period.count() % 1000) * 1000000};
-  itimerspec const setting{span, span};
-  if (!timer || ::timerfd_settime(timer.get(), 0, &setting, nullptr) != 0) fail("timerfd");
+  if (!timer) fail("timerfd_create");
   int const fd = timer.get();
   timers_.push_back(std::move(timer));
   watch(fd, EPOLLIN, [fd, handler = std::move(handler)](std::uint32_t) {
     std::uint64_t expirations = 0;
     if (::read(fd, &expirations, sizeof expirations) == sizeof expirations) handler();
   });
+  return fd;
 }
 
 void EventLoop::run_tasks() {

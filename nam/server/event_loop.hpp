@@ -30,6 +30,9 @@ class EventLoop {
   /// `handler` is called each `period`, as time passes while the machine runs: changes of the clock do not
   /// matter.
   void every(std::chrono::milliseconds period, std::function<void()> handler);
+  /// A timer that is not running. The handler is called once for each time that it is started.
+  int add_timer(std::function<void()> handler);
+  static void start_timer(int timer, std::chrono::milliseconds span);
   /// After the handlers of what happens now: for what must not go while one of them runs.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
 

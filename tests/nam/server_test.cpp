@@ -157,6 +157,24 @@ TEST(PrivateServer, ends_with_its_object_and_with_its_process) {
   ::close(ends[1]);
 }
 
+TEST(Server, what_is_released_soon_is_free_for_the_next_request) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<WindowInfo> windows;
+    for (int i = 0; i < 200; ++i) windows.push_back(session.allocate({4096}, {1}));
+    for (WindowInfo const& window : windows) session.release_soon(window);
+    WindowInfo const whole = session.allocate({1u << 20}, {1});
+    EXPECT_EQ(session.usage().at("free"), 0);
+    EXPECT_TRUE(eventually([&] { return server.show(grant).at("used") == 1u << 20; }));
+    session.release_soon(whole);
+  }
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 0; }));
+  EXPECT_EQ(session.usage().at("windows"), 0);
+}
+
 TEST(Server, out_of_bounds_is_refused) {
   TestServer server;
   server.start();
