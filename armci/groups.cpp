@@ -10,7 +10,7 @@ namespace armci {
 
 namespace {
 
-constexpr ARMCI_Group nobody{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
+ARMCI_Group const nobody{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
 
 ARMCI_Group world_group = nobody;
 ARMCI_Group default_group = nobody;

@@ -130,10 +130,7 @@ __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_mpix_co
             MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
             .mca_register_component_params = ompi_osc_mpix_register,
         },
-    .osc_data =
-        {
-            MCA_BASE_METADATA_PARAM_NONE,
-        },
+    .osc_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
     .osc_init = component_init,
     .osc_query = component_query,
     .osc_select = ompi_osc_mpix_make_window,
