@@ -14,8 +14,8 @@ namespace mpix::engine {
 namespace {
 
 TEST(Channels, neighbours_and_every_nth_process_are_spread_over_the_workers) {
-  for (std::size_t const workers : {1, 2, 3, 4, 16}) {
-    for (std::uint64_t const stride : {1, 2, 4, 16, 64}) {
+  for (unsigned const workers : {1u, 2u, 3u, 4u, 16u}) {
+    for (unsigned const stride : {1u, 2u, 4u, 16u, 64u}) {
       std::vector<std::size_t> counts(workers, 0);
       std::size_t const processes = 64 * workers;
       std::uint64_t const job = std::uint64_t{0x1234567} << 32;

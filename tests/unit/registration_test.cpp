@@ -66,7 +66,7 @@ TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
   ASSERT_EQ(detach(memory + 190), Status::ok);
   EXPECT_EQ(seen.at(memory + 300), nothing);
   EXPECT_EQ(seen.at(memory + 400), range(400, 500));
-  for (std::size_t const at : {150, 400, 500}) ASSERT_EQ(detach(memory + at), Status::ok);
+  for (unsigned const at : {150u, 400u, 500u}) ASSERT_EQ(detach(memory + at), Status::ok);
   EXPECT_EQ(seen.at(memory + 155), nothing);
   EXPECT_EQ(detach(memory + 150), Status::bad_argument);
 }
@@ -75,7 +75,7 @@ TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
   static char memory[300];
   auto const base = reinterpret_cast<RemoteAddress>(memory);
   Seen seen(table);
-  for (std::size_t const bytes : {100, 300, 200, 100}) ASSERT_EQ(attach(memory, bytes), Status::ok);
+  for (unsigned const bytes : {100u, 300u, 200u, 100u}) ASSERT_EQ(attach(memory, bytes), Status::ok);
   EXPECT_EQ(detach(memory, 250), Status::bad_argument);
   ASSERT_EQ(detach(memory, 300), Status::ok);
   EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 200}));

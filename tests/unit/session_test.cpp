@@ -81,7 +81,7 @@ TEST(Session, an_introduction_shows_neither_secret_nor_tokens) {
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
   auto const shows = [&](auto const& value) {
     auto const bytes = std::as_bytes(std::span(&value, 1));
-    return !std::ranges::search(payload, bytes).empty();
+    return std::search(payload.begin(), payload.end(), bytes.begin(), bytes.end()) != payload.end();
   };
   EXPECT_FALSE(shows(made.target.secret));
   EXPECT_FALSE(shows(tokens.request));
