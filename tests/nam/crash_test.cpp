@@ -63,7 +63,7 @@ class Model : public ::testing::TestWithParam<char const*> {
     std::size_t const offset = random_() % window.certain.size();
     Bytes values(1 + random_() % (window.certain.size() - offset));
     for (std::byte& value : values) value = static_cast<std::byte>(random_());
-    bool const done = attempt([&] {
+    bool const done = attempt([&, &port = port] {
       WindowInfo info;
       Session session = Session::connect(port, &info);
       session.write(info, 0, offset, values);
@@ -79,7 +79,7 @@ class Model : public ::testing::TestWithParam<char const*> {
   void evict() {
     if (windows_.empty() || random_() % 4 != 0) return;
     auto& [port, window] = pick();
-    if (attempt([&] { server_.ask({{"op", "evict"}, {"port", port}}); })) {
+    if (attempt([&, &port = port] { server_.ask({{"op", "evict"}, {"port", port}}); })) {
       windows_.erase(std::string(port));
     } else {
       window.may_be_gone = true;

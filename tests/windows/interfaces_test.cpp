@@ -46,9 +46,9 @@ TEST_P(Interfaces, atomics_of_both_are_atomic_with_each_other) {
   long const one = 1;
   double half = 0.5;
   MPIX_RMA_Attributes atomic{MPIX_RMA_ATTR_ATOMICITY, MPI_OP_NULL, nullptr, 0};
+  long before = 0;
   MPI_Win_lock_all(0, window);
   for (int i = 0; i < rounds; ++i) {
-    long before = 0;
     MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, window.at(0, 0), MPI_SUM, window);
     MPIX_RMA_rmw(MPIX_RMW_SUM, const_cast<long*>(&one), 1, MPI_LONG, &before, 0, counter, nullptr, &comm_,
                  nullptr);
