@@ -33,9 +33,12 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
   });
 }
 
-mpix_host_notified describe(decltype(mpix_host_notified::kind) kind, void const* origin, int origin_count,
-                            MPI_Datatype origin_type, int rank, MPI_Aint disp, int count, MPI_Datatype type,
-                            int index) noexcept {
+using Kind = decltype(mpix_host_notified::kind);
+constexpr Kind put = mpix_host_notified::mpix_notified_put;
+constexpr Kind get = mpix_host_notified::mpix_notified_get;
+
+mpix_host_notified describe(Kind kind, void const* origin, int origin_count, MPI_Datatype origin_type,
+                            int rank, MPI_Aint disp, int count, MPI_Datatype type, int index) noexcept {
   mpix_host_notified made{};
   made.kind = kind;
   made.origin = const_cast<void*>(origin);
@@ -46,6 +49,22 @@ mpix_host_notified describe(decltype(mpix_host_notified::kind) kind, void const*
   made.count = count;
   made.type = number_of(type);
   made.notification = index;
+  return made;
+}
+
+mpix_host_notified accumulation(void const* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                                MPI_Aint disp, int count, MPI_Datatype type, MPI_Op op, int index) noexcept {
+  auto made = describe(mpix_host_notified::mpix_notified_accumulate, origin, origin_count, origin_type, rank,
+                       disp, count, type, index);
+  made.op = number_of(op);
+  return made;
+}
+
+mpix_host_notified fetching(mpix_host_notified made, void* result, int count, MPI_Datatype type) noexcept {
+  made.fetches = 1;
+  made.result = result;
+  made.result_count = count;
+  made.result_type = number_of(type);
   return made;
 }
 
@@ -105,73 +124,67 @@ int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count thre
 int MPIX_Put_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                     int notification_idx, MPI_Win win) {
-  auto const operation =
-      describe(mpix_host_notified::mpix_notified_put, origin_addr, origin_count, origin_datatype, target_rank,
-               target_disp, target_count, target_datatype, notification_idx);
-  return notified("MPIX_Put_notify", win, operation, nullptr, false);
+  return notified("MPIX_Put_notify", win,
+                  describe(put, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, notification_idx),
+                  nullptr, false);
 }
 
 int MPIX_Rput_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
                      MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                      int notification_idx, MPI_Win win, MPI_Request* request) {
-  auto const operation =
-      describe(mpix_host_notified::mpix_notified_put, origin_addr, origin_count, origin_datatype, target_rank,
-               target_disp, target_count, target_datatype, notification_idx);
-  return notified("MPIX_Rput_notify", win, operation, request, true);
+  return notified("MPIX_Rput_notify", win,
+                  describe(put, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, notification_idx),
+                  request, true);
 }
 
 int MPIX_Get_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                     int notification_idx, MPI_Win win) {
-  auto const operation =
-      describe(mpix_host_notified::mpix_notified_get, origin_addr, origin_count, origin_datatype, target_rank,
-               target_disp, target_count, target_datatype, notification_idx);
-  return notified("MPIX_Get_notify", win, operation, nullptr, false);
+  return notified("MPIX_Get_notify", win,
+                  describe(get, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, notification_idx),
+                  nullptr, false);
 }
 
 int MPIX_Rget_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
                      MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                      int notification_idx, MPI_Win win, MPI_Request* request) {
-  auto const operation =
-      describe(mpix_host_notified::mpix_notified_get, origin_addr, origin_count, origin_datatype, target_rank,
-               target_disp, target_count, target_datatype, notification_idx);
-  return notified("MPIX_Rget_notify", win, operation, request, true);
+  return notified("MPIX_Rget_notify", win,
+                  describe(get, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, notification_idx),
+                  request, true);
 }
 
 int MPIX_Accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                            int target_rank, MPI_Aint target_disp, int target_count,
                            MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win) {
-  auto operation =
-      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
-               target_rank, target_disp, target_count, target_datatype, notification_idx);
-  operation.op = number_of(op);
-  return notified("MPIX_Accumulate_notify", win, operation, nullptr, false);
+  return notified("MPIX_Accumulate_notify", win,
+                  accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                               target_count, target_datatype, op, notification_idx),
+                  nullptr, false);
 }
 
 int MPIX_Raccumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                             int target_rank, MPI_Aint target_disp, int target_count,
                             MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
                             MPI_Request* request) {
-  auto operation =
-      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
-               target_rank, target_disp, target_count, target_datatype, notification_idx);
-  operation.op = number_of(op);
-  return notified("MPIX_Raccumulate_notify", win, operation, request, true);
+  return notified("MPIX_Raccumulate_notify", win,
+                  accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                               target_count, target_datatype, op, notification_idx),
+                  request, true);
 }
 
 int MPIX_Get_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                void* result_addr, int result_count, MPI_Datatype result_datatype,
                                int target_rank, MPI_Aint target_disp, int target_count,
                                MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win) {
-  auto operation =
-      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
-               target_rank, target_disp, target_count, target_datatype, notification_idx);
-  operation.op = number_of(op);
-  operation.fetches = 1;
-  operation.result = result_addr;
-  operation.result_count = result_count;
-  operation.result_type = number_of(result_datatype);
-  return notified("MPIX_Get_accumulate_notify", win, operation, nullptr, false);
+  return notified("MPIX_Get_accumulate_notify", win,
+                  fetching(accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                                        target_count, target_datatype, op, notification_idx),
+                           result_addr, result_count, result_datatype),
+                  nullptr, false);
 }
 
 int MPIX_Rget_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -179,13 +192,9 @@ int MPIX_Rget_accumulate_notify(void const* origin_addr, int origin_count, MPI_D
                                 int target_rank, MPI_Aint target_disp, int target_count,
                                 MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
                                 MPI_Request* request) {
-  auto operation =
-      describe(mpix_host_notified::mpix_notified_accumulate, origin_addr, origin_count, origin_datatype,
-               target_rank, target_disp, target_count, target_datatype, notification_idx);
-  operation.op = number_of(op);
-  operation.fetches = 1;
-  operation.result = result_addr;
-  operation.result_count = result_count;
-  operation.result_type = number_of(result_datatype);
-  return notified("MPIX_Rget_accumulate_notify", win, operation, request, true);
+  return notified("MPIX_Rget_accumulate_notify", win,
+                  fetching(accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                                        target_count, target_datatype, op, notification_idx),
+                           result_addr, result_count, result_datatype),
+                  request, true);
 }
