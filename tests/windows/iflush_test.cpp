@@ -1,7 +1,6 @@
 /// Flushes with a request.
 #include <algorithm>
 #include <functional>
-#include <thread>
 
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
@@ -125,10 +124,8 @@ TEST_P(Iflush, requests_may_outlive_the_epoch_and_the_window) {
 TEST_P(Iflush, of_several_threads) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
   MPI_Win_lock_all(0, window);
-  auto const work = [&](int thread) {
+  on_threads([&](int thread) {
     MPI_Aint const at = window.at(next_, static_cast<MPI_Aint>(sizeof(long)) * thread);
     for (long round = 1; round <= rounds; ++round) {
       long read = -1;
@@ -141,12 +138,7 @@ TEST_P(Iflush, of_several_threads) {
       EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
       EXPECT_EQ(read, round);
     }
-  };
-  std::vector<std::thread> threads;
-  for (int thread = 1; thread < (level == MPI_THREAD_MULTIPLE ? 3 : 1); ++thread)
-    threads.emplace_back(work, thread);
-  work(0);
-  for (std::thread& thread : threads) thread.join();
+  });
   MPI_Win_unlock_all(window);
 }
 

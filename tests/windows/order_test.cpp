@@ -1,6 +1,5 @@
 /// Order without completion, and flushes beside MPI's own.
 #include <algorithm>
-#include <thread>
 
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
@@ -138,10 +137,8 @@ TEST_P(Flush, of_several_windows_completes_all) {
 TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
   MPI_Win_lock_all(0, window);
-  auto const work = [&](int thread) {
+  on_threads([&](int thread) {
     MPI_Aint const at = window.at(next_, static_cast<MPI_Aint>(sizeof(long)) * thread);
     for (long round = 1; round <= rounds; ++round) {
       long read = -1;
@@ -151,12 +148,7 @@ TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
       EXPECT_EQ(MPIX_Win_flush_thread_all(window), MPI_SUCCESS);
       EXPECT_EQ(read, round);
     }
-  };
-  std::vector<std::thread> threads;
-  for (int thread = 1; thread < (level == MPI_THREAD_MULTIPLE ? 3 : 1); ++thread)
-    threads.emplace_back(work, thread);
-  work(0);
-  for (std::thread& thread : threads) thread.join();
+  });
   MPI_Win_unlock_all(window);
 }
 

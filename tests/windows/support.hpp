@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace mpix::test {
@@ -134,6 +135,18 @@ inline std::string value_of(MPI_Win window, char const* key) {
   MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
   MPI_Info_free(&info);
   return found != 0 ? value : "";
+}
+
+/// Calls work(thread) for thread 0, and at MPI_THREAD_MULTIPLE in two more threads at the same time.
+template <typename Work>
+void on_threads(Work work) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < (level == MPI_THREAD_MULTIPLE ? 3 : 1); ++thread)
+    threads.emplace_back(work, thread);
+  work(0);
+  for (std::thread& thread : threads) thread.join();
 }
 
 class WindowTest : public ::testing::Test {
