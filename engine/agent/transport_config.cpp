@@ -1,5 +1,6 @@
 #include "engine/agent/transport_config.hpp"
 
+#include <net/if.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -26,6 +27,12 @@ bool is_closed_to_others() noexcept {
   struct stat user {};
   bool const own_users = ::stat("/proc/self/ns/user", &user) == 0 && user.st_ino != initial_namespace;
   return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
+}
+
+/// What the user has set; empty where that is nothing.
+std::string given(char const* variable) {
+  char const* const value = std::getenv(variable);
+  return value != nullptr ? value : "";
 }
 
 /// UCX 1.13 takes a name without the transport's in front of it, and warns of one that it does not know.
@@ -58,8 +65,8 @@ void keep_to_interfaces(ucp_config_t* config, char const* rule) {
 
 void fit_segments(ucp_config_t* config, std::size_t bytes) {
   constexpr std::size_t usual = 64 * 1024;
-  char const* const given = std::getenv("UCX_TLS");
-  bool const possible = uses_tcp(given != nullptr ? given : "");
+  // UCX warns of what it has no use for.
+  bool const possible = uses_tcp(given("UCX_TLS")) && uses_interfaces(given("UCX_NET_DEVICES"));
   if (!possible || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr || bytes <= usual) return;
   modify(config, "TCP", "RX_SEG_SIZE", std::to_string(bytes));
 }
@@ -76,6 +83,15 @@ bool uses_tcp(std::string const& transports) {
   return all || tcp != excludes;
 }
 
+bool uses_interfaces(std::string const& devices) {
+  if (devices.empty() || devices.front() == '^') return true;
+  std::istringstream names(devices);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name == "all" || ::if_nametoindex(name.c_str()) != 0) return true;
+  }
+  return false;
+}
+
 std::string without_shared_memory(std::string const& transports) {
   std::string const excluded = "sm";
   if (transports.empty() || transports == "all") return "^" + excluded;
@@ -89,8 +105,7 @@ std::string without_shared_memory(std::string const& transports) {
 }
 
 void leave_out_shared_memory(ucp_config_t* config) {
-  char const* const given = std::getenv("UCX_TLS");
-  (void)ucp_config_modify(config, "TLS", without_shared_memory(given != nullptr ? given : "").c_str());
+  (void)ucp_config_modify(config, "TLS", without_shared_memory(given("UCX_TLS")).c_str());
 }
 
 }  // namespace mpix::engine

@@ -32,4 +32,8 @@ std::string without_shared_memory(std::string const& transports);
 /// Whether TCP is among the transports of a value of UCX_TLS (empty: not set).
 bool uses_tcp(std::string const& transports);
 
+/// Whether a network interface of this host, which TCP needs, is among the devices of a value of
+/// UCX_NET_DEVICES (empty: not set).
+bool uses_interfaces(std::string const& devices);
+
 }  // namespace mpix::engine

@@ -23,5 +23,13 @@ TEST(TransportConfig, tcp_is_used_unless_the_user_has_left_it_out) {
   EXPECT_FALSE(uses_tcp("^sm,tcp"));
 }
 
+TEST(TransportConfig, tcp_needs_an_interface_among_the_devices) {
+  EXPECT_TRUE(uses_interfaces(""));
+  EXPECT_TRUE(uses_interfaces("all"));
+  EXPECT_TRUE(uses_interfaces("mlx5_7:1,lo"));
+  EXPECT_TRUE(uses_interfaces("^lo"));
+  EXPECT_FALSE(uses_interfaces("mlx5_7:1"));
+}
+
 }  // namespace
 }  // namespace mpix::engine
