@@ -12,6 +12,23 @@ bool is_ours(MPI_Win window) {
   return MPIX_Win_set_num_notify(window, 1) == MPI_SUCCESS;
 }
 
+int class_of(int code) {
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+/// What every call beyond MPI's says of a window that is another component's.
+bool is_refused(MPI_Win window) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int const codes[] = {MPIX_Win_set_num_notify(window, 1), MPIX_Win_order(0, window),
+                       MPIX_Win_iflush_all(window, &request), MPIX_Win_flush_windows(1, &window),
+                       MPIX_Win_flush_thread(0, window)};
+  bool refused = request == MPI_REQUEST_NULL;
+  for (int const code : codes) refused = refused && class_of(code) == MPI_ERR_WIN;
+  return refused;
+}
+
 bool increments(int rank) {
   void* counter = nullptr;
   if (MPIX_RMA_Allocate_local(sizeof(long), MPI_INFO_NULL, &counter) != MPI_SUCCESS) return false;
@@ -44,11 +61,13 @@ int main(int argc, char** argv) {
   MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
   bool const ours = is_ours(window);
   bool const expected = argc == 2 && std::strcmp(argv[1], "ours") == 0;
+  bool const refused = ours || is_refused(window);
   MPI_Win_free(&window);
   bool const well = increments(rank);
   if (ours != expected)
     std::printf("%d: the window is on %s component\n", rank, ours ? "this library's" : "another");
+  if (!refused) std::printf("%d: a call on a window of another component was not refused\n", rank);
   if (!well) std::printf("%d: the counter is wrong\n", rank);
   MPI_Finalize();
-  return ours == expected && well ? 0 : 1;
+  return ours == expected && refused && well ? 0 : 1;
 }
