@@ -157,7 +157,7 @@ class Channel final : public MessageHandler {
 
  private:
   static constexpr int looks_per_poll = 4;
-  // About what an exchange of messages takes.
+  // Some exchanges of messages between hosts: what comes meanwhile is handled together.
   static constexpr std::chrono::microseconds look_interval{100};
 
   static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
