@@ -2,7 +2,9 @@
 ///
 /// A lock lives with the process that has created it, its target. It is held by owners: an origin process,
 /// and a number by which that tells its own apart (threads, windows). Whoever asks for a lock that is not
-/// free waits in a queue at the target, in the order of arrival; those who share it have it together.
+/// free waits in a queue at the target, in the order of arrival; those who share it have it together. Who asks
+/// for a share and holds other locks meanwhile may overtake those who wait: they could be waiting, by way of
+/// others, for these.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,7 @@ struct LockRequest {
   std::uint32_t owner = 0;           ///< below max_lock_owners
   bool attempt = false;              ///< Status::busy instead of a place in the queue
   Completion* completion = nullptr;  ///< not null
+  bool overtakes = false;            ///< shared, not an attempt: before all that wait and do not overtake
 };
 
 }  // namespace mpix::engine

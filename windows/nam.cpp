@@ -124,7 +124,7 @@ void Window::persist() {
 }
 
 int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
-  bool has_turn = false;
+  bool has_turn = may_overtake(mode);
   int error = MPI_SUCCESS;
   engine_.wait_until([&] {
     std::string ignored;

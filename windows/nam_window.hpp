@@ -70,7 +70,7 @@ class NamWindow {
   virtual engine::StripeTable& stripes() const noexcept = 0;
 
   /// An attempt to take the lock of a rank, from all processes that use the window. `*has_turn` begins as
-  /// false, and is kept from one attempt to the next.
+  /// false, or as true for whoever may overtake those who wait, and is kept from one attempt to the next.
   virtual bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const = 0;
   virtual void unlock(int rank) const noexcept = 0;
 

@@ -104,10 +104,17 @@ int Window::take_lock(Target& target, engine::LockMode mode) {
   return nam_ != nullptr ? take_nam_lock(target, mode, held) : wait_for_lock(target, mode, held);
 }
 
+/// Epochs of MPI_Win_lock_all take their locks one by one, in the order in which operations come. Two of them
+/// that hold what the other has yet to take must not be kept apart by those who wait behind them.
+bool Window::may_overtake(engine::LockMode mode) {
+  Guard const guard(spin_);
+  return mode == engine::LockMode::shared && opened_.size() > 1;
+}
+
 int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
   Grant grant;
-  engine::Issued const issued =
-      engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant});
+  engine::Issued const issued = engine_.lock(
+      *target.process, {target.lock_id, mode, lock_owner, false, &grant, may_overtake(mode)});
   engine::Status status = issued.status;
   if (!issued.complete) {
     engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });

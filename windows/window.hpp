@@ -254,6 +254,7 @@ class Window : public mpix_window {
   void note_closed(Target& target) noexcept;
   int take_lock(Target& target, engine::LockMode mode);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
+  bool may_overtake(engine::LockMode mode);
   int wait_for_lock(Target& target, engine::LockMode mode, Lock held);
   int give_back_lock(Target& target);
   void leave_lock(Target& target);

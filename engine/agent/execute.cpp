@@ -186,10 +186,11 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
 /// The answer comes with LockTable's.
 void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& header) {
   auto const kind = static_cast<wire::AcquireKind>(header.operation);
-  bool const shares = kind == wire::AcquireKind::shared || kind == wire::AcquireKind::try_shared;
+  bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
   bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
   LockTable::Request const request{{origin.process, header.owner},
-                                   shares ? LockMode::shared : LockMode::exclusive,
+                                   alone ? LockMode::exclusive : LockMode::shared,
+                                   kind == wire::AcquireKind::overtaking,
                                    header.token,
                                    &lock_answers_};
   auto const lock = static_cast<LockId>(header.address);

@@ -110,7 +110,9 @@ void LockTable::acquire(LockId lock, Request const& request) {
   Visit const visit(*this, request.answers);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
-  entry->second.waiting.push_back(request);
+  std::deque<Request>& waiting = entry->second.waiting;
+  auto const place = request.overtakes ? std::ranges::find(waiting, false, &Request::overtakes) : waiting.end();
+  waiting.insert(place, request);
   ++members_;
   serve(entry);
 }

@@ -54,6 +54,7 @@ class LockTable {
   struct Request {
     Owner owner;
     LockMode mode;
+    bool overtakes;  ///< those who wait and do not
     std::uint64_t token;
     Mailbox* answers;
   };

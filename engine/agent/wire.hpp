@@ -25,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 9;
+inline constexpr std::uint16_t version = 10;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -49,10 +49,12 @@ enum class RequestKind : std::uint8_t {
 };
 
 /// `operation` of a request `acquire`.
-enum class AcquireKind : std::uint8_t { exclusive, shared, try_exclusive, try_shared, count_ };
-constexpr AcquireKind acquire_kind(LockMode mode, bool attempt) noexcept {
-  if (mode == LockMode::exclusive) return attempt ? AcquireKind::try_exclusive : AcquireKind::exclusive;
-  return attempt ? AcquireKind::try_shared : AcquireKind::shared;
+enum class AcquireKind : std::uint8_t { exclusive, shared, try_exclusive, try_shared, overtaking, count_ };
+constexpr AcquireKind acquire_kind(LockRequest const& request) noexcept {
+  if (request.mode == LockMode::exclusive)
+    return request.attempt ? AcquireKind::try_exclusive : AcquireKind::exclusive;
+  if (request.attempt) return AcquireKind::try_shared;
+  return request.overtakes ? AcquireKind::overtaking : AcquireKind::shared;
 }
 
 /// `operation` of a request `release`: whether the owner has the lock by a grant of the agent, or had taken

@@ -29,7 +29,7 @@ MessageOperation AgentPath::lock_message(Peer const& peer, wire::RequestKind kin
 Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
-  operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request.mode, request.attempt));
+  operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
   operation.completion = request.completion;
   std::uint64_t const sequence = queue(peer, operation).last_sequence;
   if (is_quiet(operation)) peer.state().messages.note_quiet(sequence);

@@ -217,6 +217,44 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
   });
 }
 
+TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
+  run_job(4, configure, [](Rank& rank) {
+    if (rank.rank() == 0) make_locks(rank);
+    rank.barrier();
+    Owned const lock{rank, 0, 0};
+    if (rank.rank() == 0) {
+      ASSERT_EQ(lock.lock(LockMode::shared), Status::ok);
+    }
+    rank.barrier();
+    Waiter waiter;
+    for (int next = 1; next < 3; ++next) {
+      if (rank.rank() == next) {
+        Issued const issued = lock.ask(waiter, next == 1 ? LockMode::exclusive : LockMode::shared);
+        ASSERT_EQ(issued.status, Status::ok);
+        rank.engine().complete(rank.peer(0), UINT64_MAX);
+        EXPECT_FALSE(waiter.complete) << "behind the one who wants it alone";
+      }
+      rank.barrier();
+    }
+    auto const has_it = [&] { return waiter.complete.load(std::memory_order_acquire); };
+    if (rank.rank() == 3) {
+      Issued const issued = rank.engine().lock(
+          rank.peer(0), {lock.id, LockMode::shared, lock.owner, false, &waiter, true});
+      ASSERT_EQ(issued.status, Status::ok);
+      rank.engine().wait_until(has_it);
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) EXPECT_EQ(lock.unlock(), Status::ok);
+    if (rank.rank() == 1 || rank.rank() == 2) {
+      rank.engine().wait_until(has_it);
+      EXPECT_EQ(waiter.status, Status::ok);
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
 TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
   run_job(2, configure, [](Rank& rank) {
     make_locks(rank, 2);

@@ -215,6 +215,37 @@ TEST_P(Epochs, W1153_05_NOCHECK_where_nobody_conflicts) {
   EXPECT_EQ(MPI_Win_unlock(0, window), MPI_SUCCESS);
 }
 
+// Locks of MPI_Win_lock_all are taken by the operations, here in opposite orders, while others wait for each of
+// the targets alone.
+TEST_P(Epochs, W1153_07_epochs_of_all_targets_do_not_wait_for_each_other) {
+  if (size_ < 4) GTEST_SKIP() << "needs four ranks";
+  Window const window(GetParam(), 64);
+  long const one = 1;
+  for (int round = 0; round < 3; ++round) {
+    if (rank_ < 2) {
+      int const first = 2 + rank_;
+      int const second = 3 - rank_;
+      MPI_Win_lock_all(0, window);
+      MPI_Accumulate(&one, 1, MPI_LONG, first, window.at(first, 0), 1, MPI_LONG, MPI_SUM, window);
+      MPI_Win_flush(first, window);
+      MPI_Barrier(world);
+      compute_for(0.02);  // the others wait for their locks meanwhile
+      MPI_Accumulate(&one, 1, MPI_LONG, second, window.at(second, 0), 1, MPI_LONG, MPI_SUM, window);
+      EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+    } else {
+      int const alone = rank_ < 4 ? rank_ : 2;
+      MPI_Barrier(world);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, alone, 0, window);
+      MPI_Accumulate(&one, 1, MPI_LONG, alone, window.at(alone, 0), 1, MPI_LONG, MPI_SUM, window);
+      EXPECT_EQ(MPI_Win_unlock(alone, window), MPI_SUCCESS);
+    }
+    MPI_Barrier(world);
+  }
+  if (rank_ == 2 || rank_ == 3) {
+    EXPECT_EQ(window.base<long>()[0], 3 * (rank_ == 2 ? size_ - 1 : 3));
+  }
+}
+
 TEST_P(Epochs, W1154_01_flush_completes_at_the_target) {
   Window const window(GetParam(), 1 << 16);
   std::vector<long> const data(8192, rank_ + 5);
