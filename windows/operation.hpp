@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include "datatype/absolute.hpp"
 #include "datatype/datatype.hpp"
 #include "engine/path/direct.hpp"
 #include "windows/request.hpp"
@@ -26,6 +27,9 @@ class Side {
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
 
+  /// The address to which layout() is relative from here on.
+  std::byte* place(void* address) { return absolute_.name(address, &layout_); }
+
   Datatype const& type() const noexcept { return *type_; }
   engine::Layout const& layout() const noexcept { return layout_; }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -35,6 +39,7 @@ class Side {
   engine::Layout layout_;
   std::size_t bytes_ = 0;
   engine::Dimension dimensions_[engine::max_dimensions];
+  AbsoluteBuffer absolute_;
 };
 
 /// The target, open for an operation. Error class.

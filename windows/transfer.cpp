@@ -32,7 +32,7 @@ int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, P
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::Transfer transfer;
   transfer.direction = direction;
-  transfer.origin = static_cast<std::byte*>(origin.address);
+  transfer.origin = local.place(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;

@@ -182,13 +182,13 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   update.target_layout = remote.layout();
   if (engine::operand_count(call.operation) != 0) {
     if (int const error = describe_like(remote, *call.origin, &origin); error != MPI_SUCCESS) return error;
-    update.origin = static_cast<std::byte const*>(call.origin->address);
+    update.origin = origin.place(call.origin->address);
     update.operand2 = static_cast<std::byte const*>(call.operand2);
     update.origin_layout = origin.layout();
   }
   if (call.result != nullptr) {
     if (int const error = describe_like(remote, *call.result, &result); error != MPI_SUCCESS) return error;
-    update.result = static_cast<std::byte*>(call.result->address);
+    update.result = result.place(call.result->address);
     update.result_layout = result.layout();
   }
   bool const notified = call.notification != no_notification;

@@ -1,6 +1,7 @@
 /// Transfers of every kind: argument checks, attributes, layouts.
 #include <cstring>
 
+#include "datatype/absolute.hpp"
 #include "datatype/predefined.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -62,9 +63,10 @@ bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes)
 
 /// What both sides of the call look like.
 struct Sides {
-  Sides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call) noexcept
+  Sides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call)
       : origin(origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions)),
-        target(target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions)) {}
+        target(target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions)),
+        origin_address(absolute.name(call.origin, &origin)) {}
   Sides(Sides const&) = delete;
   Sides& operator=(Sides const&) = delete;
 
@@ -72,6 +74,8 @@ struct Sides {
   engine::Dimension target_dimensions[engine::max_dimensions];
   Layout origin;
   Layout target;
+  AbsoluteBuffer absolute;
+  std::byte* origin_address;  ///< to which `origin` is relative
 };
 
 /// A call whose arguments are sound, and what applies to it.
@@ -104,8 +108,7 @@ int check_communicatable(Checked const& checked) {
   engine::Extent const there = checked.sides.target.extent();
   return verify_communicatable(
       checked.site, checked.attributes.set, checked.target,
-      {static_cast<std::byte*>(checked.call.origin) + here.begin,
-       static_cast<std::size_t>(here.end - here.begin)},
+      {checked.sides.origin_address + here.begin, static_cast<std::size_t>(here.end - here.begin)},
       {reinterpret_cast<RemoteAddress>(checked.call.target) + static_cast<std::uint64_t>(there.begin),
        static_cast<std::size_t>(there.end - there.begin)});
 }
@@ -114,7 +117,7 @@ int check_communicatable(Checked const& checked) {
 template <typename Operation>
 int issue_filled(Checked const& checked, Operation& operation, RequestSlot& request) {
   operation.guarantees = guarantees_of(checked.attributes.set);
-  operation.origin = static_cast<std::byte*>(checked.call.origin);
+  operation.origin = checked.sides.origin_address;
   operation.origin_layout = checked.sides.origin;
   operation.target = reinterpret_cast<RemoteAddress>(checked.call.target);
   operation.target_layout = checked.sides.target;

@@ -135,6 +135,43 @@ TEST_P(Calls, a_negative_lower_bound_reaches_below_the_displacement) {
   MPI_Type_free(&backwards);
 }
 
+/// The memory of three variables, as a datatype for MPI_BOTTOM.
+MPI_Datatype absolute_type(long (&variables)[5]) {
+  int const lengths[] = {1, 1, 1};
+  MPI_Aint places[3] = {};
+  for (int i = 0; i < 3; ++i) MPI_Get_address(&variables[2 * i], &places[i]);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_create_hindexed(3, lengths, places, MPI_LONG, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+TEST_P(Calls, origins_may_be_at_MPI_BOTTOM) {
+  long from[5] = {1 + rank_, 0, 2 + rank_, 0, 3 + rank_};
+  long back[5] = {-1, -1, -1, -1, -1};
+  MPI_Datatype out = absolute_type(from);
+  MPI_Datatype in = absolute_type(back);
+  auto const expect_back = [&](long factor) {
+    MPI_Win_flush(next_, win());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(back[2 * i], factor * (1 + i + rank_));
+    EXPECT_EQ(back[1], -1);
+    for (long& value : back) value = -1;
+  };
+  EXPECT_EQ(MPI_Put(MPI_BOTTOM, 1, out, next_, at(64), 3, MPI_LONG, win()), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_flush(next_, win()), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Get(MPI_BOTTOM, 1, in, next_, at(64), 3, MPI_LONG, win()), MPI_SUCCESS);
+  expect_back(1);
+  EXPECT_EQ(MPI_Accumulate(MPI_BOTTOM, 1, out, next_, at(64), 3, MPI_LONG, MPI_SUM, win()), MPI_SUCCESS);
+  EXPECT_EQ(
+      MPI_Get_accumulate(MPI_BOTTOM, 1, out, MPI_BOTTOM, 1, in, next_, at(64), 3, MPI_LONG, MPI_SUM, win()),
+      MPI_SUCCESS);
+  expect_back(2);
+  EXPECT_EQ(MPI_Get(MPI_BOTTOM, 1, in, next_, at(64), 3, MPI_LONG, win()), MPI_SUCCESS);
+  expect_back(3);
+  MPI_Type_free(&out);
+  MPI_Type_free(&in);
+}
+
 /// 3 GiB of data: MPIX_TEST_LARGE=1.
 TEST_F(WindowTest, more_than_two_gibibytes_in_one_call) {
   if (std::getenv("MPIX_TEST_LARGE") == nullptr) GTEST_SKIP() << "MPIX_TEST_LARGE is not set";

@@ -253,6 +253,37 @@ void expect_accumulate_like_mpi(MPI_Datatype type, int parts, std::initializer_l
   }
 }
 
+TEST(Datatypes, origins_may_be_at_MPI_BOTTOM) {
+  Memory memory(16 * sizeof(int));
+  int const next = (memory.rank() + 1) % memory.size();
+  int numbers[3] = {};
+  int const lengths[] = {1, 1};
+  MPI_Aint places[2] = {};
+  for (int i = 0; i < 2; ++i) MPI_Get_address(&numbers[2 * i], &places[i]);
+  MPI_Datatype absolute = MPI_DATATYPE_NULL;
+  MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &absolute);
+  MPI_Type_commit(&absolute);
+  auto const move = [&](MPIX_RMA_Op op, int kind) {
+    ASSERT_EQ(MPIX_RMA_xfer(op, MPI_BOTTOM, 1, absolute, next, memory.at(next, kind), 2, MPI_INT, nullptr,
+                            &world, nullptr),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+  };
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    numbers[0] = 3 + memory.rank();
+    numbers[2] = 4 + kind;
+    move(MPIX_RMA_PUT, kind);
+    move(MPIX_RMA_ACCUMULATE, kind);
+    numbers[0] = numbers[2] = -1;
+    move(MPIX_RMA_GET, kind);
+    EXPECT_EQ(numbers[0], 2 * (3 + memory.rank()));
+    EXPECT_EQ(numbers[1], 0);
+    EXPECT_EQ(numbers[2], 2 * (4 + kind));
+    MPI_Barrier(world);
+  }
+  MPI_Type_free(&absolute);
+}
+
 TEST(Datatypes, accumulate_on_types_of_other_languages_as_mpi_reduces) {
   std::initializer_list<MPI_Op> const logical = {MPI_LAND, MPI_LOR, MPI_LXOR};
   std::initializer_list<MPI_Op> const arithmetic = {MPI_SUM, MPI_PROD};

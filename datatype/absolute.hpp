@@ -1,0 +1,40 @@
+/// Buffers at MPI_BOTTOM, of datatypes with absolute displacements.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "engine/layout/layout.hpp"
+
+namespace mpix {
+
+/// Below here a null pointer stands for no buffer at all: such a buffer is named by an address within it.
+class AbsoluteBuffer {
+ public:
+  AbsoluteBuffer() = default;
+  AbsoluteBuffer(AbsoluteBuffer const&) = delete;
+  AbsoluteBuffer& operator=(AbsoluteBuffer const&) = delete;
+
+  /// The address to which `*layout`, which may refer to this object then, is relative. Throws
+  /// std::bad_alloc.
+  std::byte* name(void* address, engine::Layout* layout) {
+    if (address == nullptr && !layout->segments.empty()) [[unlikely]]
+      return move(layout);
+    return static_cast<std::byte*>(address);
+  }
+
+ private:
+  __attribute__((noinline)) std::byte* move(engine::Layout* layout) {
+    std::vector<engine::Segment> segments(layout->segments.begin(), layout->segments.end());
+    std::ptrdiff_t const first = segments.front().offset;
+    for (engine::Segment& segment : segments) segment.offset -= first;
+    moved_.emplace(engine::Layout{layout->block, layout->dims, segments});
+    *layout = moved_->view();
+    return reinterpret_cast<std::byte*>(first);
+  }
+
+  std::optional<engine::OwnedLayout> moved_;
+};
+
+}  // namespace mpix
