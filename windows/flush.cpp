@@ -133,7 +133,7 @@ int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* r
 int Window::iflush(int rank, Level level, MPI_Request* request) {
   Target* used = nullptr;
   if (int const error = find_passive(rank, &used); error != MPI_SUCCESS) return error;
-  bool const pending = used != nullptr && used->outstanding.get() != 0;
+  bool const pending = used != nullptr && used->outstanding.is_set();
   return iflush(std::span(&used, pending ? 1 : 0), level, request);
 }
 
@@ -141,7 +141,7 @@ int Window::iflush_all(Level level, MPI_Request* request) {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
   std::vector<Target*> pending;
   for_each_target([&](Target& target) {
-    if (target.outstanding.get() != 0) pending.push_back(&target);
+    if (target.outstanding.is_set()) pending.push_back(&target);
   });
   return iflush(pending, level, request);
 }

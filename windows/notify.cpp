@@ -65,7 +65,7 @@ int Window::find_counter(Target& target, int index, engine::RemoteAddress* addre
 
 int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
   int error = MPI_SUCCESS;
-  if (target.outstanding.get() != 0) error = complete_messages(target);
+  if (target.outstanding.is_set()) error = complete_messages(target);
   engine::Update raise;
   raise.operation = engine::Operation::increment;
   raise.type = engine::ElementType::uint64;

@@ -138,7 +138,7 @@ int Window::give_back_lock(Target& target) {
     return MPI_SUCCESS;
   }
   int error = MPI_SUCCESS;
-  if (target.memory != target.process && target.outstanding.get() != 0) error = complete_messages(target);
+  if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
   // A full barrier: what was stored under the lock comes before the next holder.
   if (held == Lock::exclusive && target.lock_word != nullptr && target.process->newest() == 0 &&
       target.lock_word->try_unlock_exclusive(holder_))
@@ -184,7 +184,7 @@ int Window::unlock(int rank) {
   Target* const locked = open_target(rank);
   if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks) return MPI_ERR_RMA_SYNC;
   int const error = give_back_lock(*locked);
-  int const completed = locked->outstanding.get() != 0 ? complete_messages(*locked) : MPI_SUCCESS;
+  int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;
   leave_lock(*locked);
   return first_of(completed, error);
 }
@@ -227,7 +227,7 @@ int Window::complete_opened() {
   }
   int error = MPI_SUCCESS;
   for (Target* const target : opened) {
-    if (target->outstanding.get() != 0) error = first_of(error, complete_messages(*target));
+    if (target->outstanding.is_set()) error = first_of(error, complete_messages(*target));
     target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);

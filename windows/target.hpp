@@ -11,7 +11,7 @@
 #include "engine/engine.hpp"
 #include "engine/exposure.hpp"
 #include "engine/peer/exposed_view.hpp"
-#include "engine/peer/message_mark.hpp"
+#include "engine/peer/outstanding_mark.hpp"
 
 namespace mpix::windows {
 
@@ -32,8 +32,8 @@ struct Target {
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< of that memory; null where it cannot be reached so
   engine::Peer* memory = nullptr;          ///< the process that has the memory: all operations go there
-  /// Newest message of the window to `memory`.
-  engine::MessageMark outstanding;
+  /// What the window has issued to `memory`.
+  engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
   std::uint64_t offset = 0;         ///< in the exposure

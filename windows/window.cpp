@@ -176,7 +176,7 @@ int Window::complete_locally(Target& target) {
 int Window::complete_all() {
   int error = MPI_SUCCESS;
   for_each_target([&](Target& target) {
-    if (target.outstanding.get() != 0) error = first_of(error, complete_messages(target));
+    if (target.outstanding.is_set()) error = first_of(error, complete_messages(target));
   });
   settle();
   return error;

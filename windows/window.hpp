@@ -118,7 +118,7 @@ class Window : public mpix_window {
   int flush(int rank, Level level) {
     Target const& recent = recent_target(rank);
     if (recent.access.load(std::memory_order_relaxed) == Access::open && is_passive() &&
-        recent.outstanding.get() == 0) [[likely]] {
+        !recent.outstanding.is_set()) [[likely]] {
       if (level == Level::remote) settle();
       return MPI_SUCCESS;
     }
@@ -164,7 +164,7 @@ class Window : public mpix_window {
 
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
   int complete(Target& target) {
-    if (target.outstanding.get() != 0) return complete_messages(target);
+    if (target.outstanding.is_set()) return complete_messages(target);
     settle();
     return MPI_SUCCESS;
   }

@@ -15,6 +15,7 @@
 
 #include "datatype/handle_cache.hpp"
 #include "engine/engine.hpp"
+#include "engine/peer/outstanding_mark.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/notify/counters.hpp"
 #include "mpix/visibility.hpp"
@@ -29,8 +30,8 @@ struct Target {
   int rank = MPI_PROC_NULL;
   std::uint32_t context = 0;  ///< mark of the communicator at the engine, for late errors
 
-  /// Newest message that this communicator issued to the rank; Complete waits for no other.
-  engine::MessageMark outstanding;
+  /// What this communicator has issued to the rank.
+  engine::OutstandingMark outstanding;
 };
 
 class MPIX_WAIST_API Communicator {

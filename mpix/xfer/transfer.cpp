@@ -115,7 +115,7 @@ engine::Status complete_messages(Target& target) {
 engine::Status complete_all(Communicator& communicator, int* failed) {
   engine::Status first = engine::Status::ok;
   communicator.for_each_target([&](Target& target) {
-    if (target.outstanding.get() == 0) return;
+    if (!target.outstanding.is_set()) return;
     engine::Status const status = complete_messages(target);
     if (!engine::failed(status) || engine::failed(first)) return;
     first = status;

@@ -105,7 +105,7 @@ MPIX_WAIST_API engine::Status unlock(Target& target, engine::LockId lock, std::u
 
 /// complete() where no messages are outstanding; else false.
 inline bool complete_stores(Target& target) noexcept {
-  if (target.outstanding.get() != 0) return false;
+  if (target.outstanding.is_set()) return false;
   // The stores leave this processor's buffer: from here on everybody sees them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;

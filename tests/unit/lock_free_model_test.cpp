@@ -29,6 +29,7 @@
 #include "engine/atomic/update_modes.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
+#include "engine/peer/outstanding_mark.hpp"
 #include "engine/segment/range_index.hpp"
 #include "engine/segment/range_slot.hpp"
 
@@ -216,9 +217,9 @@ struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
 
 /// A thread stores, or returns from Complete, once another has waited for the messages before it. Relacy
 /// tells of accesses to `memory` that are not ordered.
-template <template <typename> class Atomic>
-struct MessageMarkModel : rl::test_suite<MessageMarkModel<Atomic>, 2> {
-  BasicMessageMark<Atomic> mark;
+template <template <template <typename> class> class Mark, template <typename> class Atomic>
+struct MarkModel : rl::test_suite<MarkModel<Mark, Atomic>, 2> {
+  Mark<Atomic> mark;
   rl::var<int> memory;
 
   void before() { mark.raise(5); }
@@ -231,6 +232,10 @@ struct MessageMarkModel : rl::test_suite<MessageMarkModel<Atomic>, 2> {
     }
   }
 };
+template <template <typename> class Atomic>
+using MessageMarkModel = MarkModel<BasicMessageMark, Atomic>;
+template <template <typename> class Atomic>
+using OutstandingMarkModel = MarkModel<BasicOutstandingMark, Atomic>;
 
 /// Two holders, one that shares, and the agent want a lock at once. Relacy tells of accesses to `memory` that
 /// are not ordered; the agent, where it is kept out, is told when it may look again.
@@ -381,6 +386,7 @@ TEST(LockFreeModel, a_range_that_stays_is_found_while_others_come_and_go) {
 
 TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
   expect_that_order_matters<MessageMarkModel>();
+  expect_that_order_matters<OutstandingMarkModel>();
 }
 
 TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {

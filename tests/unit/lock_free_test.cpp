@@ -8,6 +8,7 @@
 #include "datatype/handle_cache.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
+#include "engine/peer/outstanding_mark.hpp"
 #include "engine/segment/range_slot.hpp"
 
 namespace mpix::engine {
@@ -73,9 +74,10 @@ TEST(LockFree, a_slot_that_is_used_again_is_read_as_one_state) {
   EXPECT_FALSE(slot.read(&range));
 }
 
-TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
+template <typename Mark>
+void expect_to_come_after_the_messages() {
   constexpr int rounds = 2000;
-  MessageMark mark;
+  Mark mark;
   int memory = 0;  // not atomic: a race is seen by the sanitizer
   std::atomic<int> asked{0};
   run_beside(
@@ -96,6 +98,31 @@ TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
         }
       });
   EXPECT_EQ(memory, rounds);
+}
+
+TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
+  expect_to_come_after_the_messages<MessageMark>();
+  expect_to_come_after_the_messages<OutstandingMark>();
+}
+
+/// Operations without a position of their own: 7 is that of the newest message.
+TEST(LockFree, what_begins_while_another_thread_waits_stays_outstanding) {
+  OutstandingMark mark;
+  EXPECT_FALSE(mark.is_set());
+  mark.raise(7);
+  std::uint64_t const first = mark.get();
+  std::uint64_t const second = mark.get();
+  EXPECT_GE(first, 7u);
+  mark.raise(7);  // not waited for
+  mark.clear(first);
+  EXPECT_TRUE(mark.is_set());
+  EXPECT_GT(mark.get(), first);
+  mark.clear(mark.get());
+  EXPECT_FALSE(mark.is_set());
+  EXPECT_EQ(mark.get(), 0u);
+  mark.raise(7);
+  mark.clear(second);  // by one that was late
+  EXPECT_TRUE(mark.is_set());
 }
 
 /// A state as of a communicator, for handles that share one place of the cache.
