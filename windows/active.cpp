@@ -49,11 +49,16 @@ void Window::barrier() {
   ++barriers_;
   unsigned round = 0;
   for (std::int64_t distance = 1; distance < size_; distance *= 2, ++round) {
-    if (Target* const next = target(static_cast<int>((rank_ + distance) % size_)))
+    if (Target* const next = target(successor(distance)))
       signal(*next, layout_.arrival(round), engine::ElementType::uint64);
     Counter const& arrivals = own_counter(layout_.arrival(round));
     await([&] { return arrivals.load(std::memory_order_acquire) >= barriers_; });
   }
+}
+
+/// For the last barrier: whoever keeps the table of the host may leave it, with the table, before others.
+void Window::find_successors() {
+  for (std::int64_t distance = 1; distance < size_; distance *= 2) (void)target(successor(distance));
 }
 
 int Window::fence(int assertion) {

@@ -48,6 +48,9 @@ class RankTable {
     own_ = {};
   }
 
+  /// Since move_to().
+  bool is_shared() const noexcept { return own_.empty(); }
+
   RankEntry const& operator[](int rank) const noexcept { return entries_[static_cast<std::size_t>(rank)]; }
   auto begin() const noexcept { return entries_.begin(); }
   auto end() const noexcept { return entries_.end(); }

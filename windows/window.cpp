@@ -146,6 +146,7 @@ int Window::close() {
   }
   int const error = complete_opened();
   end_flushes();
+  if (table_.is_shared()) find_successors();
   synchronise();  // nobody's operations are on their way any more
   if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
   (void)error;

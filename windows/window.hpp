@@ -274,6 +274,8 @@ class Window : public mpix_window {
   void synchronise();
   void barrier();
   void signal(Target& target, std::size_t offset, engine::ElementType type);
+  int successor(std::int64_t distance) const noexcept { return static_cast<int>((rank_ + distance) % size_); }
+  void find_successors();
   int tell_completed(Target& target);
   void wait_for_post(Target& target);
   template <typename Predicate>
