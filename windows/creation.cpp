@@ -190,10 +190,13 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
 
 int Window::attach(void* base, MPI_Aint size) {
   if (!is_dynamic()) return MPI_ERR_RMA_FLAVOR;
-  if (size == 0) return MPI_SUCCESS;
   auto const begin = reinterpret_cast<std::uintptr_t>(base);
   auto const bytes = static_cast<std::size_t>(size);
   std::lock_guard const held(creation_);
+  if (bytes == 0) {
+    attached_empty_.insert(begin);
+    return MPI_SUCCESS;
+  }
   auto const next = attached_.lower_bound(begin);
   bool const overlaps_next = next != attached_.end() && next->first - begin < bytes;
   bool const overlaps_last =
@@ -207,8 +210,14 @@ int Window::attach(void* base, MPI_Aint size) {
 int Window::detach(void const* base) {
   if (!is_dynamic()) return MPI_ERR_RMA_FLAVOR;
   std::lock_guard const held(creation_);
-  auto const found = attached_.find(reinterpret_cast<std::uintptr_t>(base));
-  if (found == attached_.end()) return MPI_ERR_RMA_ATTACH;
+  auto const begin = reinterpret_cast<std::uintptr_t>(base);
+  auto const found = attached_.find(begin);
+  if (found == attached_.end()) {
+    auto const empty = attached_empty_.find(begin);
+    if (empty == attached_empty_.end()) return MPI_ERR_RMA_ATTACH;
+    attached_empty_.erase(empty);
+    return MPI_SUCCESS;
+  }
   // Memory that was freed meanwhile is registered no more.
   (void)engine_.detach(const_cast<void*>(base), found->second);
   attached_.erase(found);

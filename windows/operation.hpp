@@ -51,15 +51,25 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
   return error;
 }
 
-/// Whether the target has communicatable memory there; may ask its agent. Error class.
+/// Whether the target has communicatable memory there, be it several segments; may ask its agent. Error
+/// class.
 template <typename Operation>
 int check_address(Window const& window, Target const& target, Operation const& operation) {
-  engine::Extent const extent = operation.target_layout.extent();
-  auto const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
-  auto const bytes = static_cast<std::uint64_t>(extent.end - extent.begin);
   engine::SegmentInfo found{};
-  if (engine::failed(window.engine().find_segment(*target.memory, begin, &found))) return MPI_ERR_RMA_RANGE;
-  return bytes <= found.length - (begin - found.base) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+  engine::LayoutCursor cursor(operation.target_layout);
+  while (cursor.remaining() != 0) {
+    engine::Segment const run = cursor.next();
+    engine::RemoteAddress address = operation.target + static_cast<std::uint64_t>(run.offset);
+    engine::RemoteAddress const end = address + run.length;
+    while (address < end) {
+      auto const is_found = [&] { return address - found.base < found.length; };
+      if (!is_found() && engine::failed(window.engine().find_segment(*target.memory, address, &found)))
+        return MPI_ERR_RMA_RANGE;
+      if (!is_found()) return MPI_ERR_RMA_RANGE;
+      address = found.base + found.length;
+    }
+  }
+  return MPI_SUCCESS;
 }
 
 /// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -273,9 +274,9 @@ class Window : public mpix_window {
   // Signals.
   void synchronise();
   void barrier();
-  void signal(Target& target, std::size_t offset, engine::ElementType type);
   int successor(std::int64_t distance) const noexcept { return static_cast<int>((rank_ + distance) % size_); }
   void find_successors();
+  void signal(Target& target, std::size_t offset, engine::ElementType type);
   int tell_completed(Target& target);
   void wait_for_post(Target& target);
   template <typename Predicate>
@@ -336,7 +337,8 @@ class Window : public mpix_window {
   engine::Holder const holder_;  ///< of the locks that this process takes
   bool has_lock_ = false;
   std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
-  std::mutex creation_;                             ///< of targets; also for `attached_`
+  std::multiset<std::uintptr_t> attached_empty_;    ///< bases of size 0
+  std::mutex creation_;                             ///< of targets; also for what is attached
   /// Somebody may use memory of others by load and store.
   std::atomic<bool> shares_memory_{false};
 };

@@ -91,6 +91,44 @@ TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
   MPI_Win_detach(window_, memory);
 }
 
+TEST_F(Dynamic, one_operation_reaches_several_regions) {
+  constexpr int region = 16;
+  std::vector<long> memory(4 * region);
+  // Two that follow each other, and one behind memory that is not attached.
+  for (int const first : {0, 1, 3})
+    EXPECT_EQ(MPI_Win_attach(window_, &memory[static_cast<std::size_t>(first * region)], region * 8),
+              MPI_SUCCESS);
+  MPI_Aint const there = from_next(address_of(memory.data()));
+  MPI_Datatype apart = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, region, 2 * region, MPI_LONG, &apart);
+  MPI_Type_commit(&apart);
+  std::vector<long> const numbers(2 * region, 100 + rank_);
+  MPI_Win_fence(0, window_);
+  EXPECT_EQ(MPI_Put(numbers.data(), 2 * region, MPI_LONG, next_, there, 2 * region, MPI_LONG, window_),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_fence(0, window_), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Accumulate(numbers.data(), 2 * region, MPI_LONG, next_, MPI_Aint_add(there, region * 8), 1,
+                           apart, MPI_SUM, window_),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_fence(0, window_), MPI_SUCCESS);
+  long const sums[] = {1, 2, 0, 1};  // of numbers, in each quarter
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    EXPECT_EQ(memory[i], sums[i / region] * (100 + previous_)) << i;
+  MPI_Type_free(&apart);
+  for (int const first : {0, 1, 3})
+    MPI_Win_detach(window_, &memory[static_cast<std::size_t>(first * region)]);
+}
+
+TEST_F(Dynamic, nothing_is_attached_and_detached) {
+  long memory[4] = {};
+  EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_attach(window_, memory, sizeof memory), MPI_SUCCESS);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(MPI_Win_detach(window_, memory), MPI_SUCCESS);
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  EXPECT_NE(MPI_Win_detach(window_, memory), MPI_SUCCESS);
+}
+
 class Shared : public WindowTest {
  protected:
   void SetUp() override {
