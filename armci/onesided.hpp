@@ -93,6 +93,20 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
                                      bytes);
 }
 
+/// By load and store, in the call; false, with nothing done, where that does not serve.
+template <Direction direction>
+bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
+                   Scaled const& scaled) {
+  if constexpr (direction == Direction::accumulate) {
+    return accumulate_directly(call, local, remote, bytes, process, scaled);
+  } else {
+    constexpr auto moved =
+        direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+    return mpix::try_direct<moved>(target_of(call, process), local,
+                                   reinterpret_cast<mpix::RemoteAddress>(remote), bytes);
+  }
+}
+
 template <Direction direction, typename Mode>
 int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
                Mode mode) {
@@ -104,17 +118,8 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
     if (bytes < 0) fail_at(call, process, remote, "size %d is negative", bytes);
     fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
   }
-  if constexpr (direction != Direction::accumulate) {
-    mpix::Target& target = target_of(call, process);
-    constexpr auto moved =
-        direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
-    if (mpix::try_direct<moved>(target, local, reinterpret_cast<mpix::RemoteAddress>(remote),
-                                static_cast<std::size_t>(bytes))) {
-      return 0;
-    }
-  } else if (accumulate_directly(call, local, remote, static_cast<std::size_t>(bytes), process, scaled)) {
+  if (move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process, scaled))
     return 0;
-  }
   Layout const layout = Layout::contiguous(static_cast<std::size_t>(bytes));
   transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);
   return 0;

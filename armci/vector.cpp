@@ -14,15 +14,32 @@ namespace {
 
 using mpix::engine::Segment;
 
-/// Segments relative to the first pointer.
-void list(char const* call, int process, void* const* pointers, armci_giov_t const& set,
+/// Segments from `first` on, relative to its pointer.
+void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
           std::vector<Segment>& segments) {
-  auto const* const base = static_cast<char const*>(pointers[0]);
+  auto const* const base = static_cast<char const*>(pointers[first]);
   segments.clear();
-  for (int i = 0; i < set.ptr_array_len; ++i) {
+  for (int i = first; i < set.ptr_array_len; ++i) {
     if (pointers[i] == nullptr) fail_at(call, process, nullptr, "the address of segment %d is null", i);
     segments.push_back({static_cast<char const*>(pointers[i]) - base, static_cast<std::size_t>(set.bytes)});
   }
+}
+
+/// Where memory is mapped here all methods are the same: one segment after the other. Returns how many were
+/// done, from the first on.
+template <Direction direction>
+int move_segments(char const* call, void* const* local, void* const* remote, armci_giov_t const& set,
+                  int process, Scaled const& scaled) {
+  // Long lists of accumulates take the locks of the memory once.
+  constexpr int most_accumulates = 4;
+  bool const locks_once = direction == Direction::accumulate && set.ptr_array_len > most_accumulates;
+  if (settings.iov_checks || locks_once) return 0;
+  int done = 0;
+  while (done < set.ptr_array_len && local[done] != nullptr && remote[done] != nullptr &&
+         move_directly<direction>(call, local[done], remote[done], static_cast<std::size_t>(set.bytes),
+                                  process, scaled))
+    ++done;
+  return done;
 }
 
 /// A part of a descriptor's segments in one operation.
@@ -85,11 +102,13 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
       fail_at(call, process, nullptr, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
-    lists.local_base = local[0];
-    lists.remote_base = remote[0];
+    int const done = move_segments<direction>(call, local, remote, set, process, scaled);
+    if (done == set.ptr_array_len) continue;
+    lists.local_base = local[done];
+    lists.remote_base = remote[done];
     lists.segment_bytes = static_cast<std::size_t>(set.bytes);
-    list(call, process, local, set, lists.local);
-    list(call, process, remote, set, lists.remote);
+    list(call, process, local, done, set, lists.local);
+    list(call, process, remote, done, set, lists.remote);
     transfer_lists<direction>(call, lists, process, scaled, mode);
   }
   return 0;

@@ -15,9 +15,6 @@
 namespace {
 
 constexpr std::size_t max_bytes = 4u << 20;
-/// Where the target is in its memory, not at its beginning: a load whose address agrees with an earlier store's in
-/// the low 12 bits is held up, and much of what a program reads stands at the beginning of pages.
-constexpr std::size_t aside = 192;
 MPI_Comm world = MPI_COMM_WORLD;
 
 struct Options {
@@ -192,27 +189,27 @@ int main(int argc, char** argv) {
   if (!bench::has_two_processes() || (kind != "mpix" && kind != "window" && kind != "dynamic"))
     return bench::refuse("bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]");
   std::string const implementation = bench::label_or(kind);
-  std::vector<char> heap(aside + max_bytes);
+  std::vector<char> heap(bench::aside + max_bytes);
   if (kind == "mpix") {
     void* bases[2];
-    MPIX_RMA_Allocate(aside + max_bytes, MPI_INFO_NULL, &world, bases);
-    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + aside, options);
-    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + aside), options);
+    MPIX_RMA_Allocate(bench::aside + max_bytes, MPI_INFO_NULL, &world, bases);
+    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + bench::aside, options);
+    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);
     MPIX_RMA_Free(bases[bench::rank()], &world);
   } else if (kind == "window") {
     char* mine = nullptr;
-    MPI_Win_allocate(aside + max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
+    MPI_Win_allocate(bench::aside + max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
     MPI_Win_lock_all(0, window);
     // Displacements count from the target's base; only rank 1 touches the memory itself.
     Window::base = bench::rank() == 1 ? mine : nullptr;
-    measure_all<Window>(implementation, "allocated", Window::base + aside, options);
+    measure_all<Window>(implementation, "allocated", Window::base + bench::aside, options);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
   } else {
     MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
     MPI_Win_attach(window, heap.data(), static_cast<MPI_Aint>(heap.size()));
     MPI_Win_lock_all(0, window);
-    measure_all<Window>(implementation, "heap", address_of_target(heap.data() + aside), options);
+    measure_all<Window>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);
     MPI_Win_unlock_all(window);
     MPI_Win_detach(window, heap.data());
     MPI_Win_free(&window);

@@ -27,7 +27,7 @@ struct Options {
 /// A window of rank 1's memory, and where displacements count from.
 struct Memory {
   MPI_Win window = MPI_WIN_NULL;
-  MPI_Aint base = 0;
+  MPI_Aint base = bench::aside;
   char const* name = "";
   std::vector<char> heap;
 
@@ -35,17 +35,17 @@ struct Memory {
     std::string const which = kind;
     char* mine = nullptr;
     if (which == "allocated") {
-      MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
+      MPI_Win_allocate(bench::aside + bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
       return;
     }
-    heap.resize(bytes);
+    heap.resize(bench::aside + bytes);
     if (which == "created") {
-      MPI_Win_create(heap.data(), bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+      MPI_Win_create(heap.data(), bench::aside + bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
       return;
     }
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-    MPI_Win_attach(window, heap.data(), bytes);
-    MPI_Get_address(heap.data(), &base);
+    MPI_Win_attach(window, heap.data(), bench::aside + bytes);
+    MPI_Get_address(heap.data() + bench::aside, &base);
     MPI_Bcast(&base, 1, MPI_AINT, target, MPI_COMM_WORLD);
   }
   ~Memory() {

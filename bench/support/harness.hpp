@@ -13,6 +13,11 @@
 
 namespace bench {
 
+/// Where targets are in their memory, in bytes, not at its beginning: a load whose address agrees with an
+/// earlier store's in the low 12 bits is held up, and much of what a program reads stands at the beginning of
+/// pages.
+inline constexpr int aside = 192;
+
 /// What a line is about.
 struct Case {
   std::string family;

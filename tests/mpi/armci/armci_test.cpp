@@ -167,6 +167,38 @@ TEST(Vector, lists_of_segments_move_and_add) {
   for (std::size_t i = 0; i < back.size(); ++i) ASSERT_EQ(back[i], 2 * local[i]);
 }
 
+TEST(Vector, lists_reach_allocated_and_other_memory) {
+  constexpr int segments = 12;
+  Remote remote(800);
+  std::vector<double> own(100, -1.0);
+  int const next = (me() + 1) % size();
+  std::vector<char*> others(static_cast<std::size_t>(size()));
+  char* const mine = reinterpret_cast<char*>(own.data());
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, others.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+  std::vector<double> local(segments);
+  std::iota(local.begin(), local.end(), 1.0 + 100 * me());
+  std::vector<double> back(segments);
+  std::vector<void*> here;
+  std::vector<void*> there;
+  std::vector<void*> to;
+  for (int i = 0; i < segments; ++i) {
+    bool const allocated = i < 2 || i > 6;
+    here.push_back(&local[static_cast<std::size_t>(i)]);
+    to.push_back(&back[static_cast<std::size_t>(i)]);
+    there.push_back(allocated ? remote.at(next, i * 8) : others[static_cast<std::size_t>(next)] + i * 8);
+  }
+  armci_giov_t put{here.data(), there.data(), 8, segments};
+  armci_giov_t few{here.data(), there.data(), 8, 4};
+  armci_giov_t get{there.data(), to.data(), 8, segments};
+  double scale = 2.0;
+  ARMCI_PutV(&put, 1, next);
+  ARMCI_AccV(ARMCI_ACC_DBL, &scale, &put, 1, next);
+  ARMCI_AccV(ARMCI_ACC_DBL, &scale, &few, 1, next);
+  ARMCI_GetV(&get, 1, next);
+  for (std::size_t i = 0; i < segments; ++i) EXPECT_EQ(back[i], (i < 4 ? 5 : 3) * local[i]);
+  ARMCI_Barrier();
+}
+
 TEST(NonBlocking, handles_and_implicit_operations_complete) {
   constexpr int parts = 20;
   Remote remote(parts * 4000);
