@@ -52,8 +52,9 @@ HostIdentity HostIdentity::of_this_process() {
 namespace {
 
 void append(std::vector<std::byte>& bytes, void const* begin, std::size_t count) {
-  auto const* const first = static_cast<std::byte const*>(begin);
-  bytes.insert(bytes.end(), first, first + count);
+  if (count == 0) return;
+  bytes.resize(bytes.size() + count);
+  std::memcpy(bytes.data() + bytes.size() - count, begin, count);
 }
 
 std::vector<std::byte> encode_workers(std::vector<std::vector<std::byte>> const& workers) {

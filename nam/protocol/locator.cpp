@@ -72,7 +72,8 @@ Locator parse_locator(std::string_view text) {
 std::string format(Locator const& locator) {
   std::string text = std::string(scheme) + locator.grant;
   if (!locator.window.empty()) text += "/" + locator.window;
-  text += "?" + format(locator.address);
+  text += '?';
+  text += format(locator.address);
   if (text.size() >= port_name_limit)
     throw Error(ErrorCode::internal, "the server's address is too long for a port name");
   return text;
