@@ -4,7 +4,7 @@
 symbols.py LIBRARY LIST: fails, with one line for each difference, unless the symbols that LIBRARY exports are those that
 LIST names, one a line. Names of C++ are written without parameters; a virtual table or a type counts as its class. A
 line that ends in * permits every name that begins so. Text behind # is a comment. Symbols of namespace std that every
-process has once are the compiler's affair.
+process has once are the compiler's affair. All others have the library's version.
 """
 
 import pathlib
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+VERSION = "@@MPIX_0"
 SPECIAL = re.compile(r"^(?:(?:construction )?vtable|VTT|typeinfo(?: name)?|guard variable) for ")
 OF_THE_COMPILER = re.compile(r"std::__detail::__waiter_pool_base::")
 
@@ -19,7 +20,8 @@ OF_THE_COMPILER = re.compile(r"std::__detail::__waiter_pool_base::")
 def exported(library):
     listed = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", library],
                             check=True, capture_output=True, text=True).stdout
-    names = "\n".join(re.sub(r"@.*", "", line.split()[0]) for line in listed.splitlines())
+    symbols = [line.split()[0] for line in listed.splitlines() if line.split()[1] != "A"]
+    names = "\n".join(symbol.removesuffix(VERSION) for symbol in symbols)
     plain = subprocess.run(["c++filt", "--no-params"], input=names, check=True, capture_output=True, text=True).stdout
     return {SPECIAL.sub("", name) for name in plain.splitlines() if not OF_THE_COMPILER.search(name)}
 
