@@ -1,5 +1,6 @@
-/// A window whose memory is at a memory server (docs/nam.md), as this process has it: mapped, because the
-/// server runs on this host. One process allocates it, or connects to it, for all; the others join.
+/// A window whose memory is at a memory server (docs/nam.md), as this process has it: mapped, where the
+/// server runs on this host, else as that of the server's process, which is a peer. One process allocates it,
+/// or connects to it, for all; the others join.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/engine.hpp"
 #include "engine/lock.hpp"
 #include "engine/peer/exposed_view.hpp"
 
@@ -65,9 +67,16 @@ class NamWindow {
   virtual int ranks() const noexcept = 0;
   virtual std::uint64_t size(int rank) const noexcept = 0;
   virtual int disp_unit(int rank) const noexcept = 0;
-  /// Addresses are offsets in the grant.
-  virtual engine::ExposedView view(int rank) const noexcept = 0;
-  virtual engine::StripeTable& stripes() const noexcept = 0;
+
+  virtual bool is_mapped() const noexcept = 0;
+  /// Where it is mapped; addresses are offsets in the grant.
+  virtual engine::ExposedView view(int) const noexcept { return {}; }
+  virtual engine::StripeTable* stripes() const noexcept { return nullptr; }
+  /// Where it is not: the process that has the memory, until it is released, which exposes it so, and where a
+  /// rank's is. nullptr: it cannot be reached.
+  virtual engine::Peer* peer(engine::Engine&) const { return nullptr; }
+  virtual engine::ExposureId exposure() const noexcept { return engine::ExposureId::none; }
+  virtual std::uint64_t offset(int) const noexcept { return 0; }
 
   /// An attempt to take the lock of a rank, from all processes that use the window. `*has_turn` begins as
   /// false, or as true for whoever may overtake those who wait, and is kept from one attempt to the next.

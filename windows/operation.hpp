@@ -135,7 +135,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
-    return class_of(issued.status);
+    return window.class_of(issued.status);
   }
   if (completion != nullptr && issued.complete) (void)finish_request(completion);
   if (request != nullptr) *request = pending;

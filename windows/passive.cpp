@@ -132,12 +132,13 @@ int Window::give_back_lock(Target& target) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MPI_SUCCESS;
   }
+  int error = MPI_SUCCESS;
   if (nam_ != nullptr) {
+    if (target.outstanding.is_set()) error = complete_messages(target);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     nam_->unlock(target.rank);
-    return MPI_SUCCESS;
+    return error;
   }
-  int error = MPI_SUCCESS;
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
   // A full barrier: what was stored under the lock comes before the next holder.
   if (held == Lock::exclusive && target.lock_word != nullptr && target.process->newest() == 0 &&

@@ -70,10 +70,10 @@ Target* Window::make_target(int rank) {
   auto target = std::make_unique<Target>();
   if (!find_processes(entry, *target)) return nullptr;
   target->rank = rank;
-  target->stripes = nam_ != nullptr ? &nam_->stripes() : target->memory->stripes();
+  target->stripes = nam_ != nullptr ? nam_->stripes() : target->memory->stripes();
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
-  target->exposure = entry.exposure;
-  target->offset = entry.offset;
+  target->exposure = nam_ != nullptr ? nam_->exposure() : entry.exposure;
+  target->offset = nam_ != nullptr ? nam_->offset(rank) : entry.offset;
   target->size = entry.size;
   target->control_address = entry.control;
   target->lock_id = entry.lock;
@@ -95,14 +95,14 @@ Target* Window::make_target(int rank) {
   return target.release();
 }
 
-/// False: one of them cannot be reached. Memory at a server is no process's, and who is connected to it knows
-/// nothing of those who have made it.
+/// False: one of them cannot be reached. Memory at a server that is mapped is no process's, and who is
+/// connected to it knows nothing of those who have made it.
 bool Window::find_processes(RankEntry const& entry, Target& target) {
-  if (origins_ != MPI_COMM_NULL) return true;
-  target.process = engine_.peer(entry.process);
-  if (target.process == nullptr || nam_ != nullptr) return target.process != nullptr;
-  target.memory = engine_.peer(table_[entry.owner].process);
-  if (target.memory == nullptr) engine_.release(*target.process);
+  bool const knows_ranks = origins_ == MPI_COMM_NULL;
+  if (knows_ranks && (target.process = engine_.peer(entry.process)) == nullptr) return false;
+  if (nam_ != nullptr && nam_->is_mapped()) return true;
+  target.memory = nam_ != nullptr ? nam_->peer(engine_) : engine_.peer(table_[entry.owner].process);
+  if (target.memory == nullptr && knows_ranks) engine_.release(*target.process);
   return target.memory != nullptr;
 }
 
@@ -166,6 +166,12 @@ int Window::complete_messages(Target& target) {
   engine_.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
   return class_of(engine_.take_error(*target.memory, context_));
+}
+
+/// The memory of a server that has ended is no window's any more.
+int Window::class_of(engine::Status status) const noexcept {
+  bool const is_lost = status == engine::Status::transport || status == engine::Status::unreachable;
+  return is_lost && nam_ != nullptr ? MPI_ERR_WIN : windows::class_of(status);
 }
 
 int Window::complete_locally(Target& target) {

@@ -163,6 +163,8 @@ class Window : public mpix_window {
   int attach(void* base, MPI_Aint size);
   int detach(void const* base);
 
+  /// Of what has become of an operation.
+  int class_of(engine::Status status) const noexcept;
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
   int complete(Target& target) {
     if (target.outstanding.is_set()) return complete_messages(target);

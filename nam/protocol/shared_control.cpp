@@ -86,6 +86,17 @@ void SharedControl::withdraw_others(std::vector<std::string> const& windows) noe
   }
 }
 
+/// Whoever is to have the lock alone keeps the turn until it gives the lock back: others wait behind it, and
+/// it only waits for those who share the lock now.
+bool SharedControl::try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const {
+  std::uint64_t const lock = 2 * region(slot, rank);
+  std::uint64_t const turn = lock + 1;
+  if (!*has_turn) *has_turn = try_range(turn, 1, mode);
+  if (!*has_turn || !try_range(lock, 1, mode)) return false;
+  if (mode == engine::LockMode::shared) release_range(turn, 1);
+  return true;
+}
+
 /// Locks of open files go with the last descriptor, be it that its process was killed.
 bool SharedControl::try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const {
   struct flock wanted {};

@@ -54,19 +54,12 @@ class SharedControl {
 
   // For those who map the memory.
 
-  /// One attempt to take the lock of a rank's region of a window. Throws Error(no_space) where the system has
-  /// no room for locks. A process that ends loses its locks.
-  bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode) const {
-    return try_range(2 * region(slot, rank), 1, mode);
-  }
-  /// The right to be the next: who has it is overtaken by nobody who asks for it, too.
-  bool try_turn(Slot slot, std::uint32_t rank, engine::LockMode mode) const {
-    return try_range(2 * region(slot, rank) + 1, 1, mode);
-  }
-  void give_back_turn(Slot slot, std::uint32_t rank) const noexcept {
-    release_range(2 * region(slot, rank) + 1, 1);
-  }
-  /// With the turn.
+  /// One attempt to take the lock of a rank's region of a window. `*has_turn` begins as false, or, for a
+  /// share, as true for whoever may overtake those who wait, and is kept from one attempt to the next: who
+  /// has the right to be the next is overtaken by nobody else. Throws Error(no_space) where the system has no
+  /// room for locks. A process that ends loses its locks.
+  bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const;
+  /// Gives back the lock, or the turn.
   void unlock(Slot slot, std::uint32_t rank) const noexcept { release_range(2 * region(slot, rank), 2); }
 
  private:

@@ -111,19 +111,27 @@ TEST(Server, regions_are_locked_between_sessions) {
   WindowInfo const window = session.allocate({8, 8}, {1, 1});
   GrantMapping const here = session.map();
   std::optional<GrantMapping> there = other.map();
-  EXPECT_TRUE(there->control().try_lock(window.slot, 1, LockMode::exclusive));
-  EXPECT_FALSE(here.control().try_lock(window.slot, 1, LockMode::shared));
-  EXPECT_TRUE(here.control().try_lock(window.slot, 0, LockMode::shared));
-  EXPECT_TRUE(there->control().try_lock(window.slot, 0, LockMode::shared));
-  EXPECT_TRUE(here.control().try_turn(window.slot, 1, LockMode::exclusive));
-  EXPECT_FALSE(there->control().try_turn(window.slot, 1, LockMode::shared));
-  here.control().give_back_turn(window.slot, 1);
-  EXPECT_TRUE(there->control().try_turn(window.slot, 1, LockMode::shared));
+  auto const take = [&](GrantMapping const& by, std::uint32_t rank, LockMode mode, bool has_turn = false) {
+    return by.control().try_lock(window.slot, rank, mode, &has_turn);
+  };
+  EXPECT_TRUE(take(*there, 1, LockMode::exclusive));
+  EXPECT_FALSE(take(here, 1, LockMode::shared));
+  EXPECT_TRUE(take(here, 0, LockMode::shared));
+  EXPECT_TRUE(take(*there, 0, LockMode::shared));
   there->control().unlock(window.slot, 1);
-  EXPECT_TRUE(here.control().try_lock(window.slot, 1, LockMode::shared));
-  EXPECT_FALSE(here.control().try_lock(window.slot, 0, LockMode::exclusive));
+  EXPECT_TRUE(take(here, 1, LockMode::shared));
+  bool is_next = false;
+  EXPECT_FALSE(there->control().try_lock(window.slot, 1, LockMode::exclusive, &is_next));
+  EXPECT_TRUE(is_next);
+  EXPECT_FALSE(take(here, 1, LockMode::shared));
+  here.control().unlock(window.slot, 1);
+  EXPECT_TRUE(take(*there, 1, LockMode::exclusive, is_next));
+  there->control().unlock(window.slot, 1);
+  EXPECT_TRUE(take(here, 1, LockMode::shared));
+  EXPECT_FALSE(take(here, 0, LockMode::exclusive));
+  here.control().unlock(window.slot, 0);
   there.reset();  // as when its process ends; the server may still have the descriptor that it has just sent
-  EXPECT_TRUE(eventually([&] { return here.control().try_lock(window.slot, 0, LockMode::exclusive); }));
+  EXPECT_TRUE(eventually([&] { return take(here, 0, LockMode::exclusive); }));
 }
 
 TEST(PrivateServer, ends_with_its_object_and_with_its_process) {

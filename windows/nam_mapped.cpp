@@ -1,0 +1,61 @@
+#include "windows/nam_mapped.hpp"
+
+#include <mpi.h>
+
+#include "windows/nam_served.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+class MappedNamWindow final : public ServedWindow {
+ public:
+  MappedNamWindow(std::shared_ptr<NamGrant> grant, nam::WindowInfo info)
+      : ServedWindow(std::move(info)), grant_(std::move(grant)) {
+    for (nam::WindowRegion const& region : info_.regions) {
+      if (region.offset > grant_->memory().bytes() || region.bytes > grant_->memory().bytes() - region.offset)
+        throw NamError(MPI_ERR_INTERN, "the server has told of regions that do not lie in the grant");
+    }
+    locks_ = grant_->locks_for(info_.slot);
+  }
+  ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
+
+  std::string description() const override { return describe(grant_->locator(), grant_->control()).dump(); }
+  void release() override {
+    at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
+  }
+  void persist() override {
+    at_server([this] { grant_->persist(info_); });
+  }
+
+  bool is_mapped() const noexcept override { return true; }
+  engine::ExposedView view(int rank) const noexcept override {
+    engine::ExposedView view;
+    view.local = grant_->memory().at(region(rank));
+    view.exposure = {region(rank).offset, region(rank).bytes, engine::Rights::all};
+    view.owner_generation = &grant_->memory().control().generation(info_.slot);
+    view.generation = info_.generation;
+    return view;
+  }
+  engine::StripeTable* stripes() const noexcept override { return &grant_->memory().control().stripes(); }
+
+  bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
+    return at_server(
+        [&] { return locks_->try_lock(info_.slot, static_cast<std::uint32_t>(rank), mode, has_turn); });
+  }
+  void unlock(int rank) const noexcept override {
+    locks_->unlock(info_.slot, static_cast<std::uint32_t>(rank));
+  }
+
+ private:
+  std::shared_ptr<NamGrant> grant_;
+  std::shared_ptr<nam::SharedControl const> locks_;
+};
+
+}  // namespace
+
+std::unique_ptr<NamWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window) {
+  return std::make_unique<MappedNamWindow>(std::move(grant), std::move(window));
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,46 @@
+/// What windows at memory servers have in common, mapped or not.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "nam/client/session.hpp"
+#include "windows/nam_error.hpp"
+
+namespace mpix::windows {
+
+class ServedWindow : public NamWindow {
+ public:
+  std::string const& port() const noexcept override { return info_.port; }
+  int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
+  std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
+  int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
+
+ protected:
+  explicit ServedWindow(nam::WindowInfo info) : info_(std::move(info)) {
+    for (nam::WindowRegion const& region : info_.regions) {
+      if (region.unit > INT32_MAX)
+        throw NamError(MPI_ERR_INTERN, "the server has told of a unit that is too large");
+    }
+  }
+  nam::WindowRegion const& region(int rank) const noexcept {
+    return info_.regions[static_cast<std::size_t>(rank)];
+  }
+  nam::Json describe(nam::Locator const& grant, std::uint64_t control) const {
+    nam::Json regions = nam::Json::array();
+    for (nam::WindowRegion const& region : info_.regions)
+      regions.push_back({region.offset, region.bytes, region.unit});
+    return {{"grant", nam::format(grant)}, {"control", control}, {"window", info_.id},
+            {"port", info_.port},          {"slot", info_.slot}, {"generation", info_.generation},
+            {"regions", regions}};
+  }
+  /// A persistent window is its grant's.
+  void evict(nam::Locator const& grant) const {
+    (void)nam::Client(grant.address).request({{"op", "evict"}, {"port", info_.port}});
+  }
+
+  nam::WindowInfo info_;
+};
+
+}  // namespace mpix::windows
