@@ -24,6 +24,15 @@ int status_of(Body body) noexcept {
   }
 }
 
+template <typename Find>
+Peer* peer_from(Find find) noexcept {
+  try {
+    return find();
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
+
 Layout layout_of(mpix_engine_layout const& layout) noexcept {
   return {layout.block, {layout.dims, layout.dim_count}, {layout.segments, layout.segment_count}};
 }
@@ -116,12 +125,13 @@ void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), v
 }
 
 mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process) {
-  Peer* peer = nullptr;
-  (void)status_of([&] {
-    peer = engine_of(engine).peer(process);
-    return Status::ok;
+  return peer_from([&] { return engine_of(engine).peer(process); });
+}
+
+mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address, size_t length) {
+  return peer_from([&] {
+    return engine_of(engine).peer_at({static_cast<std::byte const*>(address), length});
   });
-  return peer;
 }
 
 int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes, const struct mpix_engine_hints* hints,

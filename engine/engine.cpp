@@ -27,7 +27,9 @@ Status Engine::start() {
   mpix_engine_config const& config = state.config;
   std::size_t const idle_bytes =
       config.idle_memory_bytes == MPIX_ENGINE_KEEP_NOTHING ? 0 : config.idle_memory_bytes;
-  if (Status const status = state.segments.open(process(), config.heap_bytes, idle_bytes); failed(status)) {
+  auto* const stripes = static_cast<StripeTable*>(config.stripes);
+  if (Status const status = state.segments.open(process(), config.heap_bytes, idle_bytes, stripes);
+      failed(status)) {
     state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
@@ -74,11 +76,18 @@ bool Engine::is_of_this_process() const noexcept { return state_->pid == own_pro
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->publication; }
 
-Peer* Engine::peer(std::uint64_t process) {
-  State& state = *state_;
-  std::lock_guard const held(state.peers_lock);
-  auto const known = state.peers.find(process);
-  Peer* const found = known != state.peers.end() ? known->second.get() : state.make_peer(process);
+Peer* Engine::peer(std::uint64_t process) { return state_->find_peer(process, {}); }
+
+Peer* Engine::peer_at(std::span<std::byte const> address) {
+  ProcessAddress its;
+  Secret secret;
+  return read_published(address, &its, &secret) ? state_->find_peer(its.process, address) : nullptr;
+}
+
+Peer* Engine::State::find_peer(std::uint64_t process, std::span<std::byte const> published) {
+  std::lock_guard const held(peers_lock);
+  auto const known = peers.find(process);
+  Peer* const found = known != peers.end() ? known->second.get() : make_peer(process, published);
   if (found != nullptr) ++found->state().users;
   return found;
 }
@@ -115,17 +124,21 @@ bool Engine::State::forget(Peer& peer) {
   return true;
 }
 
-/// Under `peers_lock`.
-Peer* Engine::State::make_peer(std::uint64_t process) {
+/// Under `peers_lock`. `published`: its address; empty where the bootstrap is to be asked.
+Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const> published) {
   forget_lost();
-  void const* blob = publication.data();
-  std::size_t length = publication.size();
   bool const own = process == bootstrap.process;
-  if (!own && bootstrap.peer_address(bootstrap.context, process, &blob, &length) != 0) return nullptr;
+  if (own) {
+    published = publication;
+  } else if (published.empty()) {
+    void const* blob = nullptr;
+    std::size_t length = 0;
+    if (bootstrap.peer_address(bootstrap.context, process, &blob, &length) != 0) return nullptr;
+    published = {static_cast<std::byte const*>(blob), length};
+  }
   ProcessAddress its;
   Secret secret;
-  if (!read_published({static_cast<std::byte const*>(blob), length}, &its, &secret) ||
-      its.process != process) {
+  if (!read_published(published, &its, &secret) || its.process != process) {
     log.write(LogLevel::error, "process %llx published no usable address",
               static_cast<unsigned long long>(process));
     return nullptr;

@@ -77,8 +77,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// The peer with identity `process`, made at first use; stays valid until release(). Local.
   /// nullptr when the bootstrap knows no address of it.
   Peer* peer(std::uint64_t process);
-  /// Whoever has called peer() uses what it has returned no more. The engine forgets a peer that nobody uses
-  /// once the process has ended.
+  /// The same of a process that the bootstrap does not know, with the address that it has made known
+  /// elsewhere (Engine::address). nullptr: it is none.
+  Peer* peer_at(std::span<std::byte const> address);
+  /// Whoever has called these uses what they have returned no more. The engine forgets a peer that nobody
+  /// uses once the process has ended.
   void release(Peer& peer);
 
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the

@@ -82,7 +82,8 @@ Status Engine::attach(void* base, std::size_t bytes) {
   if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
   std::lock_guard const held(state_->channels);
   std::vector<OwnSegment> replaced;
-  Status const status = state_->segments.attach(base, bytes, &replaced);
+  // To look whether memory is there takes all of its pages.
+  Status const status = state_->segments.attach(base, bytes, &replaced, state_->config.exposed_only != 0);
   revoke(replaced);
   return status;
 }

@@ -76,6 +76,11 @@ MPIX_ENGINE_API void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(v
 /** The peer with identity `process`, made at first use. Local. NULL: the bootstrap knows no address of it. */
 MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process);
 
+/** The same of a process that the bootstrap does not know, whose address, as from mpix_engine_address, the
+ *  host has got otherwise. NULL: it is none. */
+MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address,
+                                                             size_t length);
+
 /* ---- Memory ---- */
 
 /** Wishes of an allocation; all zero: none. */

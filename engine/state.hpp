@@ -28,7 +28,8 @@ struct Engine::State {
       : config(configuration),
         bootstrap(job),
         log(config.verbose, job.process),
-        credentials(Credentials::make(job.process)),
+        identity(config.exposed_only != 0 ? HostIdentity{} : HostIdentity::of_this_process()),
+        credentials(Credentials::make(job.process, config.exposed_only != 0)),
         segments(log),
         locks(log),
         channels(credentials, config, identity, segments, locks, log),
@@ -41,7 +42,8 @@ struct Engine::State {
   }
 
   std::unique_ptr<PeerState> look_at(ProcessAddress its);
-  Peer* make_peer(std::uint64_t process);
+  Peer* find_peer(std::uint64_t process, std::span<std::byte const> published);
+  Peer* make_peer(std::uint64_t process, std::span<std::byte const> published);
   void forget_lost();
   bool forget(Peer& peer);
 
@@ -52,7 +54,7 @@ struct Engine::State {
   mpix_bootstrap bootstrap;
   Log log;
   pid_t pid = own_process_id();
-  HostIdentity identity = HostIdentity::of_this_process();
+  HostIdentity identity;  ///< of no host where nobody is to share memory with this process
   Credentials credentials;
   bool rdma_usable = false;
   DeviceMemory device_memory;

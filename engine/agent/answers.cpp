@@ -200,7 +200,8 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
   Exposure const* const exposure = segments_.exposures().find(id);
   OwnSegment const* const segment =
       segments_.find(exposure != nullptr ? exposure->base : request.header.address);
-  if (id != ExposureId::none && (exposure == nullptr || segment == nullptr)) {
+  bool const is_hidden = credentials_.exposed_only && id == ExposureId::none;
+  if (is_hidden || (id != ExposureId::none && (exposure == nullptr || segment == nullptr))) {
     found.is_gap = 1;
   } else if (segment == nullptr) {
     SegmentTable::Gap const gap = segments_.gap_around(request.header.address);
@@ -217,7 +218,8 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
     found.exposed_base = exposure->base;
     found.exposed_length = exposure->length;
     found.rights = static_cast<std::uint64_t>(exposure->rights);
-    holders_[request.header.exposure].insert(origin.process);
+    // Who can only send messages need not forget anything before the exposure ends.
+    if (!credentials_.exposed_only) holders_[request.header.exposure].insert(origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();

@@ -70,6 +70,11 @@ ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   return update;
 }
 
+bool uses_memory(wire::RequestKind kind) noexcept {
+  using enum wire::RequestKind;
+  return kind == put || kind == get || kind == update;
+}
+
 /// What an exposure has to permit.
 Rights rights_for(wire::RequestHeader const& header) noexcept {
   switch (static_cast<wire::RequestKind>(header.kind)) {
@@ -145,6 +150,7 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
 Status Executor::resolve(wire::CheckedRequest& request) const {
   wire::RequestHeader& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
+  if (header.exposure == 0 && credentials_.exposed_only && uses_memory(kind)) return Status::access_denied;
   if ((header.exposure | header.notify_exposure) == 0 || kind == wire::RequestKind::find_segment)
     return Status::ok;
   if (header.exposure != 0) {
@@ -205,6 +211,7 @@ Status Executor::release_lock(Origin const& origin, wire::RequestHeader const& h
 }
 
 bool Executor::counter_exists(RemoteAddress counter) const {
+  if (credentials_.exposed_only) return false;
   OwnSegment const* const segment = segments_.find(counter);
   return segment != nullptr && !segment->user_memory() && segment->contains(counter, sizeof(std::uint64_t));
 }

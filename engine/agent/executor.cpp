@@ -117,35 +117,46 @@ char const* Executor::take_introduction(std::span<std::byte const> data) {
   if (worker_for(address.process, executors_) != place_)
     return "an introduction on a channel that is not its sender's";
   introductions_.reserve(introductions_.size() + 1);  // whoever is admitted is met
+  address.process = name_of(opening);
   if (char const* const fault = admit(opening); fault != nullptr) return fault;
   introductions_.push_back(std::move(address));
   return nullptr;
 }
 
+/// By which an origin is known here. Those of several jobs may have the same identity, and no two the same
+/// nonce. The highest bit keeps the order in which the two look at each other (Parting::hear): jobs give
+/// smaller identities than those who serve several of them.
+std::uint64_t Executor::name_of(SessionOpening const& opening) const noexcept {
+  if (!credentials_.exposed_only) return opening.origin;
+  std::uint64_t name = 0;
+  std::memcpy(&name, opening.nonce.data(), sizeof name);
+  return name & ~(std::uint64_t{1} << 63);
+}
+
 /// Makes the origin of a proven introduction known. Each introduction is good for once.
 char const* Executor::admit(SessionOpening const& opening) {
-  if (gone_.contain(opening.origin, opening.origin_incarnation))
-    return "an introduction of a process that has gone";
+  std::uint64_t const name = name_of(opening);
+  if (gone_.contain(name, opening.origin_incarnation)) return "an introduction of a process that has gone";
   SessionTokens const session = tokens_of(credentials_.secret, opening);
-  auto const known = origins_.find(opening.origin);
+  auto const known = origins_.find(name);
   if (known == origins_.end()) {
     auto made = std::make_unique<Origin>();
-    made->process = opening.origin;
+    made->process = name;
     made->incarnation = opening.origin_incarnation;
     made->connection = opening.connection;
     made->session = session;
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
-    origins_.emplace(opening.origin, std::move(made));
+    origins_.emplace(name, std::move(made));
     return nullptr;
   }
   Origin& origin = *known->second;
   if (origin.session != session) return "an introduction of another process with the same identity";
   if (opening.connection <= origin.connection) return "an introduction that was used before";
   if (origin.endpoint != nullptr) {
-    Connections::Connection const* const connection = connections_.find(opening.origin);
+    Connections::Connection const* const connection = connections_.find(name);
     if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
     // It has agreed to close the last one; its answer may come later.
-    connections_.note_farewell(opening.origin, wire::Farewell::agree, connection->asked);
+    connections_.note_farewell(name, wire::Farewell::agree, connection->asked);
   }
   origin.connection = opening.connection;
   return nullptr;

@@ -129,6 +129,7 @@ class Executor {
   void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
                           std::span<std::byte const> payload);
   char const* take_introduction(std::span<std::byte const> data);
+  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
   char const* admit(SessionOpening const& opening);
   Origin* origin_of(std::uint64_t session) const noexcept;
   void meet_introduced();

@@ -34,12 +34,13 @@ Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const&
 
 }  // namespace
 
-Credentials Credentials::make(std::uint64_t process) {
+Credentials Credentials::make(std::uint64_t process, bool exposed_only) {
   if (sodium_init() < 0) std::abort();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   Credentials made;
   made.process = process;
+  made.exposed_only = exposed_only;
   made.incarnation =
       static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
   randombytes_buf(made.secret.data(), made.secret.size());

@@ -41,9 +41,11 @@ struct Credentials {
   std::uint64_t incarnation = 0;      ///< later ones of the same identity have greater numbers
   Secret secret{};                    ///< for those who open sessions with it
   std::array<std::byte, 16> nonce{};  ///< for those that it opens
+  /// Who has the secret is let to what is exposed and to nothing else, and may be of any job.
+  bool exposed_only = false;
 
   /// New ones; without a source of randomness libsodium ends the process.
-  static Credentials make(std::uint64_t process);
+  static Credentials make(std::uint64_t process, bool exposed_only = false);
 };
 
 /// The payload of an introduction: the opening, its proof with the target's secret, and the origin's address.

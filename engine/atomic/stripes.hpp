@@ -123,6 +123,9 @@ static_assert(granule_shift <= stripe_shift &&
                   (granule_count << granule_shift) % (std::size_t{stripe_count} << stripe_shift) == 0,
               "granules that share a mode share a stripe");
 
+/// Addresses that differ by a multiple of it have the same stripe, and the same mode.
+inline constexpr std::size_t stripe_period = granule_count << granule_shift;
+
 /// Holds a set of stripes exclusively for a scope. Waits without driving progress: only for scopes whose
 /// stripes nobody holds across messages to this process.
 class StripeGuard {

@@ -10,7 +10,8 @@
 
 namespace mpix::engine {
 
-Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes) {
+Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes,
+                          StripeTable* stripes) {
   region_bytes_ = round_up(region_bytes, page_bytes);
   idle_.set_limit(idle_bytes);
   Status status = create_published("mpix-tables", sizeof(PublishedTables), &tables_fd_, &tables_mapping_);
@@ -21,6 +22,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   // The files read as zero, which is the initial state of every field but these.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
   locks_ = std::launder(reinterpret_cast<ProcessLocks*>(locks_mapping_.base()));
+  stripes_ = stripes != nullptr ? stripes : &locks_->stripes;
   tables_->magic = PublishedTables::expected_magic;
   tables_->version = PublishedTables::expected_version;
   tables_->process = process;
@@ -70,14 +72,14 @@ Status SegmentTable::free(void const* base) {
   return Status::ok;
 }
 
-Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced) {
+Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced, bool vouched) {
   auto const begin = reinterpret_cast<RemoteAddress>(base);
   if (base == nullptr || bytes == 0 || begin + bytes < begin) return Status::bad_argument;
   OwnSegment const* const segment = find(begin);
   bool const allocated = segment != nullptr && !segment->user_memory() && segment->contains(begin, bytes);
   if (!allocated) {
     if (in_region(begin, bytes)) return Status::bad_argument;
-    if (!accessible(base, bytes, false)) return Status::bad_address;
+    if (!vouched && !accessible(base, bytes, false)) return Status::bad_address;
     if (!has_free_slot()) return Status::out_of_memory;
     cover({begin, begin + bytes}, replaced);
   }

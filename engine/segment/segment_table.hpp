@@ -60,8 +60,9 @@ class SegmentTable {
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
 
   /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: what is kept of it at most
-  /// when it was freed.
-  Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0);
+  /// when it was freed; `stripes`: in the place of its own, if not null.
+  Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0,
+              StripeTable* stripes = nullptr);
 
   /// An allocation in three steps: reserve(); commit(), which may take long and is called without the lock;
   /// then publish() or, when that has failed, cancel(). Of a reservation with `uncommitted` null the second
@@ -87,8 +88,8 @@ class SegmentTable {
 
   /// Registers memory. Segments that it overlaps, and does not lie within, become part of a larger one: they
   /// are added to `replaced`. bad_argument: empty, or partly in memory of our regions that is not one
-  /// allocation; bad_address: not mapped.
-  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced);
+  /// allocation; bad_address: not mapped, unless the caller vouches for it.
+  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced, bool vouched = false);
   /// Ends the newest registration of `bytes` bytes at `base`, of any length with 0. The segment of which it
   /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
   Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
@@ -120,7 +121,7 @@ class SegmentTable {
 
   PublishedTables const& tables() const noexcept { return *tables_; }
   ProcessLocks& locks() const noexcept { return *locks_; }
-  StripeTable& stripes() const noexcept { return locks_->stripes; }
+  StripeTable& stripes() const noexcept { return *stripes_; }
   /// The files in which these two stand.
   int tables_fd() const noexcept { return tables_fd_.get(); }
   int stripes_fd() const noexcept { return stripes_fd_.get(); }
@@ -157,6 +158,7 @@ class SegmentTable {
   FileDescriptor stripes_fd_;
   Mapping locks_mapping_;
   ProcessLocks* locks_ = nullptr;
+  StripeTable* stripes_ = nullptr;
   std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
   std::vector<std::uint64_t> region_generations_;  ///< likewise
   SegmentIndexWriter index_;

@@ -18,16 +18,16 @@ Mapping::~Mapping() {
   if (base_ != nullptr) ::munmap(base_, length_);
 }
 
-Mapping Mapping::of(FileDescriptor const& fd, std::size_t length) noexcept {
-  return make(fd, length, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+Mapping Mapping::of(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
+  return make(fd, length, PROT_READ | PROT_WRITE, MAP_NORESERVE, alignment);
 }
 
 Mapping Mapping::read_only(FileDescriptor const& fd, std::size_t length) noexcept {
-  return make(fd, length, PROT_READ, MAP_NORESERVE);
+  return make(fd, length, PROT_READ, MAP_NORESERVE, 0);
 }
 
-Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length) noexcept {
-  return make(fd, length, PROT_READ | PROT_WRITE, 0);
+Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
+  return make(fd, length, PROT_READ | PROT_WRITE, 0, alignment);
 }
 
 void Mapping::release_memory() noexcept {
@@ -41,9 +41,30 @@ void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const no
   (void)::madvise(base_ + offset, length, MADV_HUGEPAGE);
 }
 
-Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept {
+namespace {
+
+/// Addresses for so many bytes, the first of them a multiple of `alignment`; nullptr: there are none left.
+std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
+  std::size_t const taken = (length + alignment - 1) / alignment * alignment;
+  void* const room =
+      ::mmap(nullptr, taken + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(room);
+  std::size_t const before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  if (before != 0) ::munmap(first, before);
+  if (before != alignment) ::munmap(first + before + taken, alignment - before);
+  return first + before;
+}
+
+}  // namespace
+
+Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags,
+                      std::size_t alignment) noexcept {
   Mapping mapping;
-  void* const base = ::mmap(nullptr, length, protection, MAP_SHARED | flags, fd.get(), 0);
+  std::byte* const place = alignment != 0 ? reserve_addresses(length, alignment) : nullptr;
+  if (alignment != 0 && place == nullptr) return mapping;
+  if (place != nullptr) flags |= MAP_FIXED;
+  void* const base = ::mmap(place, length, protection, MAP_SHARED | flags, fd.get(), 0);
   if (base != MAP_FAILED) {
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.length_ = length;

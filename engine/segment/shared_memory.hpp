@@ -44,14 +44,15 @@ class Mapping {
   }
   ~Mapping();
 
-  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure.
-  static Mapping of(FileDescriptor const& fd, std::size_t length) noexcept;
+  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure. `alignment`: of the address, a
+  /// multiple of the size of pages, in whose multiples addresses are taken then; 0: that of pages.
+  static Mapping of(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
   /// The same for reading only.
   static Mapping read_only(FileDescriptor const& fd, std::size_t length) noexcept;
 
   /// For reading and writing, with its memory set aside, so that touching it cannot fail.
-  static Mapping reserved(FileDescriptor const& fd, std::size_t length) noexcept;
+  static Mapping reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
   /// Asks for huge pages behind ordinary memory, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
@@ -65,7 +66,8 @@ class Mapping {
   explicit operator bool() const noexcept { return base_ != nullptr; }
 
  private:
-  static Mapping make(FileDescriptor const& fd, std::size_t length, int protection, int flags) noexcept;
+  static Mapping make(FileDescriptor const& fd, std::size_t length, int protection, int flags,
+                      std::size_t alignment) noexcept;
 
   std::byte* base_ = nullptr;
   std::size_t length_ = 0;
