@@ -22,6 +22,7 @@ WindowInfo window_from(Json const& answer) {
   window.durability = field<std::string>(answer, "durability");
   window.slot = field<SharedControl::Slot>(answer, "slot");
   window.generation = field<std::uint64_t>(answer, "generation");
+  window.exposure = field_or<std::uint64_t>(answer, "exposure", 0);
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
   auto const units = field<std::vector<std::uint64_t>>(answer, "units");
   if (sizes.size() != units.size()) throw Error(ErrorCode::malformed, "the window has sizes without units");
@@ -119,6 +120,30 @@ GrantMapping Session::map() {
                 "memory is mapped by processes that the server can see: this one is in another namespace");
   return {descriptors[0], field<std::uint64_t>(answer, "bytes"), SharedControl(std::move(descriptors[1]))};
 }
+
+std::vector<std::byte> Session::reach() {
+  std::vector<std::byte> address;
+  (void)client_.exchange({{"op", "reach"}}, {}, &address, nullptr);
+  return client_.unsealed(address);
+}
+
+bool Session::try_lock(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank,
+                       engine::LockMode mode, bool* has_turn) {
+  Json const answer = client_.request({{"op", "try_lock"},
+                                       {"window", window.id},
+                                       {"holder", holder},
+                                       {"rank", rank},
+                                       {"exclusive", mode == engine::LockMode::exclusive},
+                                       {"has_turn", *has_turn}});
+  *has_turn = field<bool>(answer, "has_turn");
+  return field<bool>(answer, "taken");
+}
+
+void Session::unlock_soon(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank) {
+  client_.tell({{"op", "unlock"}, {"holder", holder}, {"slot", window.slot}, {"rank", rank}});
+}
+
+void Session::end_locks(std::uint64_t holder) { client_.tell({{"op", "end_locks"}, {"holder", holder}}); }
 
 Json Session::usage() { return client_.request({{"op", "usage"}}); }
 

@@ -30,6 +30,7 @@ struct WindowInfo {
   std::string durability;
   SharedControl::Slot slot = 0;
   std::uint64_t generation = 0;       ///< at the slot, as long as the window is there
+  std::uint64_t exposure = 0;         ///< to engines, as it is told from Session::reach() on; 0: of no bytes
   std::vector<WindowRegion> regions;  ///< by the rank of the process that had it when the window was made
 };
 
@@ -85,6 +86,17 @@ class Session {
 
   /// For the owner, on the server's host. Error(denied); unsupported: another host.
   GrantMapping map();
+
+  /// For the owner who cannot map the memory: where an engine reaches it, as mpix_engine_find_peer_at takes
+  /// it. What windows are said to be from here on has their exposures, which are for all regions of a window
+  /// together. Error(denied); unsupported: the server does not let others than its own host.
+  std::vector<std::byte> reach();
+  /// As SharedControl::try_lock; `holder` is a number for those of the session whose locks are told apart.
+  bool try_lock(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank, engine::LockMode mode,
+                bool* has_turn);
+  /// Returns at once.
+  void unlock_soon(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank);
+  void end_locks(std::uint64_t holder);
 
   Json usage();
   int descriptor() const noexcept { return client_.descriptor(); }

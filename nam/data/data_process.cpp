@@ -109,6 +109,7 @@ void DataProcess::set_up(Message& message) {
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
              field<std::uint64_t>(head, "max_sessions")};
   kind_ = parse_storage(field<std::string>(head, "storage"));
+  interfaces_ = field<std::string>(head, "interfaces");
   try {
     // First: whoever listens there is the one process that uses the memory.
     adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);

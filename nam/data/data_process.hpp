@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/storage.hpp"
 #include "nam/data/window.hpp"
@@ -33,8 +34,10 @@ class DataProcess {
     Identity identity;
     bool is_owner = false;             ///< of the grant: may allocate, and map its memory
     bool is_local = false;             ///< descriptors can be passed
+    bool has_engine = false;           ///< is told exposures
     std::optional<UserSecret> secret;  ///< of the user, where the connection is not a local one
     Challenge challenge;
+    std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
   using SessionId = std::uint64_t;
 
@@ -42,6 +45,7 @@ class DataProcess {
     Window window;
     SessionId session = 0;  ///< with which it ends; 0: with the grant
     SharedControl::Slot slot = 0;
+    std::uint64_t exposure = 0;  ///< to engines; 0: not yet
   };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
@@ -75,7 +79,7 @@ class DataProcess {
 
   // requests.cpp: what sessions ask for.
   void on_request(SessionId id, Message& message);
-  Json describe(SessionId id, Held const& held) const;
+  Json describe(SessionId id, Held& held);
   Json allocate(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
   void release(SessionId id, Json const& request);
@@ -83,6 +87,15 @@ class DataProcess {
   void read(SessionId id, Json const& request);
   void write(SessionId id, Message const& message);
   void map(SessionId id);
+
+  // unmapped.cpp: for owners who cannot map the memory.
+  void reach(SessionId id);
+  std::uint64_t expose(Held& held);
+  SharedControl const& locks_of(SessionId id, Json const& request);
+  void try_lock(SessionId id, Json const& request);
+  void unlock(SessionId id, Json const& request);
+  void end_locks(SessionId id, Json const& request);
+
   Held& window_for(SessionId id, Json const& request, Access wanted);
   Window make_window(Session const& session, Json const& request);
   void check_quotas(Window const& window) const;
@@ -97,6 +110,8 @@ class DataProcess {
   std::optional<Storage> storage_;
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
+  std::string interfaces_;              ///< for the engine; empty: there is none
+  std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
   std::map<std::string, Held> windows_;
   std::uint64_t regions_ = 0;  ///< of all windows

@@ -30,6 +30,10 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "persist") return persist(id, request);
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
+  if (op == "reach") return reach(id);
+  if (op == "try_lock") return try_lock(id, request);
+  if (op == "unlock") return unlock(id, request);
+  if (op == "end_locks") return end_locks(id, request);
   if (op != "allocate") throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
   Json const answer = allocate(id, request);
   if (!answer.is_null()) connection.post(answer);
@@ -51,7 +55,7 @@ DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, Ac
   return found->second;
 }
 
-Json DataProcess::describe(SessionId id, Held const& held) const {
+Json DataProcess::describe(SessionId id, Held& held) {
   Window const& window = held.window;
   Session const& session = sessions_.at(id);
   Json answer = to_json(window);
@@ -61,6 +65,7 @@ Json DataProcess::describe(SessionId id, Held const& held) const {
   answer["storage"] = to_string(kind_);
   answer["slot"] = held.slot;
   answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
+  if (session.has_engine) answer["exposure"] = expose(held);
   return answer;
 }
 
@@ -110,7 +115,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   Window window = make_window(session, request);
   std::string const name = window.id;
   keep(std::move(window), persistent ? 0 : id);
-  Held const& held = windows_.at(name);
+  Held& held = windows_.at(name);
   tell_usage_of(held.window);
   if (!persistent) return describe(id, held);
   std::uint64_t const creation = next_creation_++;
@@ -189,6 +194,7 @@ void DataProcess::drop(std::string const& name) {
   if (found == windows_.end()) return;
   Window const& window = found->second.window;
   shared_->withdraw(found->second.slot);
+  if (engine_) engine_->conceal(found->second.exposure);
   storage_->clear(window.offset, SegmentAllocator::footprint(window.bytes));
   free_->give_back(window.offset, window.bytes);
   regions_ -= window.regions.size();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/atomic/stripes.hpp"
 #include "nam/protocol/error.hpp"
 
 namespace mpix::nam {
@@ -81,8 +82,9 @@ Storage::Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor d
 }
 
 void Storage::map(std::uint64_t bytes) {
-  mapping_ = kind_ == StorageKind::huge ? engine::Mapping::reserved(descriptor_, bytes)
-                                        : engine::Mapping::of(descriptor_, bytes);
+  // An engine that serves the memory finds the stripes of others, who know them by offsets.
+  mapping_ = kind_ == StorageKind::huge ? engine::Mapping::reserved(descriptor_, bytes, engine::stripe_period)
+                                        : engine::Mapping::of(descriptor_, bytes, engine::stripe_period);
   if (!mapping_) fail(ErrorCode::no_space, "cannot map the memory of the grant");
 }
 

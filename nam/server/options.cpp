@@ -36,6 +36,11 @@ void add_places(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--advertise", options.advertise, "Host name by which others reach this one")
       ->envname("MPIX_NAMD_ADVERTISE");
+  app.add_option(
+         "--interfaces", options.interfaces,
+         "Network interfaces, or subnets as in 10.1.0.0/16, by which clients on other hosts reach the "
+         "memory of windows; unless given, they do not")
+      ->envname("MPIX_NAMD_INTERFACES");
   app.add_option("--storage-directory", options.storage_directory,
                  "Where the files of grants stand, such as a DAX file system; default: in the directory")
       ->envname("MPIX_NAMD_STORAGE_DIRECTORY");

@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::string> listen;  ///< HOST:PORT each
   bool listen_given = false;        ///< somebody has asked for `listen`
   std::string advertise;            ///< host name for others
+  std::string interfaces;           ///< where data processes listen for engines; empty: nowhere
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
   bool watch_stdin = false;

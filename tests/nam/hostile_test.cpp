@@ -61,12 +61,12 @@ std::uint64_t seed_of_test() {
 /// Requests that are nearly right: fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
-      "hello", "prove",   "grant",   "revoke", "extend",  "list",   "show",      "usage",
-      "open",  "connect", "evict",   "names",  "publish", "lookup", "unpublish", "allocate",
-      "join",  "release", "persist", "read",   "write",   "map",    "?"};
-  static std::vector<std::string> const fields{"grant",      "bytes", "seconds", "owner", "port",   "name",
-                                               "window",     "sizes", "units",   "rank",  "offset", "mode",
-                                               "durability", "user",  "nonce",   "proof"};
+      "hello",   "prove", "grant", "revoke",  "extend", "list",      "show",     "usage",     "open",
+      "connect", "evict", "names", "publish", "lookup", "unpublish", "allocate", "join",      "release",
+      "persist", "read",  "write", "map",     "reach",  "try_lock",  "unlock",   "end_locks", "?"};
+  static std::vector<std::string> const fields{
+      "grant",  "bytes", "seconds",    "owner", "port",  "name",  "window", "sizes", "units",     "rank",
+      "offset", "mode",  "durability", "user",  "nonce", "proof", "holder", "slot",  "exclusive", "has_turn"};
   static std::vector<Json> const values{-1,
                                         0,
                                         1,

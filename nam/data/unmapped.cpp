@@ -1,0 +1,74 @@
+/// DataProcess: owners who cannot map the memory. Their operations are an engine's messages, their locks are
+/// taken here, with those of all others.
+#include "nam/data/data_process.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+Json const done{{"ok", true}};
+
+}  // namespace
+
+/// The engine's address. From here on the session is told how engines name its windows.
+void DataProcess::reach(SessionId id) {
+  Session& session = sessions_.at(id);
+  if (!session.is_owner)
+    throw Error(ErrorCode::denied, "only the owner of a grant reaches its windows by an engine");
+  if (interfaces_.empty())
+    throw Error(ErrorCode::unsupported,
+                "the server's windows are reached on its own host only: others need its option --interfaces");
+  if (!engine_) engine_ = std::make_unique<DataEngine>(interfaces_, shared_->stripes());
+  session.has_engine = true;
+  std::vector<std::byte> const& address = engine_->address();
+  session.connection->post(done,
+                           session.secret ? seal(*session.secret, session.challenge, address) : address);
+}
+
+/// All regions of a window are one exposure: they have one owner.
+std::uint64_t DataProcess::expose(Held& held) {
+  if (held.exposure == 0 && held.window.bytes != 0)
+    held.exposure = engine_->expose(storage_->base() + held.window.offset, held.window.bytes);
+  return held.exposure;
+}
+
+/// The locks that a window of the session has: the system tells those of different open files apart.
+SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
+  Session& session = sessions_.at(id);
+  if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant locks its windows");
+  auto const holder = field<std::uint64_t>(request, "holder");
+  auto const known = session.locks.find(holder);
+  if (known != session.locks.end()) return known->second;
+  if (session.locks.size() >= quotas_.windows)
+    throw Error(ErrorCode::quota, "the session locks as many windows as the grant may have");
+  return session.locks.emplace(holder, SharedControl(shared_->reopen())).first->second;
+}
+
+/// One attempt: who waits asks again.
+void DataProcess::try_lock(SessionId id, Json const& request) {
+  Held const& held = window_for(id, request, Access::write);
+  auto const rank = field<std::uint32_t>(request, "rank");
+  if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
+  auto const mode =
+      field<bool>(request, "exclusive") ? engine::LockMode::exclusive : engine::LockMode::shared;
+  bool has_turn = field<bool>(request, "has_turn");
+  bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);
+  sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});
+}
+
+/// Also where the window has gone meanwhile.
+void DataProcess::unlock(SessionId id, Json const& request) {
+  auto const slot = field<SharedControl::Slot>(request, "slot");
+  auto const rank = field<std::uint16_t>(request, "rank");
+  if (slot >= shared_->slots()) throw Error(ErrorCode::bad_request, "there is no such window");
+  locks_of(id, request).unlock(slot, rank);
+  sessions_.at(id).connection->post(done);
+}
+
+void DataProcess::end_locks(SessionId id, Json const& request) {
+  Session& session = sessions_.at(id);
+  session.locks.erase(field<std::uint64_t>(request, "holder"));
+  session.connection->post(done);
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,270 @@
+/// Windows of a memory server by an engine, as clients have them that cannot map the memory.
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "engine/mpix_engine.h"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+/// An engine of a job of its own: all of them have the same identity.
+class JobEngine {
+ public:
+  JobEngine() {
+    bootstrap_.size = sizeof bootstrap_;
+    bootstrap_.process = 1;
+    bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
+    bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    config.interfaces = "lo";
+    EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
+  }
+  ~JobEngine() { mpix_engine_destroy(engine_); }
+  JobEngine(JobEngine const&) = delete;
+  JobEngine& operator=(JobEngine const&) = delete;
+
+  void meet(std::vector<std::byte> const& address) {
+    peer_ = mpix_engine_find_peer_at(engine_, address.data(), address.size());
+    ASSERT_NE(peer_, nullptr);
+  }
+  mpix_engine_t* engine() const { return engine_; }
+  mpix_engine_peer_t* peer() const { return peer_; }
+
+  // An engine's status each, of the operation when it is complete.
+  int put(std::uint64_t exposure, std::uint64_t at, std::span<std::byte const> from) {
+    auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
+    return complete(transfer, mpix_engine_put);
+  }
+  int get(std::uint64_t exposure, std::uint64_t at, std::span<std::byte> into) {
+    auto transfer = describe(exposure, at, into.data(), into.size());
+    return complete(transfer, mpix_engine_get);
+  }
+  template <typename Value>
+  int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
+    mpix_engine_update update{};
+    update.operation = MPIX_ENGINE_OP_SUM;
+    update.type = type;
+    update.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC;
+    update.origin = &value;
+    update.origin_layout.block = update.target_layout.block = sizeof value;
+    update.target = at;
+    update.exposure = exposure;
+    return complete(update, mpix_engine_issue_update);
+  }
+
+ private:
+  struct Waiting {
+    mpix_engine_completion completion{};  // first: the engine hands back its address
+    std::atomic<bool> told = false;
+    int status = 0;
+  };
+
+  static mpix_engine_transfer describe(std::uint64_t exposure, std::uint64_t at, void* origin,
+                                       std::size_t bytes) {
+    mpix_engine_transfer transfer{};
+    transfer.origin = origin;
+    transfer.origin_layout.block = transfer.target_layout.block = bytes;
+    transfer.target = at;
+    transfer.exposure = exposure;
+    return transfer;
+  }
+  template <typename Operation, typename Issue>
+  int complete(Operation& operation, Issue issue) {
+    Waiting waiting;
+    waiting.completion.done = [](mpix_engine_completion* self, int status, std::size_t) {
+      auto* const told = reinterpret_cast<Waiting*>(self);
+      told->status = status;
+      told->told.store(true, std::memory_order_release);
+    };
+    operation.guarantees |= MPIX_ENGINE_REMOTE_COMPLETION;
+    operation.completion = &waiting.completion;
+    mpix_engine_issued issued{};
+    int const status = issue(engine_, peer_, &operation, &issued);
+    if (status != 0 || issued.complete != 0) return status;
+    auto const is_told = [](void* context) {
+      return static_cast<Waiting*>(context)->told.load(std::memory_order_acquire) ? 1 : 0;
+    };
+    mpix_engine_wait_until(engine_, is_told, &waiting);
+    return waiting.status;
+  }
+
+  mpix_bootstrap bootstrap_{};
+  mpix_engine_t* engine_ = nullptr;
+  mpix_engine_peer_t* peer_ = nullptr;
+};
+
+class EngineTest : public ::testing::TestWithParam<char const*> {
+ protected:
+  void SetUp() override {
+    server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--storage", GetParam()});
+    grant_ = server_.grant(8u << 20);
+    session_.emplace(Session::open(grant_));
+    address_ = session_->reach();
+  }
+
+  TestServer server_;
+  Locator grant_;
+  std::optional<Session> session_;
+  std::vector<std::byte> address_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Storages, EngineTest, ::testing::Values("memory", "file"));
+
+TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
+  WindowInfo const before = session_->allocate({4096}, {1});
+  WindowInfo const window = session_->allocate({100000, 0, 8000}, {1, 1, 8});
+  std::uint64_t const last = window.regions[2].offset - window.regions[0].offset;
+  JobEngine job;
+  job.meet(address_);
+  auto const values = pattern(8000, 3);
+  EXPECT_EQ(job.put(window.exposure, last, values), MPIX_ENGINE_OK);
+  EXPECT_EQ(content(*session_, window, 2), values);
+  session_->write(window, 0, 0, pattern(100000, 9));
+  std::vector<std::byte> found(100000);
+  EXPECT_EQ(job.get(window.exposure, 0, found), MPIX_ENGINE_OK);
+  EXPECT_EQ(found, pattern(100000, 9));
+  EXPECT_EQ(job.put(window.exposure, last + 8, values), MPIX_ENGINE_OUT_OF_BOUNDS);
+  EXPECT_EQ(job.put(window.exposure, UINT64_MAX - 7, std::span(values).first(8)), MPIX_ENGINE_OUT_OF_BOUNDS);
+  EXPECT_EQ(job.put(window.exposure + 1, 0, values), MPIX_ENGINE_STALE_EXPOSURE);
+  EXPECT_EQ(content(*session_, before, 0), std::vector<std::byte>(4096));
+  EXPECT_EQ(content(*session_, window, 2), values);
+}
+
+TEST_P(EngineTest, addresses_of_the_data_process_are_refused) {
+  JobEngine job;
+  job.meet(address_);
+  std::vector<std::byte> bytes(8);
+  std::uint64_t const address = reinterpret_cast<std::uint64_t>(&environ);
+  EXPECT_EQ(job.get(0, address, bytes), MPIX_ENGINE_ACCESS_DENIED);
+  EXPECT_EQ(job.put(0, address, bytes), MPIX_ENGINE_ACCESS_DENIED);
+  EXPECT_EQ(job.add(0, address, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), MPIX_ENGINE_ACCESS_DENIED);
+  EXPECT_EQ(mpix_engine_map(job.engine(), job.peer(), address, 8), nullptr);
+  WindowInfo const window = session_->allocate({64}, {1});
+  EXPECT_EQ(job.put(window.exposure, 0, bytes), MPIX_ENGINE_OK);
+}
+
+TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing) {
+  (void)session_->allocate({5000}, {1});  // so that the window is not the first memory of the grant
+  WindowInfo const window = session_->allocate({64}, {8});
+  GrantMapping const memory = session_->map();
+  constexpr int rounds = 300;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      JobEngine job;
+      job.meet(address_);
+      for (int round = 0; round < rounds; ++round) {
+        ASSERT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), 0);
+        // More than one instruction: under the stripe of the address.
+        ASSERT_EQ(job.add(window.exposure, 16, MPIX_ENGINE_TYPE_LONG_DOUBLE, 1.0L), 0);
+      }
+    });
+  }
+  std::uint64_t const at = window.regions[0].offset + 16;
+  auto* const sum = reinterpret_cast<long double*>(memory.base() + at);
+  for (int round = 0; round < 100 * rounds; ++round) {
+    engine::StripeGuard const guard(memory.control().stripes(),
+                                    engine::stripes_of(at, at + sizeof(long double)));
+    *sum = *sum + 1.0L;
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::int64_t count = 0;
+  session_->read(window, 0, 0, std::as_writable_bytes(std::span(&count, 1)));
+  EXPECT_EQ(count, 2 * rounds);
+  EXPECT_EQ(*sum, 102.0L * rounds);
+}
+
+TEST_P(EngineTest, a_window_that_has_ended_is_stale_and_its_memory_another_windows) {
+  WindowInfo const window = session_->allocate({1u << 20}, {1});
+  JobEngine job;
+  job.meet(address_);
+  auto const values = pattern(1u << 20, 5);
+  EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_OK);
+  session_->release(window);
+  WindowInfo const next = session_->allocate({1u << 20}, {1});
+  EXPECT_EQ(next.regions[0].offset, window.regions[0].offset);
+  EXPECT_NE(next.exposure, window.exposure);
+  EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_STALE_EXPOSURE);
+  EXPECT_EQ(content(*session_, next, 0), std::vector<std::byte>(1u << 20));
+}
+
+TEST_P(EngineTest, a_killed_data_process_is_noticed_and_the_next_one_has_the_memory) {
+  WindowInfo const window = session_->allocate({64}, {8}, {.persistent = true});
+  JobEngine job;
+  job.meet(address_);
+  EXPECT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{41}), MPIX_ENGINE_OK);
+  ::kill(server_.data_process(grant_), SIGKILL);
+  EXPECT_TRUE(eventually([&] {
+    return job.add(window.exposure, 8, MPIX_ENGINE_TYPE_INT64, std::int64_t{0}) != MPIX_ENGINE_OK;
+  }));
+  std::optional<Session> again;
+  EXPECT_TRUE(eventually([&] {  // the server may not have noticed yet
+    return !refusal([&] {
+      again.emplace(Session::open(grant_));
+      address_ = again->reach();
+    });
+  }));
+  job.meet(address_);
+  WindowInfo const found = again->join(window.id);
+  EXPECT_EQ(job.add(found.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), MPIX_ENGINE_OK);
+  std::int64_t count = 0;
+  again->read(found, 0, 0, std::as_writable_bytes(std::span(&count, 1)));
+  EXPECT_EQ(count, 42);
+}
+
+TEST_P(EngineTest, locks_are_those_of_all_who_use_the_window) {
+  using engine::LockMode;
+  WindowInfo const window = session_->allocate({8, 8}, {1, 1});
+  GrantMapping const memory = session_->map();
+  std::optional<Session> other = Session::open(grant_);
+  bool has_turn = false;
+  EXPECT_TRUE(other->try_lock(window, 1, 1, LockMode::exclusive, &has_turn));
+  bool is_next = false;
+  EXPECT_FALSE(memory.control().try_lock(window.slot, 1, LockMode::shared, &is_next));
+  EXPECT_FALSE(other->try_lock(window, 2, 1, LockMode::shared, &is_next));
+  other->unlock_soon(window, 1, 1);
+  EXPECT_TRUE(other->try_lock(window, 2, 1, LockMode::shared, &is_next));
+  EXPECT_EQ(refusal([&] { other->try_lock(window, 2, 2, LockMode::shared, &is_next); }),
+            ErrorCode::bad_request);
+  other->end_locks(2);
+  is_next = false;
+  EXPECT_TRUE(other->try_lock(window, 3, 1, LockMode::exclusive, &is_next));
+  other.reset();  // as when its process ends
+  is_next = false;
+  EXPECT_TRUE(
+      eventually([&] { return memory.control().try_lock(window.slot, 1, LockMode::exclusive, &is_next); }));
+}
+
+TEST(Engine, is_for_owners_and_for_who_has_asked_for_it) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  EXPECT_EQ(refusal([&] { Session::open(grant).reach(); }), ErrorCode::unsupported);
+  EXPECT_EQ(Session::open(grant).allocate({8}, {1}).exposure, 0u);
+}
+
+TEST(Engine, is_not_for_other_users) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  TestServer server;
+  server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo"});
+  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const window = make_persistent(grant, 1000, 1, {.mode = 0666});
+  EXPECT_TRUE(as_user(nobody, [&] {
+    WindowInfo found;
+    Session session = Session::connect(window.port, &found);
+    bool has_turn = false;
+    bool const reaches = refusal([&] { session.reach(); }) == ErrorCode::denied;
+    bool const locks = refusal([&] { session.try_lock(found, 1, 0, engine::LockMode::shared, &has_turn); }) ==
+                       ErrorCode::denied;
+    return reaches && locks && content(session, found, 0) == pattern(1000, 1);
+  }));
+}
+
+}  // namespace
+}  // namespace mpix::nam
