@@ -24,8 +24,15 @@ std::string own_user() {
   return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
 }
 
+/// For a server of this host to be treated like one of another.
+bool avoids_unix_sockets() {
+  char const* const given = std::getenv("MPIX_NAM_TCP");
+  return given != nullptr && std::string_view(given) == "1";
+}
+
 FileDescriptor connect_to(Address const& address) {
-  if (!address.unix_path.empty()) {
+  bool const has_choice = address.port != 0 && avoids_unix_sockets();
+  if (!address.unix_path.empty() && !has_choice) {
     if (FileDescriptor socket = connect_unix(address.unix_path)) return socket;
   }
   if (address.port != 0) {

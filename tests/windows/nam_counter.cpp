@@ -4,14 +4,20 @@
 /// nam_counter PORT count ROUNDS: each process counts so often, under a lock and by MPI_Fetch_and_op
 /// nam_counter PORT expect N:     whether both counts are N
 /// nam_counter PORT hold:         takes the lock alone and is killed with it
+/// nam_counter share ROUNDS:      the processes of this job alone count in a window of theirs, and hand on
+/// large messages
 #include <mpi.h>
 #include <signal.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace {
+
+constexpr int message = 1 << 17;  ///< elements
 
 long read_at(MPI_Win window, MPI_Aint disp) {
   long value = 0;
@@ -64,11 +70,55 @@ int make() {
   return found != 0 ? 0 : 1;
 }
 
+/// To the next process, and back out of its memory.
+int hand_on(MPI_Win window, int rank, int ranks) {
+  std::vector<long> sent(message);
+  std::vector<long> found(message);
+  std::iota(sent.begin(), sent.end(), 1000000L * rank);
+  int const next = (rank + 1) % ranks;
+  MPI_Win_fence(0, window);
+  MPI_Put(sent.data(), message, MPI_LONG, next, 2, message, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  MPI_Get(found.data(), message, MPI_LONG, rank, 2, message, MPI_LONG, window);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  std::iota(sent.begin(), sent.end(), 1000000L * ((rank + ranks - 1) % ranks));
+  if (sent == found) return 0;
+  std::fprintf(stderr, "process %d has received something else than was sent\n", rank);
+  return 1;
+}
+
+/// Exit code.
+int share(long rounds) {
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "deep_mem_kind", "deep_nam");
+  MPI_Win window = MPI_WIN_NULL;
+  void* base = nullptr;
+  MPI_Win_allocate((2 + message) * sizeof(long), sizeof(long), info, MPI_COMM_WORLD, &base, &window);
+  MPI_Info_free(&info);
+  MPI_Aint bytes = 0;
+  int unit = 0;
+  MPI_Win_shared_query(window, 0, &bytes, &unit, &base);
+  std::printf("process %d %s the memory\n", rank, base != nullptr ? "maps" : "does not map");
+  int wrong = hand_on(window, rank, ranks);
+  count(window, rounds);
+  MPI_Barrier(MPI_COMM_WORLD);
+  wrong += expect(window, rounds * ranks);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return wrong == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc == 2 && std::string(argv[1]) == "make") return make();
+  if (argc == 3 && std::string(argv[1]) == "share") return share(std::atol(argv[2]));
   if (argc < 3) return 2;
   std::string const action = argv[2];
   long const number = argc > 3 ? std::atol(argv[3]) : 0;
