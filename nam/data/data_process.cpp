@@ -75,9 +75,11 @@ std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   return memory;
 }
 
-/// Once a second.
+/// Once a second. Nobody starts a temporary server again: its windows last as long as they are used.
 void DataProcess::wait_for_control() {
-  if (control_ || ++seconds_alone_ <= longest_alone) return;
+  if (control_) return;
+  bool const goes_on = temporary_ ? !sessions_.empty() : ++seconds_alone_ <= longest_alone;
+  if (goes_on) return;
   log(Severity::error, "no control process has come back; the memory of the grant goes");
   withdraw_all();
   exit_code_ = 1;
@@ -109,6 +111,7 @@ void DataProcess::set_up(Message& message) {
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
              field<std::uint64_t>(head, "max_sessions")};
   kind_ = parse_storage(field<std::string>(head, "storage"));
+  temporary_ = field<bool>(head, "temporary");
   interfaces_ = field<std::string>(head, "interfaces");
   try {
     // First: whoever listens there is the one process that uses the memory.

@@ -68,6 +68,7 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"bytes", grant.bytes},
           {"storage", to_string(grant.storage)},
           {"file", grant.file},
+          {"temporary", options_.temporary},
           {"interfaces", options_.interfaces},
           {"adoption", (options_.directory / "run" / grant.id.substr(0, 16)).string()},
           {"max_windows", options_.max_windows},

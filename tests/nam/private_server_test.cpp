@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/peer/liveness.hpp"
 #include "nam/client/private_server.hpp"
 #include "tests/nam/server_fixture.hpp"
 
@@ -80,6 +81,26 @@ TEST(PrivateServer, what_a_killed_one_has_left_goes_with_the_next) {
     return !fs::exists(killed.directory());
   }));
   EXPECT_TRUE(fs::exists(other.directory() / "socket"));
+}
+
+TEST(PrivateServer, a_data_process_that_is_left_alone_ends_with_its_last_session) {
+  PrivateServer const server(1u << 20);
+  std::optional<Session> session = Session::open(server.grant());
+  WindowInfo const window = session->allocate({8}, {1});
+  Json const shown =
+      Client(server.grant().address).request({{"op", "show"}, {"grant", server.grant().grant}});
+  auto const data_process = shown.at("pid").get<pid_t>();
+  pid_t const control_process = server_in(directory_of(server));
+  ::kill(control_process, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(control_process); }));
+  std::vector<std::byte> const values = {std::byte{1}, std::byte{2}};
+  session->write(window, 0, 3, values);
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // it looks once a second
+  std::vector<std::byte> found(2);
+  session->read(window, 0, 3, found);
+  EXPECT_EQ(found, values);
+  session.reset();
+  EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(data_process); }));
 }
 
 TEST(HeldDirectory, goes_when_nobody_holds_it) {
