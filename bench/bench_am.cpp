@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <ucp/api/ucp.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "bench/support/harness.hpp"

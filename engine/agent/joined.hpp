@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "engine/agent/wire.hpp"
 
@@ -161,7 +162,7 @@ class JoinedReader {
 
   /// The header whose words `differing` follow.
   bool get(std::uint32_t differing, Header* header) noexcept {
-    if (std::bit_width(differing) > Sequence::words) return false;
+    if (std::cmp_greater(std::bit_width(differing), Sequence::words)) return false;
     auto words = sequence_.expected();
     for (std::uint32_t rest = differing; rest != 0; rest &= rest - 1) {
       if (!get(&words[static_cast<std::size_t>(std::countr_zero(rest))])) return false;
