@@ -29,6 +29,10 @@ class FailuresOnly : public ::testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+#ifdef MPICH_VERSION
+  // Asked about errors of requests that belong to no communicator, as those of the public host do.
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+#endif
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) GTEST_FLAG_SET(output, "");  // one file of results
