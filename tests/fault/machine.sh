@@ -15,6 +15,7 @@ case $case in
     exec unshare -m sh -c 'mount -t tmpfs -o size=10M none /dev/shm && exec "$@"' sh \
       "$mpirun" --oversubscribe --bind-to none -np 3 "$@" < /dev/null ;;
   no_shm)
+    export OMPI_MCA_reachable=weighted # TCP within the host, as in CMakeLists.txt
     unshare -m true 2> /dev/null || exit 77
     exec unshare -m sh -c 'mount -t tmpfs -o size=100k none /dev/shm && exec "$@"' sh \
       "$mpirun" --oversubscribe --bind-to none -np 3 "$@" < /dev/null ;;
@@ -23,7 +24,7 @@ case $case in
     launch -np 2 unshare -Ur "$@" ;;
   one_user_namespace)
     unshare -Ur true 2> /dev/null || exit 77
-    launch -np 1 "$@" : -np 1 unshare -Ur "$@" ;;
+    launch -np 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || set -- unshare -Ur "$@"; exec "$@"' sh "$@" ;;
   ipc_namespaces)
     unshare -i true 2> /dev/null || exit 77
     launch -np 2 unshare -i "$@" ;;

@@ -1,0 +1,9 @@
+#!/bin/sh
+# One rank of a job in which each takes paths of its own. usage: mixed_paths.sh PROGRAM [ARGUMENT...]
+case $OMPI_COMM_WORLD_RANK in
+  0) export OMPI_MCA_osc_mpix_path=agent ;;
+  1) export OMPI_MCA_osc_mpix_path=direct ;;
+  2) export OMPI_MCA_osc_mpix_path=rdma OMPI_MCA_osc_mpix_rdma=always UCX_PROTO_ENABLE=n ;;
+  *) export OMPI_MCA_osc_mpix_path=auto ;;
+esac
+exec "$@"
