@@ -7,24 +7,7 @@
 set -euo pipefail
 mpirun=("$1" --oversubscribe --bind-to none --mca osc mpix)
 bin=$2 producer=$3 consumer=$4 counter=$5 reader=$6
-directory=$(mktemp -d)
-mkfifo "$directory/life"
-exec 9<>"$directory/life"
-"$bin/mpix-namd" --size 64M --listen none --directory "$directory/state" --socket "$directory/socket" \
-  --log-file "$directory/log" --watch-stdin < "$directory/life" 9<&- &
-server=$!
-finish() {
-  kill "$server" 2> /dev/null && wait "$server" 2> /dev/null
-  rm -rf "$directory"
-}
-trap finish EXIT
-export MPIX_NAM_SERVER=$directory/socket
-for ((i = 0; i < 500; ++i)); do
-  "$bin/mpix-nam" list > /dev/null 2>&1 && break
-  sleep 0.02
-done
-MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" grant 16M)
-export MPIX_NAM_ALLOCATION
+. "$(dirname "$0")/server.sh" "$bin"
 
 "${mpirun[@]}" -np 3 "$producer" field | grep -q "^The window's port name: mpix-nam://"
 "${mpirun[@]}" -np 1 "$consumer" field > "$directory/first" &

@@ -1,0 +1,22 @@
+# To be sourced: a memory server for the life of the script, with a directory of its own ($directory) and a grant of 16 MiB.
+#
+# usage: . tests/nam/server.sh BIN [OPTION...]
+bin=$1
+directory=$(mktemp -d)
+mkfifo "$directory/life"
+exec 9<>"$directory/life"
+"$bin/mpix-namd" --size 64M --listen none --directory "$directory/state" --socket "$directory/socket" \
+  --log-file "$directory/log" --watch-stdin "${@:2}" < "$directory/life" 9<&- &
+server=$!
+finish() {
+  kill "$server" 2> /dev/null && wait "$server" 2> /dev/null
+  rm -rf "$directory"
+}
+trap finish EXIT
+export MPIX_NAM_SERVER=$directory/socket
+for ((i = 0; i < 500; ++i)); do
+  "$bin/mpix-nam" list > /dev/null 2>&1 && break
+  sleep 0.02
+done
+MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" grant 16M)
+export MPIX_NAM_ALLOCATION
