@@ -54,6 +54,9 @@ class Channel final : public MessageHandler {
   Executor executor;
   Parting parting;
   Agent agent;
+  /// Operations of UCX put and get to processes of this machine that have not ended. Through shared memory
+  /// UCX may come to their end only when it is looked at. Under the lock.
+  std::size_t unannounced_rdma = 0;
 
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
@@ -66,7 +69,8 @@ class Channel final : public MessageHandler {
       agent_path.settle_due();
     } while (executor.owes_answers());
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
-    bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting();
+    bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting() ||
+                             unannounced_rdma != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
@@ -84,6 +88,13 @@ class Channel final : public MessageHandler {
     auto const now = std::chrono::steady_clock::now();
     if (joined && now - looked_ < look_interval) return;
     looked_ = now;
+    (void)drive();
+    leave();
+  }
+
+  /// By who has issued an operation of UCX put or get.
+  void drive_rdma() {
+    if (unannounced_rdma == 0) return;
     (void)drive();
     leave();
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/agent/channel.hpp"
 #include "engine/peer/peer_state.hpp"
 
 namespace mpix::engine {
@@ -154,6 +155,7 @@ void settle(RdmaOperation& operation) {
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<RdmaOperation> const owned(&operation);
+  if (operation.peer->state().location.same_machine) --operation.peer->state().channel->unannounced_rdma;
   tell(operation);
 }
 
@@ -271,6 +273,7 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
   (void)owned.release();  // settle() takes it back
+  if (peer.state().location.same_machine) ++peer.state().channel->unannounced_rdma;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);
     start_flush(peer);

@@ -3,7 +3,7 @@
 case $OMPI_COMM_WORLD_RANK in
   0) export OMPI_MCA_osc_mpix_path=agent ;;
   1) export OMPI_MCA_osc_mpix_path=direct ;;
-  2) export OMPI_MCA_osc_mpix_path=rdma OMPI_MCA_osc_mpix_rdma=always UCX_PROTO_ENABLE=n ;;
+  2) export OMPI_MCA_osc_mpix_path=rdma OMPI_MCA_osc_mpix_rdma=always ;;
   *) export OMPI_MCA_osc_mpix_path=auto ;;
 esac
 exec "$@"

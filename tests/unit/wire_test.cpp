@@ -179,7 +179,8 @@ TEST(WireRequest, a_lock_and_its_owner_are_named_and_nothing_else) {
     void (*apply)(RequestHeader&);
   };
   Change const changes[] = {
-      {"an operation beyond", [](RequestHeader& h) { h.operation = 4; }},
+      {"an operation beyond",
+       [](RequestHeader& h) { h.operation = static_cast<std::uint8_t>(AcquireKind::count_); }},
       {"a number beyond", [](RequestHeader& h) { h.address = std::uint64_t{1} << 32; }},
       {"an owner beyond", [](RequestHeader& h) { h.owner = max_lock_owners; }},
       {"a flag", [](RequestHeader& h) { h.flags = flag_no_wait; }},
