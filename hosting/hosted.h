@@ -133,11 +133,12 @@ struct mpix_host_ops {
   /* Counters of a process on the MPI_Win `window`, which notified operations of others increment. MPI error
    * classes; MPI_ERR_WIN where the window is not one of the host's. */
 
-  /** Collective: `num` counters for this process in the place of those that it has. */
+  /** Collective: `num` counters for this process in the place of those that it has. MPI_ERR_RMA_SYNC: an access
+   * epoch is open, MPI_ERR_ARG: `num` is negative; it keeps those that it has then. */
   int (*window_set_counters)(mpix_handle_t window, int num);
   /** NULL: this process has no counter with the index, or the window is not one of the host's. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);
-  int (*window_num_counters)(mpix_handle_t window, int* num);
+  int (*window_num_counters)(mpix_handle_t window, int rank, int* num);
   /** `request` may be NULL. */
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);

@@ -188,11 +188,10 @@ uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index)
     return NULL == own ? NULL : mpix_window_counter(own, index);
 }
 
-int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int *num)
+int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int rank, int *num)
 {
     mpix_window_t *own = own_window(window);
-    *num = NULL == own ? 0 : mpix_window_num_counters(own);
-    return NULL == own ? MPI_ERR_WIN : MPI_SUCCESS;
+    return NULL == own ? MPI_ERR_WIN : mpix_window_num_counters(own, rank, num);
 }
 
 int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,

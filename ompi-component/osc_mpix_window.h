@@ -24,7 +24,7 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
 int ompi_osc_mpix_window_targets(mpix_handle_t window);
 int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num);
 uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index);
-int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int *num);
+int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int rank, int *num);
 int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,
                                   mpix_handle_t *request);
 int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call,

@@ -125,10 +125,12 @@ int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buff
 
 /* ---- Notification ---- */
 
-/** Collective: counters of this process, all zero, in the place of those that it has. MPI_ERR_NO_MEM here only;
+/** Collective: counters of this process, all zero, in the place of those that it has. An error is this process's alone,
+ *  which keeps those that it has: MPI_ERR_ARG (negative), MPI_ERR_RMA_SYNC (an access epoch is open), MPI_ERR_NO_MEM.
  *  MPI_ERR_UNSUPPORTED_OPERATION at a memory server. */
 int mpix_window_set_counters(mpix_window_t* window, int count);
-int mpix_window_num_counters(const mpix_window_t* window);
+/** How many a process has. */
+int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);
 /** NULL: there is no such. */
 uint64_t* mpix_window_counter(mpix_window_t* window, int index);
 

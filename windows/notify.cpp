@@ -7,65 +7,98 @@ namespace mpix::windows {
 
 void Window::give_up_counters() {
   if (own_counters_ == nullptr) return;
+  engine_.progress();  // who waits for what has come is told so, and not that the counter is gone
   engine_.forget_counters(own_counters_, own_counters_ + own_count_);
   (void)engine_.free(own_counters_);
   own_counters_ = nullptr;
   own_count_ = 0;
 }
 
-int Window::set_counters(int count) {
-  if (count < 0) return MPI_ERR_ARG;
-  if (nam_ != nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
-  barrier();  // nobody uses those that were there
-  give_up_counters();
-  ++counters_round_;
+/// Counters of this process in the place of those that it has, which it keeps on failure.
+int Window::renew_counters(int count) {
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
   void* base = nullptr;
   int const error = count == 0 ? MPI_SUCCESS : class_of(engine_.allocate(bytes, &base));
-  if (base != nullptr) {
-    std::memset(base, 0, bytes);
-    own_counters_ = static_cast<std::uint64_t*>(base);
-    own_count_ = count;
-  }
+  if (error != MPI_SUCCESS) return error;
+  if (base != nullptr) std::memset(base, 0, bytes);
+  give_up_counters();
+  own_counters_ = static_cast<std::uint64_t*>(base);
+  own_count_ = count;
   own_counter(layout_.notifications())
       .store(reinterpret_cast<std::uint64_t>(base), std::memory_order_relaxed);
   own_counter(layout_.notifications() + sizeof(Counter))
       .store(static_cast<std::uint64_t>(own_count_), std::memory_order_relaxed);
+  return MPI_SUCCESS;
+}
+
+/// Who may not have other counters takes part all the same: the others wait for it, and theirs are new.
+int Window::set_counters(int count) {
+  if (nam_ != nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  int error = MPI_SUCCESS;
+  if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
+  if (count < 0) error = MPI_ERR_ARG;
+  barrier();  // nobody uses those that were there
+  if (error == MPI_SUCCESS) error = renew_counters(count);
+  {
+    std::lock_guard const held(creation_);
+    ++counters_round_;
+  }
   barrier();  // and release them to the others
   return error;
+}
+
+int Window::count_counters(int rank, int* count) {
+  if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
+  *count = own_count_;
+  if (nam_ != nullptr || rank == rank_) return MPI_SUCCESS;
+  Target* const known = target(rank);
+  if (known == nullptr) return MPI_ERR_OTHER;
+  std::lock_guard const held(creation_);
+  int const error = learn_counters(*known);
+  if (error == MPI_SUCCESS) *count = static_cast<int>(known->counters_count);
+  return error;
+}
+
+/// Under `creation_`.
+int Window::learn_counters(Target& target) {
+  if (target.counters_round == counters_round_) return MPI_SUCCESS;
+  std::uint64_t told[2] = {};
+  if (target.control != nullptr) {
+    std::memcpy(told, target.control + layout_.notifications(), sizeof told);
+  } else {
+    engine::Transfer read;
+    read.direction = engine::Direction::get;
+    read.context = context_;
+    read.origin = reinterpret_cast<std::byte*>(told);
+    read.origin_layout = engine::Layout::contiguous(sizeof told);
+    read.target = target.control_address + layout_.notifications();
+    read.target_layout = read.origin_layout;
+    engine::Issued const issued = engine_.issue(*target.process, read);
+    if (engine::failed(issued.status)) return class_of(issued.status);
+    engine_.complete(*target.process, issued.sequence);
+    if (int const error = class_of(engine_.take_error(*target.process, context_)); error != MPI_SUCCESS)
+      return error;
+  }
+  target.counters = told[0];
+  target.counters_count = told[1];
+  target.counters_round = counters_round_;
+  return MPI_SUCCESS;
 }
 
 int Window::find_counter(Target& target, int index, engine::RemoteAddress* address) {
   if (nam_ != nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
   std::lock_guard const held(creation_);
-  if (target.counters_round != counters_round_) {
-    std::uint64_t told[2] = {};
-    if (target.control != nullptr) {
-      std::memcpy(told, target.control + layout_.notifications(), sizeof told);
-    } else {
-      engine::Transfer read;
-      read.direction = engine::Direction::get;
-      read.context = context_;
-      read.origin = reinterpret_cast<std::byte*>(told);
-      read.origin_layout = engine::Layout::contiguous(sizeof told);
-      read.target = target.control_address + layout_.notifications();
-      read.target_layout = read.origin_layout;
-      engine::Issued const issued = engine_.issue(*target.process, read);
-      if (engine::failed(issued.status)) return class_of(issued.status);
-      engine_.complete(*target.process, issued.sequence);
-    }
-    target.counters = told[0];
-    target.counters_count = told[1];
-    target.counters_round = counters_round_;
-  }
+  if (int const error = learn_counters(target); error != MPI_SUCCESS) return error;
   if (index < 0 || static_cast<std::uint64_t>(index) >= target.counters_count) return MPI_ERR_ARG;
   *address = target.counters + static_cast<std::uint64_t>(index) * sizeof(std::uint64_t);
   return MPI_SUCCESS;
 }
 
 int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
-  int error = MPI_SUCCESS;
-  if (target.outstanding.is_set()) error = complete_messages(target);
+  if (target.outstanding.is_set()) {
+    if (int const error = complete_messages(target); error != MPI_SUCCESS) return error;
+  }
   engine::Update raise;
   raise.operation = engine::Operation::increment;
   raise.type = engine::ElementType::uint64;
@@ -75,8 +108,8 @@ int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Req
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
   engine::Issued const issued = engine_.issue(*target.process, raise);
   if (issued.sequence != 0) engine_.complete(*target.process, issued.sequence);
-  if (request != nullptr && error == MPI_SUCCESS) *request = completed_request();
-  return first_of(error, class_of(issued.status));
+  if (request != nullptr && !engine::failed(issued.status)) *request = completed_request();
+  return class_of(issued.status);
 }
 
 }  // namespace mpix::windows
@@ -92,7 +125,9 @@ int mpix_window_set_counters(mpix_window_t* window, int count) try {
 } catch (...) {
   return class_of_exception();
 }
-int mpix_window_num_counters(const mpix_window_t* window) {
-  return static_cast<Window const*>(window)->own_counters();
+int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
+  return of(window).count_counters(rank, count);
+} catch (...) {
+  return class_of_exception();
 }
 uint64_t* mpix_window_counter(mpix_window_t* window, int index) { return of(window).counter(index); }

@@ -146,7 +146,8 @@ class Window : public mpix_window {
 
   // Notification.
   int set_counters(int count);
-  int own_counters() const noexcept { return own_count_; }
+  /// How many a process has. Error class.
+  int count_counters(int rank, int* count);
   /// nullptr: there is no such.
   std::uint64_t* counter(int index) const noexcept {
     return index >= 0 && index < own_count_ ? own_counters_ + index : nullptr;
@@ -246,6 +247,8 @@ class Window : public mpix_window {
   void share_table();
   void keep_table();
   void give_up_memory();
+  int renew_counters(int count);
+  int learn_counters(Target& target);
   void give_up_counters();
 
   /// What has to be done before the first operation of an epoch.

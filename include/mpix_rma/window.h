@@ -123,28 +123,30 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 /**
  * Gives each process of a window its notification counters, all zero, in the place of those that it has.
  *
- * @param win  a window of this library whose memory is not at a memory server
- * @param num  number of counters of this process, not negative; may differ between processes
+ * @param win   a window of this library whose memory is not at a memory server
+ * @param info  hints, or MPI_INFO_NULL; none is used
+ * @param num   number of counters of this process, not negative; may differ between processes
  *
  * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide. MPI_Win_free
- * frees them.
+ * frees them. A process at which the call fails takes part in it, and keeps the counters that it has.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative); MPI_ERR_NO_MEM (at the process that
- *         has none left); MPI_ERR_UNSUPPORTED_OPERATION.
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative); MPI_ERR_RMA_SYNC (an epoch of passive
+ *         targets, or one that MPI_Win_start has opened, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
-MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, int num);
+MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 
 /**
- * The number of notification counters that this process has on a window.
+ * The number of notification counters that a process has on a window.
  *
- * @param win  a window of this library
- * @param num  receives the number; 0 before MPIX_Win_set_num_notify
+ * @param win   a window of this library
+ * @param rank  of the process
+ * @param num   receives the number; 0 before MPIX_Win_set_num_notify
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG.
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
  */
-MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int *num);
+MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
 
 /**
  * The present value of a notification counter of this process. What the operations counted in it wrote is visible

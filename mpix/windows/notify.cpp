@@ -73,19 +73,22 @@ mpix_host_notified fetching(mpix_host_notified made, void* result, int count, MP
 
 using namespace mpix;
 
-int MPIX_Win_set_num_notify(MPI_Win win, int num) {
+/// No hint changes anything here.
+int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   char const* const call = "MPIX_Win_set_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    if (num < 0) return raise_on(call, win, MPI_ERR_ARG, "num is negative");
-    return told(call, win, ops.window_set_counters(number_of(win), num));
+    int const error = ops.window_set_counters(number_of(win), num);
+    if (error == MPI_ERR_ARG) return raise_on(call, win, error, "num is negative");
+    if (error == MPI_ERR_RMA_SYNC) return raise_on(call, win, error, "an access epoch is open");
+    return told(call, win, error);
   });
 }
 
-int MPIX_Win_get_num_notify(MPI_Win win, int* num) {
+int MPIX_Win_get_num_notify(MPI_Win win, int rank, int* num) {
   char const* const call = "MPIX_Win_get_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (num == nullptr) return raise_on(call, win, MPI_ERR_ARG, "num is a null pointer");
-    return told(call, win, ops.window_num_counters(number_of(win), num));
+    return told(call, win, ops.window_num_counters(number_of(win), rank, num));
   });
 }
 

@@ -24,7 +24,7 @@ int put(long const* values, int count, int rank, MPI_Aint at, Window const& wind
   return MPI_Put(values, count, MPI_LONG, rank, at, count, MPI_LONG, window);
 }
 
-TEST_P(Iflush, request_is_complete_when_the_target_has_the_data) {
+TEST_P(Iflush, E_10_request_is_complete_when_the_target_has_the_data) {
   Window const window(GetParam(), bytes);
   std::vector<long> values(longs);
   MPI_Win_lock_all(0, window);
@@ -43,7 +43,7 @@ TEST_P(Iflush, request_is_complete_when_the_target_has_the_data) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Iflush, covers_each_target) {
+TEST_P(Iflush, E_11_covers_each_target) {
   Window const window(GetParam(), 4096);
   std::vector<long> sent(static_cast<std::size_t>(size_));
   std::vector<long> read(static_cast<std::size_t>(size_), -1);
@@ -68,7 +68,7 @@ TEST_P(Iflush, covers_each_target) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Iflush, local_one_frees_the_buffers) {
+TEST_P(Iflush, E_12_local_one_frees_the_buffers) {
   Window const window(GetParam(), bytes);
   std::vector<long> values(longs);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
@@ -87,7 +87,7 @@ TEST_P(Iflush, local_one_frees_the_buffers) {
   MPI_Win_unlock(next_, window);
 }
 
-TEST_P(Iflush, several_are_under_way_at_once) {
+TEST_P(Iflush, E_13_several_are_under_way_at_once) {
   constexpr int rounds = 16;
   Window const window(GetParam(), bytes);
   std::vector<long> read(rounds, -1);
@@ -105,7 +105,7 @@ TEST_P(Iflush, several_are_under_way_at_once) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Iflush, requests_may_outlive_the_epoch_and_the_window) {
+TEST_P(Iflush, E_14_requests_may_outlive_the_epoch_and_the_window) {
   std::vector<long> const values(longs, 3 + rank_);
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   {
@@ -121,7 +121,7 @@ TEST_P(Iflush, requests_may_outlive_the_epoch_and_the_window) {
   EXPECT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
 }
 
-TEST_P(Iflush, of_several_threads) {
+TEST_P(Iflush, E_15_of_several_threads) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   MPI_Win_lock_all(0, window);
@@ -142,7 +142,7 @@ TEST_P(Iflush, of_several_threads) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Iflush, errors_are_those_of_the_flushes) {
+TEST_P(Iflush, E_16_errors_are_those_of_the_flushes) {
   Window const window(GetParam(), 64);
   MPI_Request request = MPI_REQUEST_NULL;
   using One = std::function<int(int, MPI_Request*)>;
@@ -173,7 +173,7 @@ TEST_P(Iflush, errors_are_those_of_the_flushes) {
 }
 
 /// By the call that issues it, or by the request: the window goes on.
-TEST_F(WindowTest, iflush_tells_what_has_failed) {
+TEST_F(WindowTest, E_17_iflush_tells_what_has_failed) {
   Window const window(Flavour::dynamic, 64);
   long const value = 5;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -19,7 +19,7 @@ int put(long const* values, int count, int rank, MPI_Aint at, Window const& wind
   return MPI_Put(values, count, MPI_LONG, rank, at, count, MPI_LONG, window);
 }
 
-TEST_P(Order, puts_of_all_sizes_take_effect_one_after_the_other) {
+TEST_P(Order, E_01_puts_of_all_sizes_take_effect_one_after_the_other) {
   constexpr int rounds = 24;
   int const counts[] = {1, longs, 3, 700, 1, longs / 2};
   Window const window(GetParam(), bytes);
@@ -38,7 +38,7 @@ TEST_P(Order, puts_of_all_sizes_take_effect_one_after_the_other) {
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), window.base<long>()));
 }
 
-TEST_P(Order, a_get_reads_what_was_put_before_and_not_what_is_put_later) {
+TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
   constexpr int rounds = 20;
   Window const window(GetParam(), bytes);
   std::vector<long> const values = [] {
@@ -69,7 +69,7 @@ TEST_P(Order, a_get_reads_what_was_put_before_and_not_what_is_put_later) {
 }
 
 /// Who sees the flag sees the data that were put before it, while nobody flushes.
-TEST_P(Order, a_flag_comes_after_the_data) {
+TEST_P(Order, E_03_a_flag_comes_after_the_data) {
   constexpr int rounds = 6;
   Window const window(GetParam(), bytes + 64);
   MPI_Win_lock_all(0, window);
@@ -91,9 +91,9 @@ TEST_P(Order, a_flag_comes_after_the_data) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Order, notified_operations_are_ordered_with_others) {
+TEST_P(Order, E_04_notified_operations_are_ordered_with_others) {
   Window const window(GetParam(), bytes);
-  ASSERT_EQ(MPIX_Win_set_num_notify(window, 1), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   std::vector<long> const old(longs, 1);
   std::vector<long> const fresh(longs, 2 + rank_);
   MPI_Win_lock_all(0, window);
@@ -110,7 +110,7 @@ TEST_P(Order, notified_operations_are_ordered_with_others) {
   EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 2 + previous_), longs);
 }
 
-TEST_P(Flush, of_several_windows_completes_all) {
+TEST_P(Flush, E_20_of_several_windows_completes_all) {
   Window const first(GetParam(), bytes);
   Window const second(GetParam(), 64);
   std::vector<long> values(longs, 7 + rank_);
@@ -134,7 +134,7 @@ TEST_P(Flush, of_several_windows_completes_all) {
   MPI_Win_unlock_all(first);
 }
 
-TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
+TEST_P(Flush, E_22_of_a_thread_completes_what_it_has_issued) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   MPI_Win_lock_all(0, window);
@@ -152,7 +152,7 @@ TEST_P(Flush, of_a_thread_completes_what_it_has_issued) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Flush, errors_are_those_of_MPI_Win_flush) {
+TEST_P(Flush, E_05_errors_are_those_of_MPI_Win_flush) {
   Window const window(GetParam(), 64);
   MPI_Win const windows[] = {window, window};
   EXPECT_EQ(class_of(MPIX_Win_order(next_, window)), MPI_ERR_RMA_SYNC);
@@ -176,7 +176,7 @@ TEST_P(Flush, errors_are_those_of_MPI_Win_flush) {
   EXPECT_EQ(window.base<long>()[0], 5);
 }
 
-TEST_F(WindowTest, flushes_refuse_what_is_no_array_of_windows) {
+TEST_F(WindowTest, E_21_flushes_refuse_what_is_no_array_of_windows) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

@@ -9,7 +9,7 @@ namespace {
 
 bool is_ours(MPI_Win window) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
-  return MPIX_Win_set_num_notify(window, 1) == MPI_SUCCESS;
+  return MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1) == MPI_SUCCESS;
 }
 
 int class_of(int code) {
@@ -21,7 +21,7 @@ int class_of(int code) {
 /// What every call beyond MPI's says of a window that is another component's.
 bool is_refused(MPI_Win window) {
   MPI_Request request = MPI_REQUEST_NULL;
-  int const codes[] = {MPIX_Win_set_num_notify(window, 1), MPIX_Win_order(0, window),
+  int const codes[] = {MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPIX_Win_order(0, window),
                        MPIX_Win_iflush_all(window, &request), MPIX_Win_flush_windows(1, &window),
                        MPIX_Win_flush_thread(0, window)};
   bool refused = request == MPI_REQUEST_NULL;
