@@ -5,6 +5,8 @@
 #include <mpix_rma.h>
 
 #include <cstdint>
+#include <memory>
+#include <new>
 
 #include "fortran/section.hpp"
 
@@ -41,6 +43,33 @@ class Request {
  private:
   MPI_Fint* handle_;
   MPI_Request value_;
+};
+
+/// A request that the call makes, or none.
+class MadeRequest {
+ public:
+  explicit MadeRequest(MPI_Fint* handle) noexcept : handle_(handle) {}
+  MadeRequest(MadeRequest const&) = delete;
+  MadeRequest& operator=(MadeRequest const&) = delete;
+  ~MadeRequest() { *handle_ = MPI_Request_c2f(value_); }
+  operator MPI_Request*() noexcept { return &value_; }
+
+ private:
+  MPI_Fint* handle_;
+  MPI_Request value_ = MPI_REQUEST_NULL;
+};
+
+/// An array of windows; null where there is no memory for it.
+class Windows {
+ public:
+  Windows(MPI_Fint const* handles, int count)
+      : values_(count > 0 ? new (std::nothrow) MPI_Win[static_cast<std::size_t>(count)] : nullptr) {
+    for (int i = 0; values_ != nullptr && i < count; ++i) values_[i] = MPI_Win_f2c(handles[i]);
+  }
+  operator MPI_Win const*() const noexcept { return values_.get(); }
+
+ private:
+  std::unique_ptr<MPI_Win[]> values_;
 };
 
 /// A position in an array, which Fortran counts from 1.

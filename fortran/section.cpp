@@ -132,4 +132,10 @@ void refuse(Refusal refusal, MPI_Fint const* communicator, int* ierror) {
   if (ierror != nullptr) *ierror = code;
 }
 
+void refuse_on_window(Refusal refusal, MPI_Win win, int* ierror) {
+  int const code = code_of(refusal);
+  PMPI_Win_call_errhandler(win, code);
+  if (ierror != nullptr) *ierror = code;
+}
+
 }  // namespace mpix::fortran

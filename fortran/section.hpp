@@ -1,4 +1,4 @@
-/// Array sections as origin buffers.
+/// Array sections as origin and result buffers.
 #pragma once
 
 #include <ISO_Fortran_binding.h>
@@ -48,5 +48,7 @@ class Section {
 /// Invokes the error handler of the communicator, MPI_COMM_WORLD's for null, and sets `ierror` unless it is
 /// null.
 void refuse(Refusal refusal, MPI_Fint const* communicator, int* ierror);
+/// The same with the error handler of the window.
+void refuse_on_window(Refusal refusal, MPI_Win win, int* ierror);
 
 }  // namespace mpix::fortran
