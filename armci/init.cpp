@@ -95,6 +95,9 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
   return code;
 }
 
+int PARMCI_Init_mpi_comm(MPI_Comm comm) {
+  return returning([&] { return PARMCI_Init_thread_comm(MPI_THREAD_SINGLE, comm); });
+}
 int PARMCI_Init_thread(int armci_requested) {
   return returning([&] { return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD); });
 }
@@ -126,6 +129,7 @@ int PARMCI_Finalize(void) {
 
 ARMCI_ALIAS(Init);
 ARMCI_ALIAS(Init_args);
+ARMCI_ALIAS(Init_mpi_comm);
 ARMCI_ALIAS(Init_thread);
 ARMCI_ALIAS(Init_thread_comm);
 ARMCI_ALIAS(Initialized);

@@ -49,6 +49,7 @@ extern "C" {
  *  between ARMCI_Init and ARMCI_Finalize, else 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
+int ARMCI_Init_mpi_comm(MPI_Comm comm);
 int ARMCI_Init_thread(int armci_requested);
 int ARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm);
 int ARMCI_Initialized(void);

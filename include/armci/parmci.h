@@ -12,6 +12,7 @@ extern "C" {
 
 int PARMCI_Init(void);
 int PARMCI_Init_args(int *argc, char ***argv);
+int PARMCI_Init_mpi_comm(MPI_Comm comm);
 int PARMCI_Init_thread(int armci_requested);
 int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm);
 int PARMCI_Initialized(void);

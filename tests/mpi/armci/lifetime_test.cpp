@@ -55,6 +55,19 @@ void expect_running() {
   EXPECT_EQ(*reinterpret_cast<long*>(remote.mine()), 7 + (me() + size() - 1) % size());
 }
 
+/// Every second process: two worlds beside each other.
+void expect_part_of_world() {
+  MPI_Comm part = MPI_COMM_NULL;
+  int part_size = 0;
+  MPI_Comm_split(MPI_COMM_WORLD, me() % 2, me(), &part);
+  MPI_Comm_size(part, &part_size);
+  EXPECT_EQ(ARMCI_Init_mpi_comm(part), 0);
+  MPI_Comm_free(&part);
+  EXPECT_EQ(size(), part_size);
+  expect_running();
+  EXPECT_EQ(ARMCI_Finalize(), 0);
+}
+
 void expect_init_to_fail(char const* variable) {
   bool const wrong_here = me() == size() - 1;
   if (wrong_here) ::setenv(variable, "nonsense", 1);
@@ -92,6 +105,7 @@ TEST(Lifetime, begins_and_ends_whatever_fails) {
   if (me() == 0) refused = ARMCI_Put(&value, nowhere, sizeof value, size() - 1);
   int const code = ARMCI_Finalize();
   EXPECT_EQ(refused != 0 || code != 0, me() == 0);
+  expect_part_of_world();
 }
 
 }  // namespace
