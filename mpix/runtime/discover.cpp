@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char const* path_variable = "OMPI_MCA_mca_base_component_path";
+constexpr char const* pmix_path_variable = "PMIX_MCA_mca_base_component_path";
 constexpr char const* osc_variable = "OMPI_MCA_osc";
 constexpr char const* windows_variable = "OMPI_MCA_osc_mpix_windows";
 constexpr char const* component_file = "mca_osc_mpix.so";
@@ -87,6 +88,8 @@ void extend_component_path() {
   Directories const own = own_directories();
   auto const ours = std::ranges::find_if(own, holds_component);
   bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
+  // Open MPI 5 hands its list on to PMIx where PMIx has none of its own, and PMIx warns of SYSTEM_DEFAULT.
+  if (add) ::setenv(pmix_path_variable, ours->c_str(), 0);
   if (add) path.insert(path.begin(), *ours);
   if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }
