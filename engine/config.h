@@ -59,6 +59,8 @@ struct mpix_engine_config {
                                  0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
   size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
                                default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
+  int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
+                            they come that fast, microseconds; 0: default, negative: never */
   /** Nonzero: others reach what is exposed, by messages alone, and nothing else of the process, also on this
    *  host; they may be of several jobs, in which identities are given more than once; and the host vouches
    *  that what it exposes is mapped. */
@@ -67,8 +69,6 @@ struct mpix_engine_config {
    *  updated by those who do not use the engine, and who know it by addresses that are the same up to
    *  multiples of stripe_period; NULL: none. */
   void* stripes;
-  int agent_linger_us;      /**< longest time that the agent looks for the next message before it sleeps, where
-                                 they come that fast, microseconds; 0: default, negative: never */
 };
 
 #endif
