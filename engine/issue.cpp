@@ -352,8 +352,10 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
       bool const named = operation.exposed.target != ExposureId::none;
       auto const issued =
           named ? issue_exposed_rdma(peer, operation, held) : issue_rdma(peer, operation, held);
-      if (issued) channel.drive_rdma();
-      if (issued) return *issued;
+      if (issued) {
+        channel.drive_rdma();
+        return *issued;
+      }
     }
   }
   std::uint64_t const messages = channel.agent_path.messages();
