@@ -238,8 +238,11 @@ int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t co
 
 int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                      const struct mpix_engine_lock_request* request, struct mpix_engine_issued* issued) {
-  LockRequest const wanted{request->lock, request->shared != 0 ? LockMode::shared : LockMode::exclusive,
-                           request->owner, request->attempt != 0, Teller::of(request->completion),
+  LockRequest const wanted{request->lock,
+                           request->shared != 0 ? LockMode::shared : LockMode::exclusive,
+                           request->owner,
+                           request->attempt != 0,
+                           Teller::of(request->completion),
                            request->overtakes != 0};
   return status_of([&] { return tell(engine_of(engine).lock(peer_of(peer), wanted), issued); });
 }

@@ -213,9 +213,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Unmaps regions of peers that their owners have given up. Local; called where a group frees memory.
   void drop_stale_mappings();
 
-  /// Calls `body` while no thread of this process is in the middle of a message. What a process that is killed
-  /// there leaves in UCX's shared memory keeps its receiver from all messages of its host: tests that end
-  /// processes do so here.
+  /// Calls `body` while no thread of this process is in the middle of a message. What a process that is
+  /// killed there leaves in UCX's shared memory keeps its receiver from all messages of its host: tests that
+  /// end processes do so here.
   void between_messages(std::function<void()> const& body);
 
   Statistics statistics() const;

@@ -2,9 +2,9 @@
 ///
 /// A lock lives with the process that has created it, its target. It is held by owners: an origin process,
 /// and a number by which that tells its own apart (threads, windows). Whoever asks for a lock that is not
-/// free waits in a queue at the target, in the order of arrival; those who share it have it together. Who asks
-/// for a share and holds other locks meanwhile may overtake those who wait: they could be waiting, by way of
-/// others, for these.
+/// free waits in a queue at the target, in the order of arrival; those who share it have it together. Who
+/// asks for a share and holds other locks meanwhile may overtake those who wait: they could be waiting, by
+/// way of others, for these.
 #pragma once
 
 #include <cstdint>

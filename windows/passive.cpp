@@ -113,8 +113,8 @@ bool Window::may_overtake(engine::LockMode mode) {
 
 int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
   Grant grant;
-  engine::Issued const issued = engine_.lock(
-      *target.process, {target.lock_id, mode, lock_owner, false, &grant, may_overtake(mode)});
+  engine::Issued const issued =
+      engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant, may_overtake(mode)});
   engine::Status status = issued.status;
   if (!issued.complete) {
     engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });

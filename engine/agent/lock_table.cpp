@@ -111,7 +111,8 @@ void LockTable::acquire(LockId lock, Request const& request) {
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   std::deque<Request>& waiting = entry->second.waiting;
-  auto const place = request.overtakes ? std::ranges::find(waiting, false, &Request::overtakes) : waiting.end();
+  auto const place =
+      request.overtakes ? std::ranges::find(waiting, false, &Request::overtakes) : waiting.end();
   waiting.insert(place, request);
   ++members_;
   serve(entry);

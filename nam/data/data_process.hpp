@@ -123,7 +123,7 @@ class DataProcess {
   int usage_timer_ = -1;
   bool usage_due_ = false;
   bool temporary_ = false;  ///< the server is not started again
-  int seconds_alone_ = 0;  ///< without a control process
+  int seconds_alone_ = 0;   ///< without a control process
   int exit_code_ = 0;
 };
 

@@ -47,7 +47,8 @@ void add_places(CLI::App& app, Options& options) {
   app.add_option("--log-file", options.log_file, "Where log lines go; default: stderr")
       ->envname("MPIX_NAMD_LOG_FILE");
   app.add_flag("--watch-stdin", options.watch_stdin, "End when standard input ends");
-  app.add_flag("--temporary", options.temporary, "Remove the directory when the server ends, which is not started again");
+  app.add_flag("--temporary", options.temporary,
+               "Remove the directory when the server ends, which is not started again");
 }
 
 void add_limits(CLI::App& app, Options& options, Texts& texts) {

@@ -193,8 +193,7 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       EXPECT_EQ(waiter.status, Status::ok);
       std::int64_t const one = 1;
       std::int64_t before = -1;
-      Update const turn =
-          contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
+      Update const turn = contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
       ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
       if (shares) {
         EXPECT_GE(before, 1);
@@ -238,8 +237,8 @@ TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
     }
     auto const has_it = [&] { return waiter.complete.load(std::memory_order_acquire); };
     if (rank.rank() == 3) {
-      Issued const issued = rank.engine().lock(
-          rank.peer(0), {lock.id, LockMode::shared, lock.owner, false, &waiter, true});
+      Issued const issued =
+          rank.engine().lock(rank.peer(0), {lock.id, LockMode::shared, lock.owner, false, &waiter, true});
       ASSERT_EQ(issued.status, Status::ok);
       rank.engine().wait_until(has_it);
       EXPECT_EQ(lock.unlock(), Status::ok);

@@ -214,8 +214,8 @@ TEST_P(Epochs, W1153_05_NOCHECK_where_nobody_conflicts) {
   EXPECT_EQ(MPI_Win_unlock(0, window), MPI_SUCCESS);
 }
 
-// Locks of MPI_Win_lock_all are taken by the operations, here in opposite orders, while others wait for each of
-// the targets alone.
+// Locks of MPI_Win_lock_all are taken by the operations, here in opposite orders, while others wait for each
+// of the targets alone.
 TEST_P(Epochs, W1153_07_epochs_of_all_targets_do_not_wait_for_each_other) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   Window const window(GetParam(), 64);
