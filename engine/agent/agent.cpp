@@ -36,11 +36,13 @@ Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::out_of_memory;
   channel_.set_wake([this] { wake(); });
-  // Signals are the application's business.
-  sigset_t all;
+  // Signals are the application's business, but for faults of this thread.
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&blocked);
+  sigdelset(&blocked, SIGSEGV);
+  sigdelset(&blocked, SIGBUS);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   Status status = Status::ok;
   try {
     thread_ = std::thread(&Agent::run, this);

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "engine/segment/touch.hpp"
+
 namespace mpix::engine {
 
 namespace {
@@ -46,6 +48,12 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   std::uintptr_t const first = begin & ~(page - 1);
   std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
   if (last < first) return false;
+  // A system call takes as long as the touch of many pages that are there, and of few that are not.
+  constexpr std::size_t few_pages = 4;
+  if (last - first <= few_pages * page) {
+    Touched const touched = touch(begin, begin + bytes, page, write);
+    if (touched != Touched::unknown) return touched == Touched::all;
+  }
   for (;;) {
     // Reading is asked for in both cases by the kernel's definition of a writable mapping.
     if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) ==

@@ -1,4 +1,4 @@
-/// Whether memory of this process can be touched, without touching it and without a signal handler.
+/// Whether memory of this process can be touched.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 namespace mpix::engine {
 
 /// True when every byte of [address, address + bytes) is mapped and readable (`write`: writable).
-/// One system call in the common case. Memory that another thread unmaps meanwhile is not protected.
+/// Of few pages they are touched (engine/segment/touch.hpp), for many the system is called. Memory that
+/// another thread unmaps meanwhile is not protected.
 bool accessible(void const* address, std::size_t bytes, bool write) noexcept;
 
 }  // namespace mpix::engine

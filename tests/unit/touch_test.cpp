@@ -1,0 +1,139 @@
+// Touching memory that may not be there: what is found out, and that the program's own handlers stay.
+#include "engine/segment/touch.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+#include "engine/segment/probe.hpp"
+
+namespace mpix::engine {
+namespace {
+
+std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+/// Pages with a right each: 'w', 'r', or ' ' for a hole.
+class Pages {
+ public:
+  explicit Pages(std::string_view rights) : bytes_(rights.size() * page) {
+    base_ = static_cast<std::byte*>(
+        ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (std::size_t i = 0; i < rights.size(); ++i) {
+      if (rights[i] == 'r') ::mprotect(base_ + i * page, page, PROT_READ);
+      if (rights[i] == ' ') ::munmap(base_ + i * page, page);
+    }
+  }
+  ~Pages() { ::munmap(base_, bytes_); }
+  std::byte* operator[](std::size_t index) const { return base_ + index * page; }
+
+ private:
+  std::byte* base_;
+  std::size_t bytes_;
+};
+
+bool touched(std::byte* begin, std::size_t bytes, bool write) {
+  auto const at = reinterpret_cast<std::uintptr_t>(begin);
+  return touch(at, at + bytes, page, write) == Touched::all;
+}
+
+TEST(Touch, finds_what_is_there) {
+  Pages const pages("wwr ");
+  EXPECT_TRUE(touched(pages[0], 1, true));
+  EXPECT_TRUE(touched(pages[0] + page - 4, 8, true));
+  EXPECT_TRUE(touched(pages[0] + 8, 3 * page - 8, false));
+  EXPECT_FALSE(touched(pages[1] + page - 4, 8, true)) << "into memory that is only read";
+  EXPECT_FALSE(touched(pages[2] + page - 4, 8, false)) << "into a hole";
+  EXPECT_FALSE(touched(nullptr, 8, false));
+  EXPECT_FALSE(touched(pages[0], 4 * page, false));
+}
+
+TEST(Touch, finds_the_end_of_a_mapped_file) {
+  int const file = ::memfd_create("touch", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(file, static_cast<off_t>(page)), 0);
+  auto* const base =
+      static_cast<std::byte*>(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  EXPECT_TRUE(touched(base, page, true));
+  EXPECT_FALSE(touched(base + page, 8, true)) << "SIGBUS";
+  EXPECT_FALSE(touched(base + page, 8, false));
+  ::munmap(base, 2 * page);
+  ::close(file);
+}
+
+TEST(Touch, loses_no_update_of_others) {
+  constexpr int updates = 200000;
+  Pages const pages("w");
+  auto* const counter = new (pages[0]) std::atomic<std::uint64_t>(0);
+  std::atomic<bool> done{false};
+  std::thread toucher([&] {
+    while (!done.load()) EXPECT_TRUE(touched(pages[0], 8, true));
+  });
+  for (int i = 0; i < updates; ++i) counter->fetch_add(1);
+  done = true;
+  toucher.join();
+  EXPECT_EQ(counter->load(), std::uint64_t{updates});
+}
+
+TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
+  Pages const pages("wr");
+  std::thread blocking([&] {
+    sigset_t faults;
+    ::sigfillset(&faults);
+    ::pthread_sigmask(SIG_SETMASK, &faults, nullptr);
+    auto const at = reinterpret_cast<std::uintptr_t>(pages[1]);
+    EXPECT_EQ(touch(at, at + 8, page, true), Touched::unknown);
+    EXPECT_FALSE(accessible(pages[1], 8, true)) << "asks the system";
+    EXPECT_TRUE(accessible(pages[0], 8, true));
+  });
+  blocking.join();
+}
+
+void fault() { *static_cast<int volatile*>(nullptr) = 1; }
+
+TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, true)); };
+  auto const leave = [](int) { ::_exit(7); };
+  auto const leave_with_place = [](int, siginfo_t* info, void*) {
+    ::_exit(info->si_addr == nullptr ? 8 : 1);
+  };
+  EXPECT_EXIT(
+      {
+        ::signal(SIGSEGV, leave);
+        touch_first();
+        fault();
+      },
+      ::testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(
+      {
+        struct sigaction action {};
+        action.sa_sigaction = leave_with_place;
+        action.sa_flags = SA_SIGINFO;
+        ::sigaction(SIGSEGV, &action, nullptr);
+        touch_first();
+        fault();
+      },
+      ::testing::ExitedWithCode(8), "");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGSEGV, SIG_DFL);
+        touch_first();
+        fault();
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGSEGV, SIG_DFL);
+        touch_first();
+        ::raise(SIGSEGV);
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace mpix::engine
