@@ -33,7 +33,7 @@ Status Engine::start() {
     state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
-  state.locks.open(state.segments.locks().shared);
+  state.locks.open(state.segments.control().shared);
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (Status const status = state.channels.open(state.rdma_usable, state.config.interfaces); failed(status))
@@ -55,7 +55,7 @@ Status Engine::start() {
                          state.identity,
                          state.pid,
                          segments.tables_fd(),
-                         segments.stripes_fd(),
+                         segments.control_fd(),
                          state.channels.worker_addresses()};
   if (address.workers.empty()) return Status::transport;
   state.address = encode(address);
@@ -173,7 +173,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   auto peer = std::make_unique<PeerState>();
   std::uint64_t const process = its.process;
   int const tables_fd = its.tables_fd;
-  int const stripes_fd = its.stripes_fd;
+  int const control_fd = its.control_fd;
   peer->channel = &channels.of(process);
   peer->location = peer->channel->connections.locate(std::move(its));
   // Without these, neighbours are treated like processes of another host.
@@ -181,8 +181,8 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   if (!local_paths || !peer->location.same_machine) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
   if (process == bootstrap.process) {
-    its_segments->open_own(segments.tables(), segments.locks());
-  } else if (!its_segments->open(process, peer->location.pid, tables_fd, stripes_fd, log)) {
+    its_segments->open_own(segments.tables(), segments.control());
+  } else if (!its_segments->open(process, peer->location.pid, tables_fd, control_fd, log)) {
     if (descriptors_run_short())
       log.write(LogLevel::error, "process %llx of this host is treated like one of another: %s",
                 static_cast<unsigned long long>(process), to_string(Status::no_descriptors));

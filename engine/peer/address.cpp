@@ -23,7 +23,7 @@ struct Blob {
   std::uint64_t pid_namespace;
   std::int32_t pid;
   std::int32_t tables_fd;
-  std::int32_t stripes_fd;
+  std::int32_t control_fd;
   std::uint32_t workers;
   std::uint64_t worker_bytes;  ///< of all: each but the last behind its length, a std::uint64_t
 };
@@ -99,7 +99,7 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
             address.host.pid_namespace,
             static_cast<std::int32_t>(address.pid),
             address.tables_fd,
-            address.stripes_fd,
+            address.control_fd,
             static_cast<std::uint32_t>(address.workers.size()),
             workers.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
@@ -124,7 +124,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   address->host.pid_namespace = blob.pid_namespace;
   address->pid = blob.pid;
   address->tables_fd = blob.tables_fd;
-  address->stripes_fd = blob.stripes_fd;
+  address->control_fd = blob.control_fd;
   return decode_workers(bytes.subspan(sizeof blob), blob.workers, &address->workers);
 }
 

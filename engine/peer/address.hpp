@@ -31,7 +31,7 @@ struct ProcessAddress {
   HostIdentity host;
   pid_t pid = 0;
   int tables_fd = -1;                           ///< of its PublishedTables
-  int stripes_fd = -1;                          ///< of its ProcessLocks
+  int control_fd = -1;                          ///< of its ProcessControl
   std::vector<std::vector<std::byte>> workers;  ///< their UCX addresses: one at least, max_workers at most
 };
 

@@ -6,13 +6,13 @@
 
 namespace mpix::engine {
 
-bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log) {
+bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log) {
   FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
-  FileDescriptor const locks_file = open_shared(pid, stripes_fd, Access::write, sizeof(ProcessLocks));
-  if (!tables_file || !locks_file) return false;
+  FileDescriptor const control_file = open_shared(pid, control_fd, Access::write, sizeof(ProcessControl));
+  if (!tables_file || !control_file) return false;
   Mapping tables = Mapping::read_only(tables_file, sizeof(PublishedTables));
-  Mapping locks = Mapping::of(locks_file, sizeof(ProcessLocks));
-  if (!tables || !locks) return false;
+  Mapping control = Mapping::of(control_file, sizeof(ProcessControl));
+  if (!tables || !control) return false;
   auto const* const shown = std::launder(reinterpret_cast<PublishedTables const*>(tables.base()));
   if (shown->magic != PublishedTables::expected_magic ||
       shown->version != PublishedTables::expected_version || shown->process != process) {
@@ -22,15 +22,15 @@ bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int s
   pid_ = pid;
   tables_mapping_ = std::move(tables);
   tables_ = shown;
-  locks_mapping_ = std::move(locks);
-  locks_ = std::launder(reinterpret_cast<ProcessLocks*>(locks_mapping_.base()));
+  control_mapping_ = std::move(control);
+  control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));
   return true;
 }
 
-void RemoteSegments::open_own(PublishedTables const& tables, ProcessLocks& locks) {
+void RemoteSegments::open_own(PublishedTables const& tables, ProcessControl& control) {
   own_ = true;
   tables_ = &tables;
-  locks_ = &locks;
+  control_ = &control;
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {

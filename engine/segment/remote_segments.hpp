@@ -10,11 +10,11 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/atomic/process_locks.hpp"
 #include "engine/exposure.hpp"
 #include "engine/log.hpp"
 #include "engine/peer/exposed_view.hpp"
 #include "engine/peer/peer.hpp"
+#include "engine/segment/process_control.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
 
@@ -24,10 +24,10 @@ class RemoteSegments {
  public:
   /// Maps what process `process` with system identity `pid` shows, in the files that have these numbers
   /// there; false when the system does not let us, or something else runs under that pid by now.
-  bool open(std::uint64_t process, pid_t pid, int tables_fd, int stripes_fd, Log const& log = common_log);
+  bool open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log = common_log);
 
   /// For the own process: nothing to map, addresses are what they are.
-  void open_own(PublishedTables const& tables, ProcessLocks& locks);
+  void open_own(PublishedTables const& tables, ProcessControl& control);
 
   /// Fills `out` with the live segment that holds `address`, mapped if its region can be; false when
   /// there is none. `delta_known` tells whether it can be reached by load and store.
@@ -56,8 +56,8 @@ class RemoteSegments {
   void release_memory();
 
   std::size_t mapped_regions() const;
-  StripeTable& stripes() const noexcept { return locks_->stripes; }
-  SharedLocks& locks() const noexcept { return locks_->shared; }
+  StripeTable& stripes() const noexcept { return control_->stripes; }
+  SharedLocks& locks() const noexcept { return control_->shared; }
 
  private:
   struct MappedRegion {
@@ -77,8 +77,8 @@ class RemoteSegments {
   bool released_ = false;
   Mapping tables_mapping_;
   PublishedTables const* tables_ = nullptr;
-  Mapping locks_mapping_;
-  ProcessLocks* locks_ = nullptr;
+  Mapping control_mapping_;
+  ProcessControl* control_ = nullptr;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };

@@ -15,14 +15,14 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   region_bytes_ = round_up(region_bytes, page_bytes);
   idle_.set_limit(idle_bytes);
   Status status = create_published("mpix-tables", sizeof(PublishedTables), &tables_fd_, &tables_mapping_);
-  if (!failed(status)) status = create_shared("mpix-locks", sizeof(ProcessLocks), &stripes_fd_);
+  if (!failed(status)) status = create_shared("mpix-control", sizeof(ProcessControl), &control_fd_);
   if (failed(status)) return status;
-  locks_mapping_ = Mapping::of(stripes_fd_, sizeof(ProcessLocks));
-  if (!locks_mapping_) return Status::out_of_memory;
+  control_mapping_ = Mapping::of(control_fd_, sizeof(ProcessControl));
+  if (!control_mapping_) return Status::out_of_memory;
   // The files read as zero, which is the initial state of every field but these.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
-  locks_ = std::launder(reinterpret_cast<ProcessLocks*>(locks_mapping_.base()));
-  stripes_ = stripes != nullptr ? stripes : &locks_->stripes;
+  control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));
+  stripes_ = stripes != nullptr ? stripes : &control_->stripes;
   tables_->magic = PublishedTables::expected_magic;
   tables_->version = PublishedTables::expected_version;
   tables_->process = process;

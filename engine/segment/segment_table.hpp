@@ -13,7 +13,6 @@
 #include <optional>
 #include <vector>
 
-#include "engine/atomic/process_locks.hpp"
 #include "engine/log.hpp"
 #include "engine/operation.hpp"
 #include "engine/segment/allocation_hints.hpp"
@@ -23,6 +22,7 @@
 #include "engine/segment/heap.hpp"
 #include "engine/segment/idle_memory.hpp"
 #include "engine/segment/page_ranges.hpp"
+#include "engine/segment/process_control.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
@@ -120,11 +120,11 @@ class SegmentTable {
   std::uint32_t version() const noexcept { return version_; }
 
   PublishedTables const& tables() const noexcept { return *tables_; }
-  ProcessLocks& locks() const noexcept { return *locks_; }
+  ProcessControl& control() const noexcept { return *control_; }
   StripeTable& stripes() const noexcept { return *stripes_; }
   /// The files in which these two stand.
   int tables_fd() const noexcept { return tables_fd_.get(); }
-  int stripes_fd() const noexcept { return stripes_fd_.get(); }
+  int control_fd() const noexcept { return control_fd_.get(); }
 
  private:
   Status add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index);
@@ -155,9 +155,9 @@ class SegmentTable {
   FileDescriptor tables_fd_;
   Mapping tables_mapping_;
   PublishedTables* tables_ = nullptr;  ///< written only: what is read back stands below
-  FileDescriptor stripes_fd_;
-  Mapping locks_mapping_;
-  ProcessLocks* locks_ = nullptr;
+  FileDescriptor control_fd_;
+  Mapping control_mapping_;
+  ProcessControl* control_ = nullptr;
   StripeTable* stripes_ = nullptr;
   std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
   std::vector<std::uint64_t> region_generations_;  ///< likewise

@@ -18,7 +18,7 @@ namespace {
 class Seen {
  public:
   explicit Seen(SegmentTable const& table) : table_(table) {
-    EXPECT_TRUE(peer_.open(owner, ::getpid(), table.tables_fd(), table.stripes_fd()));
+    EXPECT_TRUE(peer_.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
   }
   Coverage::Range at(void const* address) {
     auto const wanted = reinterpret_cast<RemoteAddress>(address);

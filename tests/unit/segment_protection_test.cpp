@@ -45,7 +45,7 @@ TEST_F(Segments, another_process_cannot_take_memory_away) {
   PublishedRange region;
   ASSERT_TRUE(table.tables().regions[0].read(&region));
   in_another_process([&]() -> char const* {
-    for (int const number : {static_cast<int>(region.number), table.stripes_fd()}) {
+    for (int const number : {static_cast<int>(region.number), table.control_fd()}) {
       int const fd = open_file_of(::getppid(), number, O_RDWR);
       if (fd < 0) return "open";
       if (::ftruncate(fd, 0) == 0 || ::ftruncate(fd, 1 << 30) == 0) return "ftruncate succeeds";
@@ -64,7 +64,7 @@ TEST_F(Segments, another_process_cannot_take_memory_away) {
 }
 
 TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
-  std::memset(static_cast<void*>(&table.locks()), 0xff, sizeof(ProcessLocks));
+  std::memset(static_cast<void*>(&table.control()), 0xff, sizeof(ProcessControl));
   std::vector<void*> kept;
   for (int i = 0; i < 100; ++i) kept.push_back(allocate(static_cast<std::size_t>(i) * 4000 + 1));
   for (void* const base : kept) {
@@ -81,7 +81,7 @@ class HostileTables : public ::testing::Test {
  protected:
   HostileTables() {
     EXPECT_EQ(create_published("hostile", sizeof(PublishedTables), &tables_file, &mapping), Status::ok);
-    EXPECT_EQ(create_shared("hostile", sizeof(ProcessLocks), &stripes_file), Status::ok);
+    EXPECT_EQ(create_shared("hostile", sizeof(ProcessControl), &stripes_file), Status::ok);
     EXPECT_EQ(create_shared("hostile", region_length, &region_file), Status::ok);
     tables = reinterpret_cast<PublishedTables*>(mapping.base());
     tables->magic = PublishedTables::expected_magic;

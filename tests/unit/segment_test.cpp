@@ -26,7 +26,7 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   ASSERT_EQ(attach(&variable, sizeof variable), Status::ok);
   in_another_process([&]() -> char const* {
     RemoteSegments seen;
-    if (!seen.open(owner, ::getppid(), table.tables_fd(), table.stripes_fd())) return "open";
+    if (!seen.open(owner, ::getppid(), table.tables_fd(), table.control_fd())) return "open";
     RemoteSegments::Found found;
     auto const address = reinterpret_cast<RemoteAddress>(memory + 5);
     if (!seen.find(address, &found) || !found.mapped || found.length != 4096) return "allocated memory";
@@ -36,7 +36,7 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   });
   EXPECT_EQ(memory[5], 42);
   RemoteSegments seen;
-  ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
   RemoteSegments::Found found;
   ASSERT_TRUE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
   EXPECT_EQ(table.free(memory), Status::ok);
@@ -51,7 +51,7 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
   memory[63] = 9;
   auto const address = reinterpret_cast<RemoteAddress>(memory);
   RemoteSegments seen;
-  ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
   RemoteSegments::Found found;
   ASSERT_TRUE(seen.find(address, &found));
   ExposureId id{};
@@ -82,7 +82,7 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
 double first_touch(SegmentTable const& table, std::vector<RemoteAddress> const& addresses,
                    std::size_t looks) {
   RemoteSegments fresh;
-  EXPECT_TRUE(fresh.open(owner, ::getpid(), table.tables_fd(), table.stripes_fd()));
+  EXPECT_TRUE(fresh.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
   std::size_t at = 0;
   auto const begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < looks; ++i) {
@@ -173,7 +173,7 @@ TEST_F(Segments, large_ones_stand_on_huge_pages_where_there_are_some) {
     }
     in_another_process([&]() -> char const* {
       RemoteSegments seen;
-      if (!seen.open(owner, ::getppid(), table.tables_fd(), table.stripes_fd())) return "open";
+      if (!seen.open(owner, ::getppid(), table.tables_fd(), table.control_fd())) return "open";
       RemoteSegments::Found found;
       auto const last = reinterpret_cast<RemoteAddress>(memory + bytes - 1);
       if (!seen.find(last, &found) || !found.mapped) return "not mapped";

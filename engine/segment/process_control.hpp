@@ -1,4 +1,4 @@
-/// All locks that a process shows to those on its host, in one file of shared memory.
+/// What a process lets the others of its host write, in one file of shared memory: its locks.
 #pragma once
 
 #include "engine/atomic/shared_lock.hpp"
@@ -6,7 +6,7 @@
 
 namespace mpix::engine {
 
-struct ProcessLocks {
+struct ProcessControl {
   StripeTable stripes;
   SharedLocks shared;
 };
