@@ -1,0 +1,99 @@
+/// Engine: operations by UCX put and get, and what is to be known of a peer for them.
+#include <algorithm>
+#include <optional>
+
+#include "engine/atomic/footprint.hpp"
+#include "engine/engine.hpp"
+#include "engine/state.hpp"
+
+namespace mpix::engine {
+
+/// Waits with the lock of the peer's channel in hand, which others get in between.
+template <typename Predicate>
+void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
+  while (!done()) {
+    channel_of(peer).drive_waiting();
+    held.unlock();
+    held.lock();
+  }
+}
+
+/// Until every operation by UCX put and get up to `number` has ended.
+void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
+  drive_until(peer, held, [&] { return RdmaPath::reached(peer, number); });
+}
+
+/// nullopt: the memory is not registered, or the path does not suit.
+std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
+                                         std::unique_lock<std::mutex>& held) {
+  if (!RdmaPath::suits(transfer)) return std::nullopt;
+  if (RdmaPath::find_key(peer, transfer) == nullptr) {
+    RemoteAddress const begin =
+        transfer.target + static_cast<std::uint64_t>(transfer.target_layout.extent().begin);
+    SegmentInfo info{};
+    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
+      return std::nullopt;
+  }
+  // Messages that a fence or the ordering guarantee puts before this operation travel another way.
+  MessageStream const& stream = peer.state().messages;
+  std::uint64_t const before =
+      has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
+  drive_until(peer, held,
+              [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, before); });
+  // The key may have been revoked while the lock was open, and the connection may be lost.
+  RemoteKey* const key = RdmaPath::find_key(peer, transfer);
+  RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);
+  bool const gone = transfer.exposed.target != ExposureId::none && exposure == nullptr;
+  if (key == nullptr || gone || stream.broken) return std::nullopt;
+  peer.state().messages.last_use = peer.state().channel->connections.note_use();
+  Issued const issued = RdmaPath::issue(peer, transfer, *key);
+  if (exposure != nullptr) exposure->newest_use = key->newest_use;
+  if (!failed(issued.status)) peer.state().traffic.add_operation(Path::rdma, transfer.target_layout.size());
+  return issued;
+}
+
+/// nullopt: the path does not serve; the agent says why, if it is for the exposure.
+std::optional<Issued> Engine::issue_exposed_rdma(Peer& peer, Transfer const& transfer,
+                                                 std::unique_lock<std::mutex>& held) {
+  if (!RdmaPath::suits(transfer)) return std::nullopt;
+  SegmentInfo info{};
+  bool const known = RdmaPath::find_exposure(peer, transfer) != nullptr;
+  if (!known && failed(query(peer, 0, transfer.exposed.target, &info, held))) return std::nullopt;
+  RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
+  if (found == nullptr || !found->usable) return std::nullopt;
+  Status const status =
+      found->exposure.permits(transfer.target, transfer.target_layout.extent(), rights_for(transfer));
+  if (failed(status)) return Issued{status, true, 0};
+  Transfer resolved = transfer;
+  resolved.target += found->exposure.base;
+  return issue_rdma(peer, resolved, held);
+}
+
+/// Asks the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, released
+/// while waiting.
+Status Engine::query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
+                     std::unique_lock<std::mutex>& held) {
+  AgentPath& path = channel_of(peer).agent_path;
+  Outstanding* const question = path.find_segment(peer, address, exposure);
+  if (question == nullptr) return Status::unreachable;
+  drive_until(peer, held, [&] { return !question->live; });
+  std::optional<wire::SegmentReply> const answer = question->segment;
+  path.release(*question);
+  if (!answer) return Status::transport;
+  if (answer->is_gap != 0) return Status::bad_address;
+  *info = {answer->base, answer->length};
+  return Status::ok;
+}
+
+Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
+  if (peer.state().same_host) {
+    RemoteSegments::Found found;
+    if (!peer.state().segments->find(address, &found)) return Status::bad_address;
+    *info = {found.base, found.length};
+    return Status::ok;
+  }
+  std::unique_lock held(channel_of(peer).lock);
+  return query(peer, address, ExposureId::none, info, held);
+}
+
+}  // namespace mpix::engine
