@@ -3,27 +3,14 @@
 #include <cstring>
 
 #include "engine/agent/executor.hpp"
+#include "engine/agent/unwatched.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/segment/probe.hpp"
 
-#ifdef __SANITIZE_THREAD__
-extern "C" void __tsan_ignore_thread_begin();
-extern "C" void __tsan_ignore_thread_end();
-#endif
-
 namespace mpix::engine {
 
 namespace {
-
-/// Remote operations touch the application's memory. What orders them with the application's own accesses is
-/// communication through other processes, which the thread sanitizer does not see: it looks away meanwhile.
-struct Unwatched {
-#ifdef __SANITIZE_THREAD__
-  Unwatched() noexcept { __tsan_ignore_thread_begin(); }
-  ~Unwatched() { __tsan_ignore_thread_end(); }
-#endif
-};
 
 /// Bytes relative to the base that bytes [position, position + bytes) of the layout's data touch.
 Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
@@ -47,17 +34,11 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
 
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
-bool is_write(wire::RequestHeader const& header) noexcept {
-  auto const kind = static_cast<wire::RequestKind>(header.kind);
-  bool const keeps =
-      kind == wire::RequestKind::update && static_cast<Operation>(header.operation) == Operation::no_op;
-  return kind != wire::RequestKind::get && !keeps;
-}
-
 /// What an update guarantees.
 Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
-  if ((header.flags & (wire::flag_atomic | wire::flag_held)) != 0) return Guarantee::atomic;
-  return (header.flags & wire::flag_elements) != 0 ? Guarantee::element_atomic : Guarantee::none;
+  if ((header.flags & wire::flag_elements) != 0) return Guarantee::element_atomic;
+  bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
+  return whole ? Guarantee::atomic : Guarantee::none;
 }
 
 /// The elements of an update; touched_range() has not failed.
@@ -83,7 +64,7 @@ Rights rights_for(wire::RequestHeader const& header) noexcept {
     default: break;
   }
   return (wire::is_fetching(header) ? Rights::read : Rights::none) |
-         (is_write(header) ? Rights::update : Rights::none);
+         (wire::is_write(header) ? Rights::update : Rights::none);
 }
 
 }  // namespace
@@ -101,7 +82,7 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   wire::RequestHeader const& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
   if ((header.flags & wire::flag_held) != 0) return {};
-  bool shared = !is_write(header);
+  bool shared = !wire::is_write(header);
   StripeSet stripes = 0;
   if (kind == wire::RequestKind::lock) {
     stripes = header.stripes;
@@ -184,7 +165,7 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   bool const named = request.header.notify_exposure != 0;
   if (!named && request.header.notify != 0 && !counter_exists(request.header.notify))
     return Status::bad_address;
-  if (Status const status = reachable(request, is_write(request.header)); failed(status)) return status;
+  if (Status const status = reachable(request, wire::is_write(request.header)); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   return carry_out(origin, request);
 }
@@ -249,6 +230,20 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) 
 /// What is fetched goes back in replies of a fragment each.
 void Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base) {
   wire::RequestHeader const& header = request.header;
+  bool const fetch = wire::is_fetching(header);
+  for (std::uint64_t done = 0; done < header.bytes;) {
+    std::size_t const rest = header.bytes - done;
+    std::size_t const bytes = fetch ? std::min(settings_.fragment_bytes, rest) : rest;
+    update_part_of(request, base, done, bytes, fetch ? new_data(origin, header, done, bytes) : nullptr);
+    done += bytes;
+  }
+}
+
+/// The `bytes` bytes from `done` on of those that the request is about. `fetched`: where their values before
+/// go, or nullptr.
+void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
+                              std::size_t bytes, std::byte* fetched) const noexcept {
+  wire::RequestHeader const& header = request.header;
   alignas(32) std::byte scale[sizeof header.scale];
   std::memcpy(scale, header.scale, sizeof scale);
   bool const atomic = guarantees_of(header) != Guarantee::none &&
@@ -256,19 +251,12 @@ void Executor::update_memory(Origin& origin, wire::CheckedRequest const& request
   Reduction const reduction{static_cast<ElementType>(header.element_type),
                             static_cast<Operation>(header.operation), atomic,
                             (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
-  bool const fetch = wire::is_fetching(header);
-  auto const operand = [&](unsigned which, std::uint64_t done) {
+  auto const operand = [&](unsigned which) {
     bool const there = operand_count(reduction.operation) > which;
     return there ? request.data.data() + which * header.bytes + done : nullptr;
   };
-  for (std::uint64_t done = 0; done < header.bytes;) {
-    std::size_t const rest = header.bytes - done;
-    std::size_t const bytes = fetch ? std::min(settings_.fragment_bytes, rest) : rest;
-    PackedSides const sides{operand(0, done), operand(1, done),
-                            fetch ? new_data(origin, header, done, bytes) : nullptr, bytes};
-    update_part(reduction, base, request.layout, header.position + done, sides);
-    done += bytes;
-  }
+  update_part(reduction, base, request.layout, header.position + done,
+              {operand(0), operand(1), fetched, bytes});
 }
 
 /// A reply for the `bytes` bytes from `done` on of those that the request is about; where they go.

@@ -204,10 +204,19 @@ void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::si
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
+/// True when it has everything.
+bool Executor::acquire_shortly(StripeHold& hold) noexcept {
+  constexpr int short_spins = 64;
+  for (int spins = 0; spins < short_spins; ++spins) {
+    if (hold.acquire()) return true;
+    cpu_relax();
+  }
+  return false;
+}
+
 /// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
 void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
-  constexpr int short_spins = 64;
   Status const resolved = resolve(request);
   StripeSets const stripes =
       failed(resolved) ? StripeSets{} : stripes_for(request, segments_.stripes().modes);
@@ -216,12 +225,9 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
   if (!moves || !neighbours_.covers(stripes)) neighbours_.release();
   if (neighbours_.holds()) return perform(origin, request, {}, payload.size(), Status::ok);
   StripeHold hold(segments_.stripes(), stripes);
-  for (int spins = 0; spins < short_spins; ++spins) {
-    if (hold.acquire()) {
-      if (moves) neighbours_.offer(stripes, hold);
-      return perform(origin, request, std::move(hold), payload.size(), Status::ok);
-    }
-    cpu_relax();
+  if (acquire_shortly(hold)) {
+    if (moves) neighbours_.offer(stripes, hold);
+    return perform(origin, request, std::move(hold), payload.size(), Status::ok);
   }
   if (must_not_wait(request)) return answer_busy(origin, request, payload.size());
   if (!has_room(origin, payload.size()))

@@ -137,6 +137,7 @@ class Executor {
   void note_kept(Origin& origin, Kept const& kept) noexcept;
   void note_released(Origin& origin, Kept const& kept) noexcept;
   void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
+  static bool acquire_shortly(StripeHold& hold) noexcept;
   void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                std::span<std::byte const> payload);
   void answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes);
@@ -156,6 +157,8 @@ class Executor {
   void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
   Status release_lock(Origin const& origin, wire::RequestHeader const& header);
   void update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base);
+  void update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
+                      std::size_t bytes, std::byte* fetched) const noexcept;
   std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                       std::size_t bytes);
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);

@@ -70,7 +70,7 @@ enum RequestFlag : std::uint16_t {
   flag_shared = 32,      ///< lock: the memory is only read
   flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
   flag_tell = 128,       ///< answer when this operation is executed, whatever becomes of those before it
-  flag_elements = 256,   ///< update: each element by itself is atomic
+  flag_elements = 256,   ///< update: each element by itself is atomic, not all together
   flag_quiet = 512       ///< acquire, release: acknowledged with other messages, or when many are not
 };
 
@@ -186,6 +186,14 @@ inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
   return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
+}
+
+/// Whether the request changes memory of the target.
+constexpr bool is_write(RequestHeader const& header) noexcept {
+  auto const kind = static_cast<RequestKind>(header.kind);
+  bool const keeps =
+      kind == RequestKind::update && static_cast<Operation>(header.operation) == Operation::no_op;
+  return kind != RequestKind::get && !keeps;
 }
 
 /// What a message counts against the window, in bytes: what it makes its receiver hold or send.
