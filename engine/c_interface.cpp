@@ -34,6 +34,8 @@ constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
 constexpr int default_agent_poll_us = 500;
 // A small multiple of what it takes to fall asleep and to be woken again.
 constexpr int default_agent_linger_us = 30;
+// What it takes to wake the agent for a message: who looks is away for that long now and then.
+constexpr int default_mailbox_us = 20;
 
 /// A connection between hosts takes a descriptor, and the application wants some, too.
 std::size_t most_endpoints() noexcept {
@@ -86,6 +88,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   set_if_zero(config.idle_memory_bytes, default_idle_memory_bytes);
   if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
   set_if_zero(config.agent_linger_us, default_agent_linger_us);
+  set_if_zero(config.mailbox_us, default_mailbox_us);
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not cut elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
@@ -114,6 +117,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->idle_memory_bytes = default_idle_memory_bytes;
   config->agent_poll_us = default_agent_poll_us;
   config->agent_linger_us = default_agent_linger_us;
+  config->mailbox_us = default_mailbox_us;
   config->check = MPIX_CHECKING;
 }
 

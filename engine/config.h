@@ -69,6 +69,9 @@ struct mpix_engine_config {
    *  updated by those who do not use the engine, and who know it by addresses that are the same up to
    *  multiples of stripe_period; NULL: none. */
   void* stripes;
+  int mailbox_us; /**< how long an origin waits for a process of its host to look into its mailbox, where
+                       small operations on memory that is not mapped go, before it does without,
+                       microseconds; 0: default, negative: it never goes there */
 };
 
 #endif

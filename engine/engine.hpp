@@ -268,6 +268,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::optional<Status> issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes);
   template <typename Operation>
+  std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held);
+  template <typename Operation>
   Status resolve(Peer& peer, Operation* operation);
   template <typename Operation>
   Status look_again(Peer& peer, Operation const& named);

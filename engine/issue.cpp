@@ -1,5 +1,6 @@
 /// Engine: choice of the path for an operation.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include "engine/engine.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/direct.hpp"
+#include "engine/path/mail.hpp"
 #include "engine/path/packed_update.hpp"
 #include "engine/state.hpp"
 
@@ -187,6 +189,19 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& op
   return status;
 }
 
+/// Through the peer's mailbox, or nullopt. `held`: the stripes of the target are.
+template <typename Operation>
+std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held) {
+  auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
+  // Of messages that are under way it would be executed before.
+  bool const first = peer.state().messages.executed.load(std::memory_order_acquire) >= peer.newest();
+  if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
+  auto const status =
+      deliver(operation, held, process(), peer, patience, [this] { state_->channels.take_mail(); });
+  if (status == Status::ok) count(peer, Path::agent, operation);
+  return status;
+}
+
 /// By load and store or through the kernel, or nullopt. `named`: the same with exposures, if it has them.
 template <typename Operation>
 std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
@@ -203,12 +218,14 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
   RemoteAddress const begin = plus(operation.target, extent.begin);
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   if (begin + bytes < begin) return Status::bad_address;
-  Holds const holds = hold(peer, footprint_of(operation, peer.stripes()->modes));
+  Footprint const footprint = footprint_of(operation, peer.stripes()->modes);
+  Holds const holds = hold(peer, footprint);
   if (Status const status = look_again(peer, named); failed(status)) return status;  // after a wait
   if (auto const status = issue_direct(peer, operation, begin, bytes)) {
     if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
     return status;
   }
+  if (auto const status = issue_mail(peer, named, !footprint.target.empty())) return status;
   return issue_cross_memory(peer, operation, begin, bytes);
 }
 

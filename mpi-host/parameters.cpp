@@ -42,6 +42,7 @@ struct Number {
 constexpr Number numbers[] = {
     {"agent_poll_us", &mpix_engine_config::agent_poll_us, 1, 1000000},
     {"agent_linger_us", &mpix_engine_config::agent_linger_us, 0, 1000000},
+    {"mailbox_us", &mpix_engine_config::mailbox_us, 0, 1000},
     {"channels", &mpix_engine_config::channels, 0, 16},
     {"verbose", &mpix_engine_config::verbose, 0, 2},
     {"check", &mpix_engine_config::check, 0, 1},
@@ -132,6 +133,7 @@ std::string read_parameters(mpix_engine_config& config) {
   if (wrong.empty()) wrong = read_rdma(config);
   if (given("join_size") != nullptr && config.join_bytes == 0) config.join_bytes = MPIX_ENGINE_NEVER_JOIN;
   if (given("agent_linger_us") != nullptr && config.agent_linger_us == 0) config.agent_linger_us = -1;
+  if (given("mailbox_us") != nullptr && config.mailbox_us == 0) config.mailbox_us = -1;
   if (config.window_bytes < config.fragment_bytes) wrong = "window_size is less than fragment_size";
   if (config.process_memory_bytes < config.target_memory_bytes)
     wrong = "process_memory is less than target_memory";

@@ -32,6 +32,7 @@ static size_t max_endpoints;
 static char *agent_cores = "auto";
 static int agent_poll_us;
 static int agent_linger_us;
+static int mailbox_us;
 static int channels;
 static int verbose;
 static bool check;
@@ -77,6 +78,7 @@ int ompi_osc_mpix_register(void)
     max_endpoints = defaults.max_endpoints;
     agent_poll_us = defaults.agent_poll_us;
     agent_linger_us = defaults.agent_linger_us;
+    mailbox_us = defaults.mailbox_us;
     channels = 0;
     verbose = 0;
     check = defaults.check != 0;
@@ -143,6 +145,10 @@ int ompi_osc_mpix_register(void)
         "How long the agent thread looks for another message at most before it sleeps, where messages have come "
         "that fast, microseconds; it takes that time from a computing thread on the same core. 0: never",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &agent_linger_us);
+    add("mailbox_us",
+        "How long an origin waits for a process of its host to look into its mailbox, where small operations on "
+        "memory go that is not mapped, before it takes another way, microseconds. 0: it never goes there",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &mailbox_us);
     add("channels",
         "Channels for messages, each with a lock, a UCX worker and an agent thread of its own: threads that "
         "talk to processes on different ones do not wait for each other. 0: with MPI_THREAD_MULTIPLE one for "
@@ -225,6 +231,7 @@ static int check_numbers(void)
     } numbers[] = {
         {"agent_poll_us", agent_poll_us, 1, 1000000},
         {"agent_linger_us", agent_linger_us, 0, 1000000},
+        {"mailbox_us", mailbox_us, 0, 1000},
         {"channels", channels, 0, 16},
         {"verbose", verbose, 0, 2},
     };
@@ -294,6 +301,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     config->agent_cores = agent_cores;
     config->agent_poll_us = agent_poll_us;
     config->agent_linger_us = agent_linger_us > 0 ? agent_linger_us : -1;
+    config->mailbox_us = mailbox_us > 0 ? mailbox_us : -1;
     config->channels = channels;
     config->verbose = verbose;
     config->check = check;

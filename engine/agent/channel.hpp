@@ -17,6 +17,7 @@
 #include "engine/agent/parting.hpp"
 #include "engine/agent/process_watch.hpp"
 #include "engine/agent/transport.hpp"
+#include "engine/atomic/backoff.hpp"
 #include "engine/config.h"
 #include "engine/path/agent_path.hpp"
 #include "engine/segment/segment_table.hpp"
@@ -40,7 +41,8 @@ class Channel final : public MessageHandler {
             log),
         parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us),
-              std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log) {
+              std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
+        segments_(segments) {
     executor.set_wake([this] { wake_(); });
   }
 
@@ -61,6 +63,8 @@ class Channel final : public MessageHandler {
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
     int const events = transport.progress();
+    // No event: nobody is kept awake for it.
+    int const mail = executor.has_mail(mailbox()) ? executor.take_mail(mailbox()) : 0;
     if (connections.has_losses()) settle_losses();
     parting.drive();
     // What the second sends to this process itself has arrived when it returns.
@@ -72,7 +76,7 @@ class Channel final : public MessageHandler {
     bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting() ||
                              unannounced_rdma != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
-    return events;
+    return events + mail;
   }
 
   /// By who waits for something: what small operations have left to be sent goes, too.
@@ -141,14 +145,22 @@ class Channel final : public MessageHandler {
   /// would let it: a turn of the library's own progress costs about as much as a message.
   int poll() {
     count_poll();
-    if (quiet_.load(std::memory_order_relaxed) && !agent_path.is_joining()) return 0;
+    int const mail = take_mail();
+    if (quiet_.load(std::memory_order_relaxed) && !agent_path.is_joining()) return mail;
     std::unique_lock const held(lock, std::try_to_lock);
-    if (!held.owns_lock()) return 0;
+    if (!held.owns_lock()) return mail;
     agent_path.send_joined();
-    for (int looks = 1; looks < looks_per_poll; ++looks) {
-      if (int const events = drive(); events != 0) return events;
-    }
-    return drive();
+    int events = mail;
+    for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == mail; --looks) events += drive();
+    return events;
+  }
+
+  /// Executes what is in the process's mailbox: of all that may come, what nobody is woken for. Returns the
+  /// number of requests.
+  int take_mail() {
+    if (!executor.has_mail(mailbox())) return 0;
+    std::unique_lock const held(lock, std::try_to_lock);
+    return held.owns_lock() ? take_mail_of_stream() : 0;
   }
 
   /// From a thread that waits: always looks.
@@ -175,6 +187,24 @@ class Channel final : public MessageHandler {
     return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
   }
 
+  /// Who has had an answer often asks for the next thing within the time that a turn of the MPI library's
+  /// progress takes.
+  int take_mail_of_stream() noexcept {
+    constexpr int longest_stream = 64;  // the library has other things to do
+    constexpr int looks = 16;
+    int taken = 0;
+    for (int look = 0; look < looks && taken < longest_stream; ++look) {
+      if (executor.has_mail(mailbox())) {
+        taken += executor.take_mail(mailbox());
+        look = 0;
+      }
+      cpu_relax();
+    }
+    return taken;
+  }
+
+  Mailbox& mailbox() const noexcept { return segments_.control().mailbox; }
+
   /// Not an atomic increment: only whether it moves matters.
   void count_poll() noexcept {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -193,6 +223,7 @@ class Channel final : public MessageHandler {
     connections.lose(endpoint, reason);
   }
 
+  SegmentTable const& segments_;
   std::function<void()> wake_ = [] {};
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};

@@ -55,6 +55,12 @@ class Channels {
     for (auto const& channel : channels_) events += channel->poll_now();
     return events;
   }
+  /// Executes what is in the process's mailbox.
+  void take_mail() {
+    for (auto const& channel : channels_) {
+      if (channel->take_mail() != 0) return;
+    }
+  }
   void leave() const {
     for (auto const& channel : channels_) channel->leave();
   }

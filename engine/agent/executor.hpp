@@ -16,6 +16,7 @@
 #include "engine/agent/connections.hpp"
 #include "engine/agent/drops.hpp"
 #include "engine/agent/lock_table.hpp"
+#include "engine/agent/mailbox.hpp"
 #include "engine/agent/origin.hpp"
 #include "engine/agent/session.hpp"
 #include "engine/agent/transport.hpp"
@@ -63,6 +64,11 @@ class Executor {
   /// Takes a message of requests. Without memory for it, its origin is lost.
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
+
+  /// By any thread.
+  bool has_mail(Mailbox const& mailbox) const noexcept { return mail_.has_news(mailbox); }
+  /// Executes the requests in the process's mailbox; how many these were.
+  int take_mail(Mailbox& mailbox) noexcept;
 
   /// Does what may be done now and sends the answers: replies, and one acknowledgement per origin. After each
   /// progress of the transport, outside of UCX's callbacks.
@@ -164,6 +170,9 @@ class Executor {
   void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
   Status reachable(wire::CheckedRequest const& request, bool write) const;
 
+  // mail.cpp: requests in the mailbox.
+  Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
+
   // answers.cpp: what goes back.
   void answer();
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
@@ -204,6 +213,7 @@ class Executor {
   std::list<Deferred> deferred_;  ///< in the order of arrival
   std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
   NeighbourStripes neighbours_;
+  MailReader mail_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
       holders_;                         ///< number of a segment or exposure -> who knows it
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads

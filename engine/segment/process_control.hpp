@@ -1,6 +1,7 @@
-/// What a process lets the others of its host write, in one file of shared memory: its locks.
+/// What a process lets the others of its host write, in one file of shared memory: locks, and its mailbox.
 #pragma once
 
+#include "engine/agent/mailbox.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/stripes.hpp"
 
@@ -9,6 +10,7 @@ namespace mpix::engine {
 struct ProcessControl {
   StripeTable stripes;
   SharedLocks shared;
+  Mailbox mailbox;
 };
 
 }  // namespace mpix::engine

@@ -12,6 +12,7 @@
 
 #include "engine/exposure.hpp"
 #include "engine/log.hpp"
+#include "engine/path/mail_use.hpp"
 #include "engine/peer/exposed_view.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/process_control.hpp"
@@ -58,6 +59,8 @@ class RemoteSegments {
   std::size_t mapped_regions() const;
   StripeTable& stripes() const noexcept { return control_->stripes; }
   SharedLocks& locks() const noexcept { return control_->shared; }
+  Mailbox& mailbox() const noexcept { return control_->mailbox; }
+  MailUse& mailbox_use() noexcept { return mailbox_use_; }
 
  private:
   struct MappedRegion {
@@ -79,6 +82,7 @@ class RemoteSegments {
   PublishedTables const* tables_ = nullptr;
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
+  MailUse mailbox_use_;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };

@@ -59,6 +59,7 @@ class Rank {
   void show(int slot, std::uint64_t value) const { board_.values[rank_][slot] = value; }
   void show(int slot, void const* pointer) const { show(slot, reinterpret_cast<std::uint64_t>(pointer)); }
   std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
+  std::uint64_t const* place(int rank, int slot) const { return &board_.values[rank][slot]; }
 
   /// The same without barriers, for jobs in which processes die: waits until `rank` has shown `value`.
   void tell(int slot, std::uint64_t value) const {

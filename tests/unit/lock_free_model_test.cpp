@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "datatype/handle_cache.hpp"
+#include "engine/agent/mailbox.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/update_modes.hpp"
 #include "engine/peer/mapped_segment.hpp"
@@ -193,6 +194,35 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
   void after() { RL_ASSERT(!kept_out || told != 0); }
 };
 
+/// Two origins and a target that looks now and then hand a slot to each other. Relacy tells of accesses to the
+/// content that are not ordered.
+template <template <typename> class Atomic>
+struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
+  struct Content {
+    rl::var<int> value;
+  };
+  BasicMailSlot<Atomic, Content> slot;
+
+  void ask(int question) {
+    if (!slot.try_claim()) return;
+    slot.content().value($) = question;
+    slot.post();
+    if (!slot.is_answered() && slot.try_take_back()) return slot.free();
+    while (!slot.is_answered()) rl::yield(1, $);
+    RL_ASSERT(int(slot.content().value($)) == 2 * question);
+    slot.free();
+  }
+  void thread(unsigned index) {
+    if (index < 2) return ask(static_cast<int>(index) + 1);
+    for (int look = 0; look < 2; ++look) {
+      if (!slot.try_take()) continue;
+      int const question = slot.content().value($);
+      slot.content().value($) = 2 * question;
+      slot.answer();
+    }
+  }
+};
+
 /// States of handles are used again: whoever finds one by its handle sees what was set for that.
 template <template <typename> class Atomic>
 struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
@@ -311,6 +341,10 @@ TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
 
 TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {
   expect_that_order_matters<SharedLockModel>();
+}
+
+TEST(LockFreeModel, a_request_in_a_mailbox_is_answered_or_taken_back) {
+  expect_that_order_matters<MailSlotModel>();
 }
 
 TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {

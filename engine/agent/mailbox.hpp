@@ -1,0 +1,153 @@
+/// Small requests of the processes of a host to one that is looking for them, in memory that they share: a
+/// round trip of two cache lines, without a system call. Nobody is woken for them. An origin that finds
+/// nobody looking takes its request back, and does without.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace mpix::engine {
+
+/// A request, with the fields of wire::RequestHeader, on contiguous memory of the target. Answered in place.
+struct Mail {
+  static constexpr std::size_t most_data = 88;
+
+  std::uint8_t kind;
+  std::uint8_t element_type;
+  std::uint8_t operation;
+  std::uint8_t status;  ///< answer: engine::Status
+  std::uint16_t flags;
+  std::uint16_t bytes;       ///< of the target
+  std::uint16_t data_bytes;  ///< of `data`: operands
+  std::uint64_t address;
+  std::uint64_t exposure;
+  std::byte data[most_data];  ///< answer: what was fetched, `bytes` of it
+};
+
+/// Goes from hand to hand: an origin claims it, writes the request, and posts it; whoever looks in the target
+/// takes it, executes it and writes the answer; the origin reads that and frees it. Between being posted and
+/// being taken it is the origin's who takes it back, or the target's: one exchange decides.
+///
+/// Whoever hands it on does so by a release operation, and whoever has it next has read that by an acquire
+/// operation.
+///
+/// As engine/peer/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+template <template <typename> class Atomic, typename Content>
+class alignas(64) BasicMailSlot {
+ public:
+  // For origins.
+  bool try_claim() noexcept { return change(State::free, State::claimed); }
+  void post() noexcept { give(State::posted); }
+  bool try_take_back() noexcept { return change(State::posted, State::claimed); }
+  bool is_answered() const noexcept {
+    // Acquire: pairs with answer().
+    return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::answered);
+  }
+  void free() noexcept { give(State::free); }
+
+  // For the target.
+  /// Relaxed: try_take() finds out.
+  bool is_posted() const noexcept {
+    return state_.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(State::posted);
+  }
+  bool try_take() noexcept { return change(State::posted, State::taken); }
+  void answer() noexcept { give(State::answered); }
+
+  Content& content() noexcept { return content_; }
+
+ private:
+  enum class State : std::uint32_t { free, claimed, posted, taken, answered };
+
+  bool change(State from, State to) noexcept {
+    auto present = static_cast<std::uint32_t>(from);
+    // Acquire: pairs with the release of whoever had it before.
+    return state_.compare_exchange_strong(present, static_cast<std::uint32_t>(to), std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void give(State to) noexcept { state_.store(static_cast<std::uint32_t>(to), std::memory_order_release); }
+
+  Atomic<std::uint32_t> state_{0};
+  Content content_;
+};
+
+using MailSlot = BasicMailSlot<std::atomic, Mail>;
+static_assert(sizeof(MailSlot) == 128);
+
+/// Of one process. Zero-initialised memory is an empty one. A slot whose origin has ended with it in hand is
+/// lost; there are others.
+class Mailbox {
+ public:
+  static constexpr std::size_t slots = 32;
+
+  /// nullptr: those that the process tries are in use.
+  MailSlot* claim(std::uint64_t process) noexcept {
+    __builtin_prefetch(&posts_, 1);
+    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+      MailSlot& slot = slots_[(process + attempt) % slots];
+      if (slot.try_claim()) return &slot;
+    }
+    return nullptr;
+  }
+  void post(MailSlot& slot) noexcept {
+    slot.post();
+    // Release: whoever finds the number finds the slot posted.
+    posts_.fetch_add(1, std::memory_order_release);
+  }
+
+ private:
+  friend class MailReader;
+  static constexpr std::size_t attempts = 4;
+
+  alignas(64) std::atomic<std::uint32_t> posts_{0};  ///< so far
+  std::array<MailSlot, slots> slots_;
+};
+
+/// Somebody in the target who looks into its mailbox. Several may look at once, each with a reader of its own.
+class MailReader {
+ public:
+  /// By any thread: whether it is worth while to take. Relaxed: what is seen late is taken late.
+  bool has_news(Mailbox const& mailbox) const noexcept {
+    // Mostly the origin is the same again, and its slot tells first.
+    return mailbox.slots_[last_.load(std::memory_order_relaxed)].is_posted() ||
+           news(mailbox.posts_.load(std::memory_order_relaxed)) > 0;
+  }
+
+  /// Calls execute(mail) for everything that is there; how many these were. By one thread at a time.
+  template <typename Execute>
+  int take(Mailbox& mailbox, Execute execute) noexcept {
+    int taken = take_one(mailbox.slots_[last_.load(std::memory_order_relaxed)], execute);
+    std::uint32_t const seen = seen_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(taken);
+    seen_.store(seen, std::memory_order_relaxed);
+    // Acquire: pairs with post().
+    std::uint32_t const posts = mailbox.posts_.load(std::memory_order_acquire);
+    if (news(posts) <= 0) return taken;
+    seen_.store(posts, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < Mailbox::slots; ++i) {
+      if (take_one(mailbox.slots_[i], execute) == 0) continue;
+      last_.store(i, std::memory_order_relaxed);
+      ++taken;
+    }
+    return taken;
+  }
+
+ private:
+  /// What was taken before it was counted makes it negative for a moment.
+  std::int32_t news(std::uint32_t posts) const noexcept {
+    return static_cast<std::int32_t>(posts - seen_.load(std::memory_order_relaxed));
+  }
+
+  template <typename Execute>
+  static int take_one(MailSlot& slot, Execute& execute) noexcept {
+    if (!slot.is_posted() || !slot.try_take()) return 0;
+    execute(slot.content());
+    slot.answer();
+    return 1;
+  }
+
+  std::atomic<std::uint32_t> seen_{0};  ///< posts
+  std::atomic<std::size_t> last_{0};    ///< slot from which something was taken
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,40 @@
+/// Whether it is worth while to put requests in a peer's mailbox: not while nobody looks there.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace mpix::engine {
+
+/// Relaxed throughout, by several threads at once: what goes astray costs an attempt.
+class MailUse {
+ public:
+  /// For every operation that suits.
+  bool permits() noexcept {
+    std::uint32_t const left = pause_.load(std::memory_order_relaxed);
+    if (left == 0) return true;
+    pause_.store(left - 1, std::memory_order_relaxed);
+    return false;
+  }
+  void note_answered() noexcept {
+    if (next_pause_.load(std::memory_order_relaxed) != shortest)
+      next_pause_.store(shortest, std::memory_order_relaxed);
+  }
+  /// Nobody has looked.
+  void note_unseen() noexcept {
+    std::uint32_t const pause = next_pause_.load(std::memory_order_relaxed);
+    pause_.store(pause, std::memory_order_relaxed);
+    next_pause_.store(std::min(2 * pause, longest), std::memory_order_relaxed);
+  }
+
+ private:
+  // Operations that do without before the next attempt.
+  static constexpr std::uint32_t shortest = 8;
+  static constexpr std::uint32_t longest = 1024;
+
+  std::atomic<std::uint32_t> pause_{0};
+  std::atomic<std::uint32_t> next_pause_{shortest};
+};
+
+}  // namespace mpix::engine

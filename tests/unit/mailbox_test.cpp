@@ -1,0 +1,291 @@
+// Small operations on memory that is not mapped, by the mailbox of a process that looks into it.
+#include "engine/agent/mailbox.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/exposed.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr int words = 64;
+
+/// Whoever looks is never given up.
+void patient(mpix_engine_config& config) { config.mailbox_us = 60'000'000; }
+
+/// Calls `body` in the origins while the last process looks into its mailbox, and then `check` in that.
+/// `messages`: not everything goes through the mailbox.
+void with_target(int origins, test::Configure const& configure,
+                 std::function<void(Rank&, Peer&, std::int64_t*)> body,
+                 std::function<void(std::int64_t const*)> check, bool messages = false) {
+  run_job(origins + 1, configure, [&](Rank& rank) {
+    auto const memory = std::make_unique<std::int64_t[]>(words);
+    int const target = origins;
+    rank.show(0, memory.get());
+    rank.barrier();
+    if (rank.rank() == target) {
+      for (int origin = 0; origin < origins; ++origin) {
+        while (__atomic_load_n(rank.place(origin, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+      }
+      check(memory.get());
+      EXPECT_EQ(rank.engine().statistics().traffic.messages_executed != 0, messages);
+    } else {
+      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
+      body(rank, rank.peer(target), there);
+      EXPECT_EQ(rank.engine().traffic(Rank::process_of(target)).operations_by(Path::cross_memory), 0u);
+      EXPECT_NE(rank.engine().traffic(Rank::process_of(target)).operations_by(Path::agent), 0u);
+      rank.tell(1, 1);
+    }
+  });
+}
+
+RemoteAddress at(std::int64_t* base, std::size_t index) {
+  return reinterpret_cast<RemoteAddress>(base + index);
+}
+
+TEST(Mailbox, operations_of_every_kind_move_the_values) {
+  with_target(
+      1, patient,
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        Engine& engine = rank.engine();
+        std::array<std::int64_t, 11> values{};  // as much as there is room for
+        std::iota(values.begin(), values.end(), 1);
+        auto const all = sizeof values;
+        ASSERT_EQ(run(engine, peer, contiguous(Direction::put, values.data(), at(there, 1), all)),
+                  Status::ok);
+        std::array<std::int64_t, 11> got{};
+        ASSERT_EQ(run(engine, peer, contiguous(Direction::get, got.data(), at(there, 1), all)), Status::ok);
+        EXPECT_EQ(got, values);
+        // An origin in pieces.
+        std::array<std::int64_t, 4> const pairs{100, -1, 200, -1};
+        Transfer strided =
+            contiguous(Direction::put, const_cast<std::int64_t*>(pairs.data()), at(there, 20), 16);
+        Dimension const every_second{2, 16};
+        strided.origin_layout = {8, {&every_second, 1}, {}};
+        ASSERT_EQ(run(engine, peer, strided), Status::ok);
+        std::int64_t const two = 2;
+        std::int64_t before = 0;
+        ASSERT_EQ(run(engine, peer,
+                      contiguous(Operation::sum, ElementType::int64, values.data(), at(there, 1), all)),
+                  Status::ok);
+        ASSERT_EQ(
+            run(engine, peer, contiguous(Operation::sum, ElementType::int64, &two, at(there, 2), 8, &before)),
+            Status::ok);
+        EXPECT_EQ(before, 4);
+        std::int64_t const six = 6;
+        std::int64_t const seven = 7;
+        Update swap =
+            contiguous(Operation::compare_swap_eq, ElementType::int64, &six, at(there, 3), 8, &before);
+        swap.operand2 = reinterpret_cast<std::byte const*>(&seven);
+        ASSERT_EQ(run(engine, peer, swap), Status::ok);
+        EXPECT_EQ(before, 6);
+        Update whole = contiguous(Operation::sum, ElementType::int64, values.data(), at(there, 30), 64);
+        whole.guarantees = Guarantee::atomic;
+        ASSERT_EQ(run(engine, peer, whole), Status::ok);
+      },
+      [](std::int64_t const* memory) {
+        EXPECT_EQ(memory[0], 0);
+        EXPECT_EQ(memory[1], 2);
+        EXPECT_EQ(memory[2], 6);
+        EXPECT_EQ(memory[3], 7);
+        for (int i = 4; i <= 11; ++i) EXPECT_EQ(memory[i], 2 * i);
+        EXPECT_EQ(memory[12], 0);
+        EXPECT_EQ(memory[20], 100);
+        EXPECT_EQ(memory[21], 200);
+        for (int i = 0; i < 8; ++i) EXPECT_EQ(memory[30 + i], i + 1);
+        EXPECT_EQ(memory[38], 0);
+      });
+}
+
+TEST(Mailbox, no_update_of_several_origins_is_lost) {
+  constexpr int origins = 3;
+  constexpr int updates = 3000;
+  with_target(
+      origins, patient,
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        std::int64_t const one = 1;
+        std::int64_t newest = -1;
+        std::array<std::int64_t, 8> const ones{1, 1, 1, 1, 1, 1, 1, 1};
+        for (int i = 0; i < updates; ++i) {
+          std::int64_t before = 0;
+          ASSERT_EQ(run(rank.engine(), peer,
+                        contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
+                    Status::ok);
+          EXPECT_GT(before, newest) << "goes up";
+          newest = before;
+          Update array =
+              contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 8), sizeof ones);
+          if (i % 2 == 0) array.guarantees = Guarantee::atomic;
+          ASSERT_EQ(run(rank.engine(), peer, array), Status::ok);
+        }
+      },
+      [](std::int64_t const* memory) {
+        EXPECT_EQ(memory[0], origins * updates);
+        for (int i = 8; i < 16; ++i) EXPECT_EQ(memory[i], origins * updates) << i;
+      });
+}
+
+TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const hole = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  with_target(
+      1, patient,
+      [=](Rank& rank, Peer& peer, std::int64_t* there) {
+        Engine& engine = rank.engine();
+        std::int64_t value = 1;
+        auto const nowhere = reinterpret_cast<RemoteAddress>(hole);
+        for (Direction const direction : {Direction::put, Direction::get}) {
+          EXPECT_EQ(run(engine, peer, contiguous(direction, &value, nowhere, 8)), Status::bad_address);
+          EXPECT_EQ(run(engine, peer, contiguous(direction, &value, nowhere - 4, 8)), Status::bad_address);
+          EXPECT_EQ(run(engine, peer, contiguous(direction, hole, at(there, 0), 8)), Status::bad_origin);
+        }
+        EXPECT_EQ(run(engine, peer, contiguous(Operation::sum, ElementType::int64, &value, nowhere, 8)),
+                  Status::bad_address);
+        Transfer unknown = contiguous(Direction::put, &value, 0, 8);
+        unknown.exposed.target = static_cast<ExposureId>(12345);
+        EXPECT_EQ(run(engine, peer, unknown), Status::stale_exposure);
+        EXPECT_EQ(run(engine, peer, contiguous(Direction::put, &value, at(there, 5), 8)), Status::ok);
+      },
+      [](std::int64_t const* memory) {
+        for (int i = 0; i < words; ++i) EXPECT_EQ(memory[i], i == 5 ? 1 : 0) << i;
+      });
+  ::munmap(hole, page);
+}
+
+/// Nobody looks: the operations are done all the same.
+TEST(Mailbox, is_done_without_where_nobody_looks) {
+  auto const soon = [](mpix_engine_config& config) { config.mailbox_us = 1; };
+  run_job(2, soon, [](Rank& rank) {
+    auto const memory = std::make_unique<std::int64_t[]>(words);
+    rank.show(0, memory.get());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(1, 0));
+      for (std::int64_t i = 0; i < 3000; ++i) {
+        std::int64_t before = -1;
+        std::int64_t const one = 1;
+        ASSERT_EQ(run(rank.engine(), rank.peer(1),
+                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
+                  Status::ok);
+        ASSERT_EQ(before, i);
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &before, at(there, 1), 8)),
+                  Status::ok);
+      }
+      EXPECT_NE(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::cross_memory), 0u);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(memory[0], 3000);
+      EXPECT_EQ(memory[1], 2999);
+    }
+  });
+}
+
+/// Two processes that ask each other, and look only while they wait.
+TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
+  constexpr int updates = 3000;
+  run_job(2, patient, [](Rank& rank) {
+    auto const memory = std::make_unique<std::int64_t[]>(words);
+    rank.show(0, memory.get());
+    rank.barrier();
+    int const other = 1 - rank.rank();
+    auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(other, 0));
+    std::int64_t const one = 1;
+    for (int i = 0; i < updates; ++i) {
+      ASSERT_EQ(run(rank.engine(), rank.peer(other),
+                    contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8)),
+                Status::ok);
+    }
+    rank.tell(1, 1);
+    while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+    EXPECT_EQ(memory[0], std::int64_t{updates});
+  });
+}
+
+/// Operations come in the order of issue also where only some of them suit the mailbox.
+TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
+  with_target(
+      1,
+      [](mpix_engine_config& config) {
+        patient(config);
+        config.paths = MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_DIRECT;
+      },
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        unsigned const seed = std::random_device{}();
+        ::testing::Test::RecordProperty("seed", static_cast<int>(seed));
+        std::mt19937 random(seed);
+        std::array<std::int64_t, 32> large{};
+        std::uint64_t last = 0;
+        for (std::int64_t i = 1; i <= 2000; ++i) {
+          bool const small = random() % 2 == 0;
+          large.fill(i);
+          Transfer put = contiguous(Direction::put, large.data(), at(there, 0), small ? 8 : sizeof large);
+          put.guarantees = Guarantee::ordered;
+          Issued const issued = rank.engine().issue(peer, put);
+          ASSERT_EQ(issued.status, Status::ok);
+          last = std::max(last, issued.sequence);
+          if (random() % 4 != 0) continue;
+          std::int64_t found = 0;
+          Transfer get = contiguous(Direction::get, &found, at(there, 0), 8);
+          get.guarantees = Guarantee::ordered;
+          ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
+          ASSERT_EQ(found, i) << "seed " << seed;
+        }
+        rank.engine().complete(peer, last);
+      },
+      [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); }, true);
+}
+
+/// An origin whose request nobody will ever answer finds that out.
+TEST(Mailbox, does_not_keep_those_waiting_who_ask_the_dead) {
+  run_job(
+      2, patient,
+      [](Rank& rank) {
+        auto const memory = std::make_unique<std::int64_t[]>(words);
+        rank.show(0, memory.get());
+        rank.barrier();
+        if (rank.rank() == 1) {
+          while (__atomic_load_n(&memory[0], __ATOMIC_RELAXED) < 100) rank.engine().progress();
+          rank.die();
+        }
+        auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(1, 0));
+        std::int64_t const one = 1;
+        Status status = Status::ok;
+        int updates = 0;
+        for (; status == Status::ok; ++updates)
+          status = run(rank.engine(), rank.peer(1),
+                       contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8));
+        EXPECT_GE(updates, 100);
+        EXPECT_TRUE(status == Status::transport || status == Status::unreachable) << to_string(status);
+      },
+      test::JobKind::mortal);
+}
+
+/// What other processes scribble into a mailbox does no harm.
+TEST(Mailbox, is_not_believed) {
+  std::mt19937 random(20081);
+  Mailbox mailbox{};
+  MailReader reader;
+  int executed = 0;
+  for (int round = 0; round < 1000; ++round) {
+    for (std::size_t i = 0; i < sizeof mailbox / 4; ++i) {
+      auto const noise = static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 6);
+      std::memcpy(reinterpret_cast<std::byte*>(&mailbox) + 4 * i, &noise, 4);
+    }
+    if (reader.has_news(mailbox)) executed += reader.take(mailbox, [](Mail& mail) { mail.status = 0; });
+  }
+  EXPECT_GT(executed, 0);
+  EXPECT_LE(executed, 1000 * static_cast<int>(Mailbox::slots + 1));
+}
+
+}  // namespace
+}  // namespace mpix::engine
