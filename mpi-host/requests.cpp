@@ -18,10 +18,13 @@ struct mpix_host_request {
   void* context = nullptr;
   mpix_host_request* next = nullptr;  ///< in the list of completed ones, or of unused ones
 
+  /// One of MPI's, or of the application where it is persistent, until it is freed, and one until it is
+  /// complete: MPI libraries differ in whether they free one that is not.
+  std::atomic<int> references{0};
+
   // Of persistent ones. Their receive gets its message, of a tag of their own, when they are complete.
   int tag = -1;
   void (*freed)(mpix_handle_t) = nullptr;
-  std::atomic<int> references{0};  ///< one of the application's until it frees it, one while it is started
 };
 
 namespace mpix::host {
@@ -71,8 +74,14 @@ int query(void* object, MPI_Status* status) {
   return request.code;
 }
 
-int give_back(void* object) {
-  pool.give_back(*static_cast<Request*>(object));
+void release(Request& request) {
+  // Whoever comes last sees what the other has done with the object.
+  if (request.references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    (request.tag < 0 ? pool : persistent_pool).give_back(request);
+}
+
+int set_free(void* object) {
+  release(*static_cast<Request*>(object));
   return MPI_SUCCESS;
 }
 
@@ -98,31 +107,25 @@ int wait(int count, void** objects, double, MPI_Status*) {
 }
 
 int start_generalized(Request& request) {
-  return PMPIX_Grequest_start(&query, &give_back, &cancel, &poll, &wait, &request, &request.handle);
+  return PMPIX_Grequest_start(&query, &set_free, &cancel, &poll, &wait, &request, &request.handle);
 }
 #else
 int start_generalized(Request& request) {
-  return PMPI_Grequest_start(&query, &give_back, &cancel, &request, &request.handle);
+  return PMPI_Grequest_start(&query, &set_free, &cancel, &request, &request.handle);
 }
 #endif
 
-void release(Request& request) {
-  // Whoever comes last sees what the other has done with the object.
-  if (request.references.fetch_sub(1, std::memory_order_acq_rel) == 1) persistent_pool.give_back(request);
-}
-
-/// The object may be used anew when MPI knows: nothing is read afterwards.
 void show(Request& request) {
   request.code = request.error_of != nullptr ? request.error_of(request.context) : MPI_SUCCESS;
   Completer::instance().completed();
   if (request.tag < 0) {
     PMPI_Grequest_complete(request.handle);
-    return;
+  } else {
+    // A receive can show no error but that its message is too long.
+    int const length = request.code == MPI_SUCCESS ? 0 : 1;
+    char const byte = 0;
+    PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
   }
-  // A receive can show no error but that its message is too long.
-  int const length = request.code == MPI_SUCCESS ? 0 : 1;
-  char const byte = 0;
-  PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
   release(request);
 }
 
@@ -145,6 +148,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   Request* request = pool.take();
   if (request == nullptr) request = new (std::nothrow) Request;
   if (request == nullptr) return nullptr;
+  request->references.store(2, std::memory_order_relaxed);
   if (start_generalized(*request) != MPI_SUCCESS) {
     pool.give_back(*request);
     return nullptr;

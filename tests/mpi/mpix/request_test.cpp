@@ -1,5 +1,7 @@
 /// Native requests: their memory, and whose error handler is called.
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "tests/support/host.hpp"
 #include "tests/support/mpix_fixture.hpp"
@@ -47,6 +49,32 @@ TEST_F(Requests, freed_before_completion_are_used_again) {
   long const before = resident();
   for (int kind = 0; kind < Memory::kinds; ++kind) put_and_free(kind);
   EXPECT_LT(resident() - before, 1024);  // 250 bytes each would be seven times as much
+}
+
+TEST_F(Requests, freed_before_completion_complete_no_others) {
+  constexpr std::size_t count = 100000;
+  Memory memory(static_cast<int>((count + 1) * sizeof(double)));
+  for (int kind = 0; kind < Memory::kinds; ++kind)
+    std::fill_n(reinterpret_cast<double*>(memory.own(kind)), count, 1.0 + kind);
+  MPI_Barrier(world);
+  for (int round = 0; round < 50; ++round) {
+    for (int kind = 0; kind < Memory::kinds; ++kind) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(),
+                         memory.at(next(), kind, count * sizeof(double)), MPIX_RMA_ATTR_REMOTE_COMPLETION,
+                         &request),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+      std::vector<double> got(count, -1.0);
+      ASSERT_EQ(
+          transfer(MPIX_RMA_GET, got.data(), count, MPI_DOUBLE, next(), memory.at(next(), kind), 0, &request),
+          MPI_SUCCESS);
+      ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+      ASSERT_EQ(got, std::vector<double>(count, 1.0 + kind)) << "round " << round;
+    }
+  }
+  ASSERT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+  MPI_Barrier(world);
 }
 
 TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
