@@ -88,8 +88,8 @@ void extend_component_path() {
   Directories const own = own_directories();
   auto const ours = std::ranges::find_if(own, holds_component);
   bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
-  // Open MPI 5 hands its list on to PMIx where PMIx has none of its own, and PMIx warns of SYSTEM_DEFAULT.
-  if (add) ::setenv(pmix_path_variable, ours->c_str(), 0);
+  // Open MPI 5 hands its list on to PMIx where PMIx has none, and PMIx warns of what it does not know there.
+  if (add) ::setenv(pmix_path_variable, "", 0);
   if (add) path.insert(path.begin(), *ours);
   if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }
