@@ -14,11 +14,6 @@ namespace mpix::fortran {
 
 inline void* pointer_to(MPI_Aint address) noexcept { return reinterpret_cast<void*>(address); }
 
-/// Null where Fortran's optional argument is absent.
-inline void* address_of(CFI_cdesc_t const* buffer) noexcept {
-  return buffer != nullptr ? buffer->base_addr : nullptr;
-}
-
 class Communicator {
  public:
   explicit Communicator(MPI_Fint const* handle) : value_(MPI_Comm_f2c(*handle)) {}

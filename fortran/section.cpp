@@ -5,6 +5,9 @@
 #include <climits>
 #include <mutex>
 
+/// Of bottom.f90.
+extern "C" void* mpix_rma_bottom_f();
+
 namespace mpix::fortran {
 
 namespace {
@@ -79,6 +82,12 @@ MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_
 
 }  // namespace
 
+void* address_of(CFI_cdesc_t const* buffer) noexcept {
+  static void const* const bottom = mpix_rma_bottom_f();
+  if (buffer == nullptr) return nullptr;
+  return buffer->base_addr == bottom ? MPI_BOTTOM : buffer->base_addr;
+}
+
 bool is_contiguous(CFI_cdesc_t const* buffer) noexcept {
   if (buffer == nullptr || buffer->rank == 0) return true;
   if (buffer->dim[buffer->rank - 1].extent < 0) return true;  // assumed-size
@@ -92,7 +101,7 @@ bool is_contiguous(CFI_cdesc_t const* buffer) noexcept {
 }
 
 Section::Section(CFI_cdesc_t const* buffer, MPI_Count count, MPI_Datatype datatype)
-    : address_(buffer != nullptr ? buffer->base_addr : nullptr), count_(count), datatype_(datatype) {
+    : address_(address_of(buffer)), count_(count), datatype_(datatype) {
   // What is wrong with the count or the datatype itself is told by the call.
   if (is_contiguous(buffer) || count <= 0 || datatype == MPI_DATATYPE_NULL || datatype == MPI_Datatype{})
     return;

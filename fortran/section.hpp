@@ -15,6 +15,9 @@ enum class Refusal {
   too_long  ///< an extent that MPI's datatypes cannot have
 };
 
+/// Null where Fortran's optional argument is absent; C's MPI_BOTTOM for Fortran's, which is a variable.
+void* address_of(CFI_cdesc_t const* buffer) noexcept;
+
 /// Whether the elements follow each other in memory; also of absent, empty and assumed-size buffers.
 bool is_contiguous(CFI_cdesc_t const* buffer) noexcept;
 

@@ -25,6 +25,7 @@ program integers_test
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [n])
 
   call transfers
+  call absolute
   call read_modify_write
   call notification
   call attributes
@@ -68,6 +69,25 @@ contains
       rma_attr_val=MPIX_RMA_Attributes(MPIX_RMA_ATTR_BLOCKING), ierror=ierror)
     call expect(all(into == reshape(a(5:1:-2, ::2), [9])), "get: values")
   end subroutine transfers
+
+  ! Two variables by a datatype of their addresses.
+  subroutine absolute
+    real, asynchronous :: x(3), y
+    integer :: both
+    integer(address_kind) :: places(2)
+    x = [rank + 1., rank + 2., rank + 3.]
+    y = rank + 4.
+    call MPI_Get_address(x, places(1), ierror)
+    call MPI_Get_address(y, places(2), ierror)
+    call MPI_Type_create_hindexed(2, [3, 1], places, MPI_REAL, both, ierror)
+    call MPI_Type_commit(both, ierror)
+    call begin(0.)
+    call MPIX_RMA_xfer(MPIX_RMA_PUT, MPI_BOTTOM, 1, both, right, bases(right), 4, MPI_REAL, communicator=comm, ierror=ierror)
+    call expect(ierror == MPI_SUCCESS, "put from MPI_BOTTOM")
+    call finish
+    call expect(all(mine(:5) == [left + 1., left + 2., left + 3., left + 4., 0.]), "put from MPI_BOTTOM: values")
+    call MPI_Type_free(both, ierror)
+  end subroutine absolute
 
   subroutine read_modify_write
     integer, asynchronous :: one, before

@@ -33,6 +33,7 @@ program windows_f08_test
   call MPI_Win_lock_all(0, second)
   call contiguous
   call sections
+  call absolute
   call accumulates
   call requests
   call order
@@ -181,6 +182,33 @@ contains
     call expect(ierror == MPI_SUCCESS, "notified put of a section")
     call MPI_Win_flush_local(right, win)
   end subroutine put
+
+  ! Two variables by a datatype of their addresses.
+  subroutine absolute
+    double precision, asynchronous :: x(3), y
+    type(MPI_Datatype) :: both
+    integer(address_kind) :: places(2)
+    integer :: i
+    x = [(cell(i, 1, rank), i = 1, 3)]
+    y = cell(4, 1, rank)
+    call MPI_Get_address(x, places(1))
+    call MPI_Get_address(y, places(2))
+    call MPI_Type_create_hindexed(2, [3, 1], places, MPI_DOUBLE_PRECISION, both)
+    call MPI_Type_commit(both)
+    call begin(0d0)
+    call MPIX_Put_notify(MPI_BOTTOM, 1, both, right, at(1), 4, MPI_DOUBLE_PRECISION, 0, win, ierror)
+    call expect(ierror == MPI_SUCCESS, "notified put from MPI_BOTTOM")
+    call wait_for(0, 1)
+    call expect(all(mine(:6) == [0d0, (cell(i, 1, left), i = 1, 4), 0d0]), "notified put from MPI_BOTTOM: values")
+    call MPI_Win_flush(right, win)
+    x = 0
+    y = 0
+    call MPIX_Get_accumulate_notify(MPI_BOTTOM, 1, both, MPI_BOTTOM, 1, both, right, at(1), 4, MPI_DOUBLE_PRECISION, &
+      MPI_NO_OP, 0, win, ierror)
+    call MPI_Win_flush(right, win)
+    call expect(all([x, y] == [(cell(i, 1, rank), i = 1, 4)]), "notified get into MPI_BOTTOM: values")
+    call MPI_Type_free(both)
+  end subroutine absolute
 
   subroutine accumulates
     double precision, asynchronous :: from(6), before(9)
