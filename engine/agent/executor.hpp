@@ -16,12 +16,12 @@
 #include "engine/agent/connections.hpp"
 #include "engine/agent/drops.hpp"
 #include "engine/agent/lock_table.hpp"
-#include "engine/agent/mailbox.hpp"
 #include "engine/agent/origin.hpp"
 #include "engine/agent/session.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
 #include "engine/log.hpp"
+#include "engine/segment/mailbox.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "engine/agent/mailbox.hpp"
 #include "engine/agent/wire.hpp"
 #include "engine/atomic/backoff.hpp"
 #include "engine/peer/peer_state.hpp"
+#include "engine/segment/mailbox.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {

@@ -1,9 +1,9 @@
 /// What a process lets the others of its host write, in one file of shared memory: locks, and its mailbox.
 #pragma once
 
-#include "engine/agent/mailbox.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/stripes.hpp"
+#include "engine/segment/mailbox.hpp"
 
 namespace mpix::engine {
 

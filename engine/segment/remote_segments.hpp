@@ -12,8 +12,8 @@
 
 #include "engine/exposure.hpp"
 #include "engine/log.hpp"
-#include "engine/path/mail_use.hpp"
 #include "engine/peer/exposed_view.hpp"
+#include "engine/peer/mail_use.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/process_control.hpp"
 #include "engine/segment/published_tables.hpp"

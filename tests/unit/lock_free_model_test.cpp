@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "datatype/handle_cache.hpp"
-#include "engine/agent/mailbox.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/update_modes.hpp"
 #include "engine/peer/mapped_segment.hpp"
 #include "engine/peer/message_mark.hpp"
 #include "engine/peer/outstanding_mark.hpp"
+#include "engine/segment/mailbox.hpp"
 #include "engine/segment/range_index.hpp"
 #include "engine/segment/range_slot.hpp"
 #include "tests/unit/model_atomic.hpp"
@@ -194,8 +194,8 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
   void after() { RL_ASSERT(!kept_out || told != 0); }
 };
 
-/// Two origins and a target that looks now and then hand a slot to each other. Relacy tells of accesses to the
-/// content that are not ordered.
+/// Two origins and a target that looks now and then hand a slot to each other. Relacy tells of accesses to
+/// the content that are not ordered.
 template <template <typename> class Atomic>
 struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
   struct Content {

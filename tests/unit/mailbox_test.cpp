@@ -1,5 +1,5 @@
 // Small operations on memory that is not mapped, by the mailbox of a process that looks into it.
-#include "engine/agent/mailbox.hpp"
+#include "engine/segment/mailbox.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

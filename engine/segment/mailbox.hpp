@@ -104,7 +104,8 @@ class Mailbox {
   std::array<MailSlot, slots> slots_;
 };
 
-/// Somebody in the target who looks into its mailbox. Several may look at once, each with a reader of its own.
+/// Somebody in the target who looks into its mailbox. Several may look at once, each with a reader of its
+/// own.
 class MailReader {
  public:
   /// By any thread: whether it is worth while to take. Relaxed: what is seen late is taken late.
