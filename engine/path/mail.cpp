@@ -62,12 +62,19 @@ void write(Mail& mail, Update const& update, bool held) noexcept {
   if (operands > 1) pack(mail.data + mail.bytes, update.operand2, update.origin_layout, 0, mail.bytes);
 }
 
+/// What was fetched: as much as was asked for, whatever stands in the answer.
 void read(Mail const& mail, Transfer const& transfer) noexcept {
   if (transfer.direction == Direction::get)
-    unpack(transfer.origin, transfer.origin_layout, 0, mail.data, mail.bytes);
+    unpack(transfer.origin, transfer.origin_layout, 0, mail.data, transfer.target_layout.block);
 }
 void read(Mail const& mail, Update const& update) noexcept {
-  if (update.result != nullptr) unpack(update.result, update.result_layout, 0, mail.data, mail.bytes);
+  if (update.result != nullptr)
+    unpack(update.result, update.result_layout, 0, mail.data, update.target_layout.block);
+}
+
+Status status_of(Mail const& mail) noexcept {
+  bool const known = mail.status < static_cast<unsigned>(Status::count_);
+  return known ? static_cast<Status>(mail.status) : Status::malformed;
 }
 
 enum class Outcome : std::uint8_t { answered, unseen, lost };
@@ -120,7 +127,7 @@ std::optional<Status> deliver_any(Operation const& operation, bool held, std::ui
       return std::nullopt;
     case Outcome::lost: return Status::transport;
   }
-  auto const status = static_cast<Status>(mail.status);
+  Status const status = status_of(mail);
   if (!failed(status)) read(mail, operation);
   slot->free();
   use.note_answered();
