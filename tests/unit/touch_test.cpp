@@ -18,7 +18,7 @@ namespace {
 
 std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
-/// Pages with a right each: 'w', 'r', or ' ' for a hole.
+/// Pages with a right each: 'w', 'r', or ' ' for none.
 class Pages {
  public:
   explicit Pages(std::string_view rights) : bytes_(rights.size() * page) {
@@ -26,7 +26,7 @@ class Pages {
         ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     for (std::size_t i = 0; i < rights.size(); ++i) {
       if (rights[i] == 'r') ::mprotect(base_ + i * page, page, PROT_READ);
-      if (rights[i] == ' ') ::munmap(base_ + i * page, page);
+      if (rights[i] == ' ') ::mprotect(base_ + i * page, page, PROT_NONE);
     }
   }
   ~Pages() { ::munmap(base_, bytes_); }
@@ -48,7 +48,7 @@ TEST(Touch, finds_what_is_there) {
   EXPECT_TRUE(touched(pages[0] + page - 4, 8, true));
   EXPECT_TRUE(touched(pages[0] + 8, 3 * page - 8, false));
   EXPECT_FALSE(touched(pages[1] + page - 4, 8, true)) << "into memory that is only read";
-  EXPECT_FALSE(touched(pages[2] + page - 4, 8, false)) << "into a hole";
+  EXPECT_FALSE(touched(pages[2] + page - 4, 8, false)) << "into memory that nobody may touch";
   EXPECT_FALSE(touched(nullptr, 8, false));
   EXPECT_FALSE(touched(pages[0], 4 * page, false));
 }
@@ -93,14 +93,17 @@ TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
   blocking.join();
 }
 
-void fault() { *static_cast<int volatile*>(nullptr) = 1; }
+void fault() {
+  Pages const pages(" ");
+  *static_cast<std::byte volatile*>(pages[0]) = std::byte{1};
+}
 
 TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, true)); };
   auto const leave = [](int) { ::_exit(7); };
   auto const leave_with_place = [](int, siginfo_t* info, void*) {
-    ::_exit(info->si_addr == nullptr ? 8 : 1);
+    ::_exit(info->si_addr != nullptr ? 8 : 1);
   };
   EXPECT_EXIT(
       {
