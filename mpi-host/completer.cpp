@@ -17,13 +17,15 @@ Completer& Completer::instance() noexcept {
   return *completer;
 }
 
-/// Signals are the application's.
+/// Signals are the application's, but for faults of the thread.
 void Completer::start(mpix_engine_t* engine) {
   engine_ = engine;
-  sigset_t all;
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&blocked);
+  sigdelset(&blocked, SIGSEGV);
+  sigdelset(&blocked, SIGBUS);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
