@@ -24,7 +24,7 @@ set(mpix_sanitized_ranks 2 3)
 set(mpix_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
     ${mpix_sanitizer_environment})
 # For programs that are not linked with the library, as in share/env.sh.in.
-set(mpix_component_environment PMIX_MCA_mca_base_component_path=
+set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma
     OMPI_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma/openmpi:SYSTEM_DEFAULT)
 
 function(mpix_mpi_test name)

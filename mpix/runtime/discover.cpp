@@ -89,7 +89,7 @@ void extend_component_path() {
   auto const ours = std::ranges::find_if(own, holds_component);
   bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
   // Open MPI 5 hands its list on to PMIx where PMIx has none, and PMIx warns of what it does not know there.
-  if (add) ::setenv(pmix_path_variable, "", 0);
+  if (add) ::setenv(pmix_path_variable, fs::path(*ours).parent_path().c_str(), 0);
   if (add) path.insert(path.begin(), *ours);
   if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }

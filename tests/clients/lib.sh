@@ -11,7 +11,7 @@ two_hosts=$here/../../scripts/two-hosts
 mpirun=$(command -v mpirun.openmpi || command -v mpirun)
 stock=${MPIX_TEST_STOCK:-sm,rdma,ucx,pt2pt} # components that ours is compared with
 ours=${MPIX_TEST_OURS:-mpix}                 # what is tried in its place, to see what a script says
-export PMIX_MCA_mca_base_component_path= # as in share/env.sh.in
+export PMIX_MCA_mca_base_component_path=$component/.. # as in share/env.sh.in
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
