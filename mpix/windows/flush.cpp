@@ -65,8 +65,9 @@ int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request* request) {
   return flush("MPIX_Win_iflush_local_all", win, with_all(Flush::mpix_flush_request_local), request);
 }
 
-int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) {
+int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) try {
   char const* const call = "MPIX_Win_flush_windows";
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   if (count < 0 || (count != 0 && wins == nullptr))
     return raise({call}, MPI_ERR_ARG, count < 0 ? "count is negative" : "wins is a null pointer");
   std::span const windows(wins, static_cast<std::size_t>(count));
@@ -80,6 +81,8 @@ int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) {
     if (first == MPI_SUCCESS) first = code;
   }
   return first;
+} catch (...) {
+  return raise_exception(nullptr);
 }
 
 int MPIX_Win_flush_thread(int rank, MPI_Win win) {
