@@ -58,7 +58,7 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm *communicator, int notificat
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the value before; may be NULL
  *
- * Local.
+ * Local. Requests that wait for no more than that are complete; others wait from zero on.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter).
  */

@@ -169,7 +169,7 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the value before; may be NULL
  *
- * Local.
+ * Local. Requests that wait for no more than that are complete; others wait from zero on.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter).
  */

@@ -6,6 +6,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/notify/reset.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
@@ -108,7 +109,7 @@ int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MP
   using namespace mpix;
   return with_counter("MPIX_RMA_Reset_notify_value", communicator, notification_idx,
                       [&](Site const&, std::uint64_t& counter) {
-                        auto const before = __atomic_exchange_n(&counter, 0, __ATOMIC_ACQ_REL);
+                        auto const before = reset_counter(engine_of_process(), counter);
                         if (value != nullptr) *value = static_cast<MPI_Count>(before);
                         return MPI_SUCCESS;
                       });

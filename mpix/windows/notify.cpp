@@ -1,4 +1,5 @@
 /// Notified operations on windows: the calls, for what the host does with them.
+#include "mpix/notify/reset.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/windows/call.hpp"
 
@@ -103,7 +104,7 @@ int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count* valu
 
 int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count* value) {
   return with_counter("MPIX_Win_reset_notify_value", win, notification_idx, [&](std::uint64_t& counter) {
-    auto const before = __atomic_exchange_n(&counter, 0, __ATOMIC_ACQ_REL);
+    auto const before = reset_counter(engine_of_process(), counter);
     if (value != nullptr) *value = static_cast<MPI_Count>(before);
     return MPI_SUCCESS;
   });

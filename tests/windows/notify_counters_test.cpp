@@ -174,6 +174,33 @@ TEST_P(Counters, W126_23_a_request_is_complete_when_the_threshold_is_reached) {
   EXPECT_EQ(counted(window, 1), thresholds + 1);
 }
 
+TEST_P(Counters, W126_31_a_reset_takes_nothing_from_who_waits) {
+  Window const window(GetParam(), 64);
+  set_counters(window, 1);
+  MPI_Win_lock_all(0, window);
+  for (int round = 0; round < 4; ++round) {
+    MPI_Request reached = MPI_REQUEST_NULL;
+    MPI_Request missed = MPI_REQUEST_NULL;
+    ASSERT_EQ(MPIX_Win_wait_notify_value(window, 0, 2, &reached), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Win_wait_notify_value(window, 0, 3, &missed), MPI_SUCCESS);
+    notify(window, next_, 0);
+    notify(window, next_, 0);
+    while (counted(window, 0) < 2) std::this_thread::yield();
+    MPI_Count before = -1;
+    EXPECT_EQ(MPIX_Win_reset_notify_value(window, 0, &before), MPI_SUCCESS);
+    EXPECT_EQ(before, 2);
+    EXPECT_EQ(MPI_Wait(&reached, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_FALSE(is_complete(missed));
+    MPI_Barrier(world);
+    for (int i = 0; i < 3; ++i) notify(window, next_, 0);  // zero is where it begins
+    EXPECT_EQ(MPI_Wait(&missed, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Win_reset_notify_value(window, 0, &before), MPI_SUCCESS);
+    EXPECT_EQ(before, 3);
+    MPI_Barrier(world);
+  }
+  MPI_Win_unlock_all(window);
+}
+
 TEST_P(Counters, W126_24_waiting_wrongly_is_an_error) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);

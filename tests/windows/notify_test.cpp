@@ -361,7 +361,7 @@ TEST_P(EachNotification, W126_16_operations_without_data_notify) {
 }
 
 TEST_P(EachNotification, W126_18_a_flush_completes_the_notification_too) {
-  constexpr int rounds = 50;
+  constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Win_lock_all(0, window);
@@ -441,7 +441,7 @@ TEST_P(EachNotification, W126_20_many_counters_of_many_targets) {
 }
 
 TEST_P(EachNotification, W126_21_from_several_threads) {
-  constexpr int rounds = 15;
+  constexpr int rounds = 8;
   Window const window(GetParam(), 256);
   set_counters(window, 4);
   long const one = 1;

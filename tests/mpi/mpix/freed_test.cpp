@@ -1,5 +1,5 @@
-/// What outlives a communicator that is freed: bound handles, requests, late errors; and memory that is not
-/// freed.
+/// What outlives a communicator that is freed, or a counter that is reset: bound handles, requests, late
+/// errors; and memory that is not freed.
 #include <type_traits>
 
 #include "tests/support/mpix_fixture.hpp"
@@ -91,6 +91,23 @@ TEST_F(Freed, who_waits_for_a_counter_is_told) {
   ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 5, &arrived), MPI_SUCCESS);
   MPI_Comm_free(&comm);
   EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
+}
+
+TEST_F(Freed, who_waits_for_a_counter_is_told_before_it_is_reset) {
+  MPI_Comm comm = duplicate();
+  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 1), MPI_SUCCESS);
+  MPI_Request arrived = MPI_REQUEST_NULL;
+  ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 1, &arrived), MPI_SUCCESS);
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | MPIX_RMA_ATTR_BLOCKING);
+  char* const own = memory_.at(memory_.rank(), Memory::allocated);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, memory_.rank(), own, 1, MPI_DOUBLE, nullptr,
+                          &comm, &chosen),
+            MPI_SUCCESS);
+  MPI_Count before = -1;
+  while (before <= 0) ASSERT_EQ(MPIX_RMA_Reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(MPI_Wait(&arrived, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
 }
 
 TEST_F(Freed, memory_is_not_freed_when_one_rank_names_the_wrong_one) {
