@@ -2,6 +2,9 @@
 /// a function compiled for AVX-512 must not be the one that the linker keeps for everybody.
 #include "engine/kernel/row_kernels.hpp"
 
+#include <cstdint>
+#include <type_traits>
+
 #include "engine/kernel/element.hpp"
 
 #define MPIX_JOIN2(a, b) a##b
@@ -50,15 +53,36 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
   }
 }
 
+/// Whether the stores of a row hold up the loads of `from` that follow shortly: the processor takes those for
+/// loads of what was just stored whose addresses agree in the low 12 bits.
+inline bool holds_up(void const* to, void const* from) noexcept {
+  std::uintptr_t const ahead =
+      (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
+  return ahead != 0 && ahead < 2048;
+}
+
+/// Applies `f` to each pair of elements of a row; from the end to the beginning, block by block, where the
+/// other way the stores would hold up the loads.
+template <typename T, typename F>
+inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F f) noexcept {
+  constexpr std::size_t block = 256 / sizeof(T);
+  if (std::is_arithmetic_v<T> && count >= 2 * block && holds_up(a, b)) {
+    while (count >= block) {
+      count -= block;
+      MPIX_INDEPENDENT_ITERATIONS
+      for (std::size_t i = count; i < count + block; ++i) a[i].value = f(a[i].value, b[i].value);
+    }
+  }
+  MPIX_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < count; ++i) a[i].value = f(a[i].value, b[i].value);
+}
+
 /// Applies `f` to each pair of elements. The short rows of strided transfers get loops of known length.
 template <typename T, typename F>
 inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
                          std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes, F f) noexcept {
   auto const row_of = [&](std::size_t count) {
-    auto* const a = reinterpret_cast<Unaligned<T>*>(to);
-    auto const* const b = reinterpret_cast<Unaligned<T> const*>(from);
-    MPIX_INDEPENDENT_ITERATIONS
-    for (std::size_t i = 0; i < count; ++i) a[i].value = f(a[i].value, b[i].value);
+    for_row(reinterpret_cast<Unaligned<T>*>(to), reinterpret_cast<Unaligned<T> const*>(from), count, f);
     to += to_stride;
     from += from_stride;
   };

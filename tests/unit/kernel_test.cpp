@@ -193,6 +193,37 @@ TYPED_TEST(UpdateKernel, a_scale_belongs_to_a_sum) {
   }
 }
 
+/// The order of the elements depends on where the two sides stand.
+template <typename T>
+void add_at_every_distance(ElementType type) {
+  constexpr std::size_t most = 700;
+  constexpr std::size_t page = 4096;
+  std::vector<T> target(2 * page / sizeof(T) + most);
+  std::vector<T> origin(most + 2);
+  for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = static_cast<T>(i % 90);
+  for (std::size_t distance = 0; distance < page / sizeof(T); distance += 3) {
+    std::size_t const count = most - distance % 250;
+    std::size_t const apart =
+        (reinterpret_cast<std::uintptr_t>(origin.data()) / sizeof(T)) % (page / sizeof(T));
+    std::size_t const begin = (apart + distance) % (page / sizeof(T)) + 1;
+    for (std::size_t i = 0; i < target.size(); ++i) target[i] = static_cast<T>(i % 30);
+    accumulate_contiguous({type, Operation::sum, false, nullptr},
+                          reinterpret_cast<std::byte*>(target.data() + begin),
+                          reinterpret_cast<std::byte const*>(origin.data() + 1), count * sizeof(T));
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      bool const inside = i >= begin && i < begin + count;
+      ASSERT_EQ(target[i], static_cast<T>(i % 30 + (inside ? (i - begin + 1) % 90 : 0)))
+          << "distance " << distance << ", element " << i;
+    }
+  }
+}
+
+TEST(RowKernel, adds_every_element_once_wherever_the_sides_stand) {
+  add_at_every_distance<double>(ElementType::float64);
+  add_at_every_distance<std::int32_t>(ElementType::int32);
+  add_at_every_distance<std::int8_t>(ElementType::int8);
+}
+
 TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   struct Pair {
     double value;
