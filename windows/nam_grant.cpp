@@ -7,15 +7,14 @@
 
 #include "engine/log.hpp"
 #include "nam/protocol/socket.hpp"
+#include "windows/nam_registry.hpp"
 
 namespace mpix::windows {
 
 namespace {
 
-std::mutex registry_lock;
-
-std::map<std::string, std::shared_ptr<NamGrant>>& registry() {
-  static std::map<std::string, std::shared_ptr<NamGrant>> grants;
+GrantRegistry<NamGrant>& registry() {
+  static GrantRegistry<NamGrant> grants;
   return grants;
 }
 
@@ -31,16 +30,6 @@ std::uint64_t number_of(nam::SharedControl const& control) {
   return ::fstat(control.descriptor().get(), &status) == 0 ? status.st_ino : 0;
 }
 
-template <typename Predicate>
-std::shared_ptr<NamGrant> find_or_open(nam::Locator const& locator, Predicate fits) {
-  std::lock_guard const held(registry_lock);
-  std::shared_ptr<NamGrant>& known = registry()[locator.grant];
-  if (known != nullptr && fits(*known)) return known;
-  // Windows that use the former one keep it.
-  known.reset();
-  return known = std::make_shared<NamGrant>(locator);
-}
-
 }  // namespace
 
 NamGrant::NamGrant(nam::Locator const& locator)
@@ -51,12 +40,12 @@ NamGrant::NamGrant(nam::Locator const& locator)
       watch_(session_.descriptor(), [this] { return on_end(); }) {}
 
 std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator) {
-  return find_or_open(locator, [](NamGrant& known) { return known.is_served(); });
+  return registry().find_or_open(locator);
 }
 
 std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_t control) {
-  auto found =
-      find_or_open(locator, [=](NamGrant& known) { return known.control() == control && known.is_served(); });
+  auto const fits = [=](NamGrant const& known) { return known.control() == control; };
+  auto found = registry().find_or_open(locator, fits);
   if (found->control() != control)
     throw nam::Error(nam::ErrorCode::unavailable, "the server of the grant was started again meanwhile");
   return found;

@@ -2,6 +2,7 @@
 /// Where the server's processes die, the windows either go on or end.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,7 @@ class NamGrant {
   void release(nam::WindowInfo const& window);
   void persist(nam::WindowInfo const& window);
 
+  bool is_served();
   nam::Locator const& locator() const noexcept { return locator_; }
   nam::GrantMapping const& memory() const noexcept { return memory_; }
   /// Tells control memories on this host apart.
@@ -38,7 +40,6 @@ class NamGrant {
   void give_back_locks(nam::SharedControl::Slot slot);
 
  private:
-  bool is_served();
   int on_end();
   bool has_windows();
   bool find_again();

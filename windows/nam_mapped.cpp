@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "windows/nam_error.hpp"
 #include "windows/nam_served.hpp"
 
 namespace mpix::windows {

@@ -2,18 +2,20 @@
 
 #include <mpi.h>
 
-#include <map>
+#include <chrono>
+#include <string>
+#include <utility>
 
+#include "windows/nam_error.hpp"
+#include "windows/nam_registry.hpp"
 #include "windows/nam_served.hpp"
 
 namespace mpix::windows {
 
 namespace {
 
-std::mutex registry_lock;
-
-std::map<std::string, std::shared_ptr<RemoteGrant>>& registry() {
-  static std::map<std::string, std::shared_ptr<RemoteGrant>> grants;
+GrantRegistry<RemoteGrant>& registry() {
+  static GrantRegistry<RemoteGrant> grants;
   return grants;
 }
 
@@ -90,19 +92,16 @@ RemoteGrant::RemoteGrant(nam::Locator const& locator)
       address_(session_.reach()) {}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {
-  std::lock_guard const held(registry_lock);
-  auto const found = registry().find(locator.grant);
-  if (found == registry().end()) return nullptr;
-  bool const lasts = found->second->ask([](nam::Session& session) { return session.is_open(); });
-  return lasts ? found->second : nullptr;
+  return registry().find(locator);
 }
 
 std::shared_ptr<RemoteGrant> RemoteGrant::of(nam::Locator const& locator) {
-  if (auto grant = known(locator)) return grant;
-  auto grant = std::make_shared<RemoteGrant>(locator);
-  std::lock_guard const held(registry_lock);
-  // Windows that use the former one keep it.
-  return registry()[locator.grant] = std::move(grant);
+  return registry().find_or_open(locator);
+}
+
+bool RemoteGrant::is_served() {
+  std::lock_guard const held(lock_);
+  return session_.is_open();
 }
 
 std::unique_ptr<NamWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window) {

@@ -3,7 +3,8 @@
 /// session.
 #pragma once
 
-#include <chrono>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,7 @@ class RemoteGrant {
     std::lock_guard const held(lock_);
     return call(session_);
   }
+  bool is_served();
   nam::Locator const& locator() const noexcept { return locator_; }
   /// Of the process that has the memory, at engines.
   std::vector<std::byte> const& address() const noexcept { return address_; }

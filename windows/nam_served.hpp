@@ -1,12 +1,14 @@
 /// What windows at memory servers have in common, mapped or not.
 #pragma once
 
-#include <memory>
+#include <mpi.h>
+
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "nam/client/session.hpp"
-#include "windows/nam_error.hpp"
+#include "windows/nam_window.hpp"
 
 namespace mpix::windows {
 

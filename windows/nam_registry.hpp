@@ -1,0 +1,46 @@
+/// Grants of one kind that this process uses, by their identifiers: kept for later windows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "nam/protocol/locator.hpp"
+
+namespace mpix::windows {
+
+template <typename Grant>
+class GrantRegistry {
+ public:
+  /// The one of the locator that is served still; nullptr: there is none.
+  std::shared_ptr<Grant> find(nam::Locator const& locator) {
+    std::lock_guard const held(lock_);
+    auto const known = grants_.find(locator.grant);
+    return known != grants_.end() && is_served(known->second) ? known->second : nullptr;
+  }
+
+  /// The same, if `fits` it, or a new one. Throws nam::Error.
+  template <typename Predicate>
+  std::shared_ptr<Grant> find_or_open(nam::Locator const& locator, Predicate fits) {
+    std::lock_guard const held(lock_);
+    std::shared_ptr<Grant>& known = grants_[locator.grant];
+    if (is_served(known) && fits(*known)) return known;
+    // Windows that use the former one keep it.
+    known.reset();
+    return known = std::make_shared<Grant>(locator);
+  }
+  std::shared_ptr<Grant> find_or_open(nam::Locator const& locator) {
+    return find_or_open(locator, [](Grant const&) { return true; });
+  }
+
+ private:
+  static bool is_served(std::shared_ptr<Grant> const& grant) {
+    return grant != nullptr && grant->is_served();
+  }
+
+  std::mutex lock_;
+  std::map<std::string, std::shared_ptr<Grant>> grants_;
+};
+
+}  // namespace mpix::windows
