@@ -130,7 +130,8 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
     std::string ignored;
     bool taken = false;
     error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &ignored);
-    if (error == MPI_SUCCESS && !taken && nam_->is_mapped() && target.view.is_gone()) error = MPI_ERR_WIN;
+    if (error == MPI_SUCCESS && !taken && nam_->is_mapped(target.rank) && target.view.is_gone())
+      error = MPI_ERR_WIN;
     return taken || error != MPI_SUCCESS;
   });
   if (error == MPI_SUCCESS) {

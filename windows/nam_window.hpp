@@ -68,14 +68,15 @@ class NamWindow {
   virtual std::uint64_t size(int rank) const noexcept = 0;
   virtual int disp_unit(int rank) const noexcept = 0;
 
-  virtual bool is_mapped() const noexcept = 0;
+  /// The region of a rank.
+  virtual bool is_mapped(int rank) const noexcept = 0;
   /// Where it is mapped; addresses are offsets in the grant.
   virtual engine::ExposedView view(int) const noexcept { return {}; }
-  virtual engine::StripeTable* stripes() const noexcept { return nullptr; }
-  /// Where it is not: the process that has the memory, until it is released, which exposes it so, and where a
-  /// rank's is. nullptr: it cannot be reached.
-  virtual engine::Peer* peer(engine::Engine&) const { return nullptr; }
-  virtual engine::ExposureId exposure() const noexcept { return engine::ExposureId::none; }
+  virtual engine::StripeTable* stripes(int) const noexcept { return nullptr; }
+  /// Where it is not: the process that has the memory, until it is released, which exposes it so, and where
+  /// in that the region is. nullptr: it cannot be reached.
+  virtual engine::Peer* peer(int, engine::Engine&) const { return nullptr; }
+  virtual engine::ExposureId exposure(int) const noexcept { return engine::ExposureId::none; }
   virtual std::uint64_t offset(int) const noexcept { return 0; }
 
   /// An attempt to take the lock of a rank, from all processes that use the window. `*has_turn` begins as

@@ -68,11 +68,11 @@ Target* Window::make_target(int rank) {
   if (Target* const made = known_target(rank)) return made;
   RankEntry const& entry = table_[rank];
   auto target = std::make_unique<Target>();
-  if (!find_processes(entry, *target)) return nullptr;
   target->rank = rank;
-  target->stripes = nam_ != nullptr ? nam_->stripes() : target->memory->stripes();
+  if (!find_processes(*target)) return nullptr;
+  target->stripes = nam_ != nullptr ? nam_->stripes(rank) : target->memory->stripes();
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
-  target->exposure = nam_ != nullptr ? nam_->exposure() : entry.exposure;
+  target->exposure = nam_ != nullptr ? nam_->exposure(rank) : entry.exposure;
   target->offset = nam_ != nullptr ? nam_->offset(rank) : entry.offset;
   target->size = entry.size;
   target->control_address = entry.control;
@@ -97,11 +97,13 @@ Target* Window::make_target(int rank) {
 
 /// False: one of them cannot be reached. Memory at a server that is mapped is no process's, and who is
 /// connected to it knows nothing of those who have made it.
-bool Window::find_processes(RankEntry const& entry, Target& target) {
+bool Window::find_processes(Target& target) {
+  RankEntry const& entry = table_[target.rank];
   bool const knows_ranks = origins_ == MPI_COMM_NULL;
   if (knows_ranks && (target.process = engine_.peer(entry.process)) == nullptr) return false;
-  if (nam_ != nullptr && nam_->is_mapped()) return true;
-  target.memory = nam_ != nullptr ? nam_->peer(engine_) : engine_.peer(table_[entry.owner].process);
+  if (nam_ != nullptr && nam_->is_mapped(target.rank)) return true;
+  target.memory =
+      nam_ != nullptr ? nam_->peer(target.rank, engine_) : engine_.peer(table_[entry.owner].process);
   if (target.memory == nullptr && knows_ranks) engine_.release(*target.process);
   return target.memory != nullptr;
 }

@@ -214,7 +214,7 @@ class Window : public mpix_window {
     if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
   }
   Target* make_target(int rank);
-  bool find_processes(RankEntry const& entry, Target& target);
+  bool find_processes(Target& target);
   void map_memory(Target& target);
   void say_path(Target const& target) const;
   /// Of all that were made so far.

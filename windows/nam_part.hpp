@@ -1,0 +1,24 @@
+/// Windows in single grants: mapped where that is possible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nam/client/session.hpp"
+#include "windows/nam_window.hpp"
+
+namespace mpix::windows {
+
+// They throw nam::Error and NamError.
+
+std::unique_ptr<NamWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
+                                       std::vector<std::uint64_t> const& units,
+                                       nam::WindowWishes const& wishes);
+/// The persistent window that a session has found by its port name.
+std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
+/// What the description of another process's window says.
+std::unique_ptr<NamWindow> join_described(nam::Json const& description);
+
+}  // namespace mpix::windows
