@@ -76,12 +76,11 @@ int Window::share_nam(MPI_Comm comm, Make make) {
     hints_.tell_port(nam_->port());
     return MPI_SUCCESS;
   }
-  if (rank == 0) release_nam();
   return refuse(error, told);
 }
 
 int Window::allocate_at_server(MPI_Comm comm) {
-  return share_nam(comm, [this] {
+  int const error = share_nam(comm, [this] {
     std::vector<std::uint64_t> sizes;
     std::vector<std::uint64_t> units;
     for (RankEntry const& entry : table_) {
@@ -91,6 +90,8 @@ int Window::allocate_at_server(MPI_Comm comm) {
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
     return NamWindow::allocate(sizes, units, {persistent, hints_.durability()});
   });
+  if (error != MPI_SUCCESS && rank_ == 0) release_nam();
+  return error;
 }
 
 /// The targets are the ranks of those who have made the window; the processes of `comm` are none of them.

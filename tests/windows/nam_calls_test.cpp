@@ -235,6 +235,28 @@ TEST_F(NamCalls, order_and_flushes_as_anywhere_and_no_notification) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
+TEST_F(NamCalls, a_window_stays_where_a_process_cannot_connect) {
+  if (!is_remote(1) || is_remote(0)) GTEST_SKIP() << "all processes are known by the system";
+  char port[nam::port_name_limit] = "";
+  if (rank_ == 0) {  // in a grant that the others have no session with
+    Environment const there("MPIX_NAM_ALLOCATION", nam::format(job->server().grant(1u << 16)));
+    Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
+    MPI_Win window = MPI_WIN_NULL;
+    ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, info.get(), MPI_COMM_SELF, &window), MPI_SUCCESS);
+    std::ranges::copy(value_of(window, "deep_win_port_name"), port);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+  MPI_Bcast(port, sizeof port, MPI_CHAR, 0, world);
+  MPI_Win window = MPI_WIN_NULL;
+  {
+    Environment const unknown("MPIX_NAM_SECRET_FILE", "/nowhere");
+    int const code = MPIX_Win_connect(port, MPI_INFO_NULL, 0, world, &window);
+    EXPECT_EQ(class_of(code), MPI_ERR_ACCESS) << text_of(code);
+  }
+  ASSERT_EQ(MPIX_Win_connect(port, MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
 TEST_F(NamCalls, other_windows_have_no_such_attributes) {
   MPI_Win window = MPI_WIN_NULL;
   void* base = nullptr;

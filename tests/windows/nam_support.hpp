@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "engine/peer/liveness.hpp"
@@ -20,6 +22,22 @@ inline bool is_remote(int rank) {
   if (given == nullptr) return false;
   return std::string_view(given) == "all" || rank % 2 == 1;
 }
+
+/// A variable of the environment, as long as the object lives.
+class Environment {
+ public:
+  Environment(char const* name, std::string const& value) : name_(name) {
+    if (char const* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Environment(Environment const&) = delete;
+  Environment& operator=(Environment const&) = delete;
+
+ private:
+  char const* name_;
+  std::optional<std::string> before_;
+};
 
 /// Of the job: started by rank 0, ended with the process, be it killed.
 class JobServer : public ::testing::Environment {
