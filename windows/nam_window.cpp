@@ -20,7 +20,7 @@ NamSettings settings;
 nam::Locator grant_for(NamWishes const& wishes) {
   std::lock_guard const held(settings_lock);
   if (!settings.allocation.empty()) return nam::parse_locator(settings.allocation);
-  if (auto grant = nam::job_grant()) return *grant;
+  if (auto const grants = nam::job_grants(); !grants.empty()) return grants.front();
   if (wishes.persistent)
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "

@@ -124,18 +124,18 @@ std::vector<std::byte> Client::unsealed(std::vector<std::byte> const& sealed) co
 Address server_address() {
   char const* const given = std::getenv("MPIX_NAM_SERVER");
   if (given == nullptr || *given == '\0') {
-    if (auto const grant = job_grant()) return grant->address;
-    return {default_socket(), "", 0};
+    std::vector<Locator> const grants = job_grants();
+    return grants.empty() ? Address{default_socket(), "", 0} : grants.front().address;
   }
   std::string const text = given;
   if (text.front() == '/') return {text, "", 0};
   return parse_address(text.find('=') == std::string::npos ? "tcp=" + text : text);
 }
 
-std::optional<Locator> job_grant() {
+std::vector<Locator> job_grants() {
   char const* const given = std::getenv("MPIX_NAM_ALLOCATION");
-  if (given == nullptr || *given == '\0') return std::nullopt;
-  return parse_locator(given);
+  if (given == nullptr || *given == '\0') return {};
+  return parse_grants(given);
 }
 
 std::filesystem::path secret_file() {

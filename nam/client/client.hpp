@@ -57,11 +57,11 @@ class Client {
   Challenge challenge_;
 };
 
-/// Where the server is: MPIX_NAM_SERVER (an address, the path of a socket, or HOST:PORT), or the default
-/// socket.
+/// Where the server is: MPIX_NAM_SERVER (an address, the path of a socket, or HOST:PORT), or that of the
+/// job's first grant, or the default socket.
 Address server_address();
-/// The grant of the job: MPIX_NAM_ALLOCATION; nothing where it is not set.
-std::optional<Locator> job_grant();
+/// The grants of the job, over which its windows are spread: MPIX_NAM_ALLOCATION; none where it is not set.
+std::vector<Locator> job_grants();
 /// Where the user's secret stands: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
 std::filesystem::path secret_file();
 

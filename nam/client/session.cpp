@@ -16,6 +16,8 @@ WindowInfo window_from(Json const& answer) {
   window.id = field<std::string>(answer, "window");
   window.port = field_or<std::string>(answer, "port", "");
   window.grant = field<std::string>(answer, "grant");
+  window.owner = field<std::uint64_t>(answer, "owner");
+  window.other_parts = field_or<std::vector<std::string>>(answer, "other_parts", {});
   window.persistent = field<bool>(answer, "persistent");
   window.may_read = field<bool>(answer, "read");
   window.may_write = field<bool>(answer, "write");
@@ -62,7 +64,8 @@ WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vecto
                                       {"units", units},
                                       {"persistent", wishes.persistent},
                                       {"durability", wishes.durability},
-                                      {"mode", wishes.mode}}));
+                                      {"mode", wishes.mode},
+                                      {"other_parts", wishes.other_parts}}));
 }
 
 WindowInfo Session::join(std::string const& window) {

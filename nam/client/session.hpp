@@ -24,6 +24,8 @@ struct WindowInfo {
   std::string id;
   std::string port;  ///< of a persistent window, as its creator is told it
   std::string grant;
+  std::uint64_t owner = 0;               ///< user, as the server's host numbers them
+  std::vector<std::string> other_parts;  ///< of one that is spread over grants (nam/client/spread.hpp)
   bool persistent = false;
   bool may_read = false;
   bool may_write = false;
@@ -40,6 +42,8 @@ struct WindowWishes {
   std::string durability =
       "clients";         ///< "clients", "server" or "storage": what a persistent window survives
   unsigned mode = 0600;  ///< for owner, group and others: read (4) and write (2)
+  /// Of the first part of a persistent window that is spread over grants: port names of the others, in order.
+  std::vector<std::string> other_parts = {};
 };
 
 /// The memory of a grant, in this process.

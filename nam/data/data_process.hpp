@@ -97,6 +97,7 @@ class DataProcess {
   void end_locks(SessionId id, Json const& request);
 
   Held& window_for(SessionId id, Json const& request, Access wanted);
+  static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);
   void check_quotas(Window const& window) const;
   void drop(std::string const& window);

@@ -7,6 +7,7 @@
 
 #include "engine/peer/address.hpp"
 #include "nam/data/data_process.hpp"
+#include "nam/protocol/locator.hpp"
 #include "nam/protocol/units.hpp"
 
 namespace mpix::nam {
@@ -79,6 +80,18 @@ void DataProcess::check_quotas(Window const& window) const {
                                       " are left");
 }
 
+/// Nobody looks here whether they exist.
+std::vector<std::string> DataProcess::other_parts_of(Json const& request) {
+  auto parts = field_or<std::vector<std::string>>(request, "other_parts", {});
+  if (parts.size() >= most_parts)
+    throw Error(ErrorCode::bad_request, "a window has at most " + std::to_string(most_parts) + " parts");
+  for (std::string const& part : parts) {
+    if (parse_locator(part).window.empty())
+      throw Error(ErrorCode::bad_request, "'" + part + "' does not name a window");
+  }
+  return parts;
+}
+
 Window DataProcess::make_window(Session const& session, Json const& request) {
   Window window;
   window.bytes = lay_out(field<std::vector<std::uint64_t>>(request, "sizes"),
@@ -88,6 +101,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
                       session.identity.groups.empty() ? gid_t{0} : session.identity.groups.front(),
                       field_or(request, "mode", 0600u) & 0666u};
   window.durability = parse_durability(field_or<std::string>(request, "durability", "clients"));
+  window.other_parts = other_parts_of(request);
   if (window.durability != Durability::clients && kind_ != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
                                             "' do not outlive the server: start it with --storage file");

@@ -23,6 +23,7 @@ void SegmentAllocator::remove(Free::iterator piece) {
 std::optional<std::uint64_t> SegmentAllocator::take(std::uint64_t bytes) {
   std::uint64_t const length = footprint(bytes);
   if (length < bytes) return std::nullopt;
+  if (length == 0) return 0;
   auto const found = by_length_.lower_bound({length, 0});
   if (found == by_length_.end()) return std::nullopt;
   std::uint64_t const offset = found->second;

@@ -44,15 +44,17 @@ Json to_json(Window const& window) {
     sizes.push_back(region.bytes);
     units.push_back(region.unit);
   }
-  return {{"window", window.id},
-          {"owner", window.ownership.owner},
-          {"group", window.ownership.group},
-          {"mode", window.ownership.mode},
-          {"durability", to_string(window.durability)},
-          {"offset", window.offset},
-          {"persistent", window.persistent},
-          {"sizes", sizes},
-          {"units", units}};
+  Json json{{"window", window.id},
+            {"owner", window.ownership.owner},
+            {"group", window.ownership.group},
+            {"mode", window.ownership.mode},
+            {"durability", to_string(window.durability)},
+            {"offset", window.offset},
+            {"persistent", window.persistent},
+            {"sizes", sizes},
+            {"units", units}};
+  if (!window.other_parts.empty()) json["other_parts"] = window.other_parts;
+  return json;
 }
 
 Window window_from(Json const& json) {
@@ -62,6 +64,7 @@ Window window_from(Json const& json) {
   window.ownership = {field<uid_t>(json, "owner"), field<gid_t>(json, "group"),
                       field<unsigned>(json, "mode")};
   window.durability = parse_durability(field<std::string>(json, "durability"));
+  window.other_parts = field_or<std::vector<std::string>>(json, "other_parts", {});
   window.offset = field<std::uint64_t>(json, "offset");
   window.bytes = lay_out(field<std::vector<std::uint64_t>>(json, "sizes"),
                          field<std::vector<std::uint64_t>>(json, "units"), &window.regions);

@@ -35,6 +35,8 @@ struct Window {
   std::uint64_t offset = 0;  ///< in the grant
   std::uint64_t bytes = 0;   ///< of all regions
   std::vector<Region> regions;
+  std::vector<std::string> other_parts =
+      {};  ///< port names, of a persistent window that is spread over grants
 };
 
 /// Regions are aligned to this.

@@ -81,23 +81,26 @@ Json to_answer(Error const& error);
 /// Throws the Error that `answer` tells of, if it does.
 void throw_if_refused(Json const& answer);
 
-/// A field of a message. Throws Error(malformed) where it is missing or of another kind; numbers are not
-/// converted, and not cut.
+/// Whether it is a value of the kind. Numbers are not converted, and not cut.
+template <typename Value>
+bool is_a(Json const& json) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return json.is_string();
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return json.is_boolean();
+  } else if constexpr (std::is_unsigned_v<Value>) {
+    return json.is_number_unsigned() && json.get<std::uint64_t>() <= std::numeric_limits<Value>::max();
+  } else {
+    return json.is_array() && std::all_of(json.begin(), json.end(), is_a<typename Value::value_type>);
+  }
+}
+
+/// A field of a message. Throws Error(malformed) where it is missing or of another kind.
 template <typename Value>
 Value field(Json const& object, char const* name) {
-  constexpr bool is_number = std::is_unsigned_v<Value> && !std::is_same_v<Value, bool>;
   auto const found = object.find(name);
-  bool valid = found != object.end();
-  if constexpr (is_number)
-    valid = valid && found->is_number_unsigned() &&
-            found->template get<std::uint64_t>() <= std::numeric_limits<Value>::max();
-  if constexpr (requires { typename Value::value_type; } && !std::is_same_v<Value, std::string>)
-    valid = valid && found->is_array() && std::all_of(found->begin(), found->end(), [](Json const& each) {
-              return each.is_number_unsigned();
-            });
-  if constexpr (std::is_same_v<Value, std::string>) valid = valid && found->is_string();
-  if constexpr (std::is_same_v<Value, bool>) valid = valid && found->is_boolean();
-  if (!valid) throw Error(ErrorCode::malformed, std::string("the message has no valid '") + name + "'");
+  if (found == object.end() || !is_a<Value>(*found))
+    throw Error(ErrorCode::malformed, std::string("the message has no valid '") + name + "'");
   return found->template get<Value>();
 }
 

@@ -59,7 +59,9 @@ bool is_locator(std::string_view text) noexcept { return text.starts_with(scheme
 
 Locator parse_locator(std::string_view text) {
   std::size_t const question = text.find('?');
-  if (!is_locator(text) || question == std::string_view::npos || text.size() >= port_name_limit) refuse(text);
+  if (!is_locator(text) || question == std::string_view::npos || text.size() >= port_name_limit ||
+      text.find(scheme, 1) != std::string_view::npos)
+    refuse(text);
   std::string_view const path = text.substr(scheme.size(), question - scheme.size());
   std::size_t const slash = path.find('/');
   Locator locator{std::string(path.substr(0, slash)), "", parse_address(text.substr(question + 1))};
@@ -67,6 +69,22 @@ Locator parse_locator(std::string_view text) {
   if (!is_identifier(locator.grant) || (slash != std::string_view::npos && !is_identifier(locator.window)))
     refuse(text);
   return locator;
+}
+
+/// Paths may have commas in them, too.
+std::vector<Locator> parse_grants(std::string_view text) {
+  std::vector<Locator> grants;
+  std::string const separator = std::string(",").append(scheme);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    std::size_t const end = std::min(text.find(separator, begin), text.size());
+    std::string_view const one = text.substr(begin, end - begin);
+    if (!grants.emplace_back(parse_locator(one)).window.empty()) refuse(one);
+    begin = end + 1;
+  }
+  if (grants.size() > most_parts)
+    throw Error(ErrorCode::bad_request, "windows are spread over at most " + std::to_string(most_parts) +
+                                            " grants, not " + std::to_string(grants.size()));
+  return grants;
 }
 
 std::string format(Locator const& locator) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mpix::nam {
 
@@ -35,6 +36,10 @@ inline constexpr std::size_t port_name_limit = 256;
 bool is_locator(std::string_view text) noexcept;
 /// Throws Error(bad_request).
 Locator parse_locator(std::string_view text);
+/// Windows are spread over so many grants at most.
+inline constexpr std::size_t most_parts = 64;
+/// Of grants, with commas between. Throws Error(bad_request).
+std::vector<Locator> parse_grants(std::string_view text);
 std::string format(Locator const& locator);
 
 }  // namespace mpix::nam

@@ -79,9 +79,12 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   Identity const& who = identity(id);
   if (!who.is_admin && who.uid != live.grant.owner)
     throw Error(ErrorCode::denied, "only the owner of a grant evicts its windows");
+  uid_t const owner = found->window.ownership.owner;
+  if (field_or(request, "owner", owner) != owner)
+    throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
   catalog_.remove_window(found->window.id);
   live.link->remove_window(found->window.id);
-  return {{"window", found->window.id}};
+  return {{"window", found->window.id}, {"owner", owner}, {"other_parts", found->window.other_parts}};
 }
 
 Json ControlServer::names(ClientId id, Json const&) {

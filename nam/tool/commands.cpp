@@ -125,8 +125,22 @@ void unpublish(Arguments const& arguments) {
   (void)ask(arguments, {{"op", "unpublish"}, {"name", arguments.target}});
 }
 
+/// With its other parts: those of the same user. A part that has gone already is none.
 void evict(Arguments const& arguments) {
-  (void)ask(arguments, {{"op", "evict"}, {"port", arguments.target}});
+  Json const evicted = Client(address_of(arguments)).request({{"op", "evict"}, {"port", arguments.target}});
+  std::optional<Error> failure;
+  for (auto const& port : field<std::vector<std::string>>(evicted, "other_parts")) {
+    try {
+      (void)Client(parse_locator(port).address)
+          .request({{"op", "evict"}, {"port", port}, {"owner", evicted.at("owner")}});
+    } catch (Error const& error) {
+      if (error.code() == ErrorCode::not_found) continue;
+      failure.emplace(error.code(), "the part " + port + " of the window stays: " + error.what());
+      std::fprintf(stderr, "mpix-nam: %s\n", failure->what());
+    }
+  }
+  if (failure) throw *failure;
+  if (arguments.json) std::cout << evicted.dump(2) << "\n";
 }
 
 void usage(Arguments const& arguments) {

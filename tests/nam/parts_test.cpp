@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "nam/client/spread.hpp"
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/window.hpp"
 #include "nam/protocol/handshake.hpp"
@@ -42,6 +43,36 @@ TEST(LocatorTest, a_port_name_leads_back_to_what_it_was_made_of) {
                                   "mpix-nam://A?unix=/x", "mpix-nam:///w?unix=/x", "mpix-nam://a/?unix=/x",
                                   "mpix-nam://a?tcp=h", "mpix-nam://a?tcp=h:0", "mpix-nam://a?tcp=:1"})
     EXPECT_THROW(parse_locator(wrong), Error) << wrong;
+}
+
+TEST(LocatorTest, several_grants_have_commas_between) {
+  Locator const one{"0a", "", {"/a,b/socket", "host", 1}};
+  Locator const two{"0b", "", {"", "other", 2}};
+  EXPECT_EQ(parse_grants(format(one)), std::vector{one});
+  EXPECT_EQ(parse_grants(format(one) + "," + format(two) + "," + format(one)), (std::vector{one, two, one}));
+  std::string all = format(one);
+  for (std::size_t i = 1; i < most_parts; ++i) all.append(",").append(format(two));
+  EXPECT_EQ(parse_grants(all).size(), most_parts);
+  std::string const window = format(Locator{"0a", "0c", one.address});
+  for (std::string const& wrong :
+       {std::string(), format(one) + ",", "," + format(one), format(one) + ",nonsense",
+        format(one) + "," + window, all + "," + format(two)})
+    EXPECT_THROW(parse_grants(wrong), Error) << wrong;
+  EXPECT_THROW(parse_locator(format(one) + "," + format(two)), Error);
+}
+
+TEST(SpreadTest, each_region_is_in_one_part) {
+  for (std::size_t parts : {1u, 2u, 3u, 7u}) {
+    Spread const spread(parts);
+    std::vector<std::uint64_t> const all{5, 6, 7, 8, 9, 10, 11};
+    std::vector<std::vector<std::uint64_t>> shares;
+    for (std::size_t part = 0; part < parts; ++part) {
+      shares.push_back(spread.share(all, part));
+      EXPECT_EQ(shares.back().size(), spread.share(all.size(), part));
+    }
+    for (std::uint64_t rank = 0; rank < all.size(); ++rank)
+      EXPECT_EQ(shares[spread.part_of(rank)].at(spread.place_of(rank)), all[rank]);
+  }
 }
 
 TEST(Handshake, proofs_hold_for_one_secret_side_and_challenge) {
@@ -125,6 +156,13 @@ TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
     }
   }
   EXPECT_GT(allocator.largest_free(), space / 10);
+}
+
+TEST(SegmentAllocatorTest, nothing_fits_even_where_all_is_taken) {
+  SegmentAllocator allocator(4096);
+  ASSERT_TRUE(allocator.take(4096));
+  EXPECT_TRUE(allocator.take(0));
+  EXPECT_FALSE(allocator.take(1));
 }
 
 TEST(SegmentAllocatorTest, takes_a_piece_by_its_place_once) {

@@ -1,0 +1,138 @@
+/// Windows that are spread over grants of two servers, without MPI.
+#include <cstdlib>
+#include <filesystem>
+
+#include "nam/client/spread.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+struct SpreadServers : ::testing::Test {
+  static constexpr std::size_t bytes = 1000;
+  static constexpr std::size_t ranks = 5;
+
+  SpreadServers() {
+    first.start();
+    second.start();
+    grants = {first.grant(1u << 20), second.grant(1u << 20)};
+  }
+  /// The port name of a window; rank r has pattern(bytes, r).
+  std::string make() const {
+    Spread const spread(2);
+    WindowWishes wishes{.persistent = true};
+    for (std::size_t part : {1u, 0u}) {
+      Session session = Session::open(grants[part]);
+      std::uint64_t const regions = spread.share(ranks, part);
+      WindowInfo const window = session.allocate(std::vector<std::uint64_t>(regions, bytes),
+                                                 std::vector<std::uint64_t>(regions, 8), wishes);
+      for (std::uint64_t place = 0; place < regions; ++place)
+        session.write(window, place, 0, pattern(bytes, static_cast<unsigned>(2 * place + part)));
+      wishes.other_parts.push_back(window.port);
+    }
+    return wishes.other_parts.back();
+  }
+  static std::uint64_t used(TestServer const& server, Locator const& grant) {
+    return server.show(grant).at("used").get<std::uint64_t>();
+  }
+  static int run_tool(std::string const& arguments) {
+    return std::system((std::string(MPIX_NAM_TOOL) + " " + arguments + " > /dev/null 2>&1").c_str());
+  }
+
+  TestServer first;
+  TestServer second;
+  std::vector<Locator> grants;
+};
+
+TEST_F(SpreadServers, a_port_name_leads_to_all_parts) {
+  std::string const port = make();
+  std::vector<Session> sessions;
+  std::vector<WindowInfo> const parts = find_parts(port, &sessions);
+  ASSERT_EQ(parts.size(), 2u);
+  ASSERT_EQ(sessions.size(), 2u);
+  Spread const spread(2);
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    std::size_t const part = spread.part_of(rank);
+    EXPECT_EQ(parts[part].grant, grants[part].grant);
+    EXPECT_EQ(content(sessions[part], parts[part], spread.place_of(rank)),
+              pattern(bytes, static_cast<unsigned>(rank)));
+  }
+}
+
+TEST_F(SpreadServers, parts_are_there_when_the_first_server_was_started_again) {
+  TestServer::Arguments const on_storage{"--size", "64M", "--listen", "none", "--storage", "file"};
+  first.stop();
+  first.start(on_storage);
+  grants[0] = first.grant(1u << 20);
+  std::string const port = make();
+  first.kill();
+  first.start(on_storage);
+  std::vector<WindowInfo> parts;
+  EXPECT_TRUE(eventually([&] { return !refusal([&] { parts = find_parts(port); }); }));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].regions.size(), 2u);
+}
+
+TEST_F(SpreadServers, a_part_that_has_gone_is_named) {
+  std::string const port = make();
+  second.ask({{"op", "revoke"}, {"grant", grants[1].grant}});
+  try {
+    (void)find_parts(port);
+    FAIL() << "the second part has gone";
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_found);
+    EXPECT_EQ(std::string(error.what()).find("part 2 of 2: "), 0u) << error.what();
+  }
+}
+
+TEST_F(SpreadServers, parts_that_are_not_those_of_one_window_are_refused) {
+  Session session = Session::open(grants[0]);
+  auto const allocate = [&](std::vector<std::string> const& others) {
+    return session.allocate({8}, {8}, {.persistent = true, .other_parts = others}).port;
+  };
+  std::string const one = allocate({});
+  std::string const two = make_persistent(grants[1], 8, 1).port;
+  EXPECT_EQ(refusal([&] { (void)find_parts(allocate({two})); }), ErrorCode::malformed);
+  EXPECT_EQ(find_parts(allocate({one})).size(), 2u);
+  EXPECT_EQ(refusal([&] { allocate({"nonsense"}); }), ErrorCode::bad_request);
+  EXPECT_EQ(refusal([&] { allocate({format(grants[1])}); }), ErrorCode::bad_request);
+  EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(most_parts, one)); }), ErrorCode::bad_request);
+}
+
+/// An administrator would use and evict them without a question.
+TEST_F(SpreadServers, another_users_window_is_no_part) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  std::filesystem::permissions(first.directory(), std::filesystem::perms(0755));
+  Locator const grant = first.grant(1u << 20, {{"owner", std::to_string(another)}});
+  std::string const victim = make_persistent(grants[0], 8, 1).port;
+  EXPECT_TRUE(as_user(another, [&] {
+    std::string const port =
+        Session::open(grant).allocate({8, 8}, {8, 8}, {.persistent = true, .other_parts = {victim}}).port;
+    first.ask({{"op", "publish"}, {"name", "trap"}, {"port", port}});
+    return true;
+  }));
+  auto const trap = first.ask({{"op", "lookup"}, {"name", "trap"}}).at("port").get<std::string>();
+  EXPECT_EQ(refusal([&] { (void)find_parts(trap); }), ErrorCode::denied);
+  EXPECT_NE(run_tool("evict '" + trap + "'"), 0);
+  expect_pattern(victim, 8, 1);
+}
+
+TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
+  std::string const port = make();
+  std::string const file = (first.directory() / "saved").string();
+  ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
+  Locator const grant = second.grant(1u << 20);
+  ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
+  auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
+  WindowInfo window;
+  Session session = Session::connect(restored, &window);
+  ASSERT_EQ(window.regions.size(), ranks);
+  for (std::uint64_t rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(content(session, window, rank), pattern(bytes, static_cast<unsigned>(rank)));
+  EXPECT_NE(used(second, grants[1]), 0u);
+  ASSERT_EQ(run_tool("evict '" + port + "'"), 0);
+  EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0 && used(second, grants[1]) == 0; }));
+}
+
+}  // namespace
+}  // namespace mpix::nam
