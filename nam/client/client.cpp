@@ -46,13 +46,14 @@ FileDescriptor connect_to(Address const& address) {
 
 Client::Client(Address const& address, int patience_ms)
     : channel_(connect_to(address), client_limits), patience_ms_(patience_ms) {
-  authenticate();
+  authenticate(address);
 }
 
-void Client::authenticate() {
+void Client::authenticate(Address const& server) {
   FileDescriptor const probe(::dup(channel_.descriptor()));
   if (credentials_of(probe)) return;  // the system tells who this is
-  auto const secret = read_secret(secret_file());
+  auto secret = read_secret(secret_file(server));
+  if (!secret) secret = read_secret(secret_file());
   if (!secret)
     throw Error(ErrorCode::denied, "there is no secret in " + secret_file().string() +
                                        "; 'mpix-nam secret' on the server's host makes it");
@@ -142,6 +143,10 @@ std::filesystem::path secret_file() {
   if (char const* const given = std::getenv("MPIX_NAM_SECRET_FILE")) return given;
   char const* const home = std::getenv("HOME");
   return std::filesystem::path(home != nullptr ? home : "/") / ".config/mpix-nam/secret";
+}
+
+std::filesystem::path secret_file(Address const& server) {
+  return secret_file() += "." + server.host + ":" + std::to_string(server.port);
 }
 
 }  // namespace mpix::nam

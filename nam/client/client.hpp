@@ -46,7 +46,7 @@ class Client {
   std::vector<std::byte> unsealed(std::vector<std::byte> const& sealed) const;
 
  private:
-  void authenticate();
+  void authenticate(Address const& server);
   Message wait_for_answer();
   Message receive();
 
@@ -64,5 +64,7 @@ Address server_address();
 std::vector<Locator> job_grants();
 /// Where the user's secret stands: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
 std::filesystem::path secret_file();
+/// The same of one server, which is looked at first: with ".HOST:PORT" behind its name.
+std::filesystem::path secret_file(Address const& server);
 
 }  // namespace mpix::nam

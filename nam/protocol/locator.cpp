@@ -36,6 +36,7 @@ Address parse_address(std::string_view text) {
       std::size_t const colon = part.rfind(':');
       if (colon == std::string_view::npos || colon == 4) refuse(text);
       address.host = part.substr(4, colon - 4);
+      if (address.host.find('/') != std::string::npos) refuse(text);
       std::string_view const digits = part.substr(colon + 1);
       auto const [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
       if (error != std::errc{} || last != digits.data() + digits.size() || address.port == 0) refuse(text);

@@ -218,7 +218,7 @@ Json ControlServer::own_secret(ClientId id, Json const&) {
     secret = random_secret();
     write_secret(file, *secret);
   }
-  return {{"secret", to_hex(*secret)}};
+  return {{"secret", to_hex(*secret)}, {"address", nam::format(address_)}};
 }
 
 void ControlServer::on_signal(int signal) {

@@ -157,12 +157,17 @@ void usage(Arguments const& arguments) {
   table.print();
 }
 
-/// Puts the secret where the user's clients on other hosts find it.
+/// Puts the secret where the user's clients on other hosts find it: each server has its own.
 void secret(Arguments const& arguments) {
   Client client(address_of(arguments));
   Json const answer = client.request({{"op", "secret"}});
-  write_secret(secret_file(), secret_from_hex(text_of(answer, "secret")));
-  std::cout << secret_file().string() << "\n";
+  Address const server = parse_address(text_of(answer, "address"));
+  std::vector<std::filesystem::path> files{secret_file()};
+  if (server.port != 0) files.push_back(secret_file(server));
+  for (std::filesystem::path const& file : files) {
+    write_secret(file, secret_from_hex(text_of(answer, "secret")));
+    std::cout << file.string() << "\n";
+  }
 }
 
 void check(Arguments const& arguments) {

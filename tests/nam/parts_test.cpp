@@ -39,9 +39,10 @@ TEST(LocatorTest, a_port_name_leads_back_to_what_it_was_made_of) {
   EXPECT_LT(format(locator).size(), port_name_limit);
   Locator const grant{"0a", "", {"", "host", 1}};
   EXPECT_EQ(parse_locator(format(grant)), grant);
-  for (char const* const wrong : {"", "mpix-nam://", "mpix-nam://a", "mpix-nam://a?", "mpix-nam://a?unix=x",
-                                  "mpix-nam://A?unix=/x", "mpix-nam:///w?unix=/x", "mpix-nam://a/?unix=/x",
-                                  "mpix-nam://a?tcp=h", "mpix-nam://a?tcp=h:0", "mpix-nam://a?tcp=:1"})
+  for (char const* const wrong :
+       {"", "mpix-nam://", "mpix-nam://a", "mpix-nam://a?", "mpix-nam://a?unix=x", "mpix-nam://A?unix=/x",
+        "mpix-nam:///w?unix=/x", "mpix-nam://a/?unix=/x", "mpix-nam://a?tcp=h", "mpix-nam://a?tcp=h:0",
+        "mpix-nam://a?tcp=:1", "mpix-nam://a?tcp=../x:1"})
     EXPECT_THROW(parse_locator(wrong), Error) << wrong;
 }
 

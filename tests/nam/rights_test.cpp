@@ -1,4 +1,6 @@
 /// A memory server: who may do what, and how much.
+#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -118,6 +120,26 @@ TEST(Server, over_tcp_the_secret_of_the_user_admits) {
   ::setenv("MPIX_NAM_USER", "daemon", 1);
   EXPECT_EQ(refusal([&] { Client{grant.address}; }), ErrorCode::denied);
   ::unsetenv("MPIX_NAM_USER");
+  ::unsetenv("MPIX_NAM_SECRET_FILE");
+}
+
+TEST(Server, each_server_has_its_own_secret_of_the_user) {
+  std::array<TestServer, 2> servers;
+  std::vector<Locator> grants;
+  std::string const file = (servers[0].directory() / "client" / "secret").string();
+  ::setenv("MPIX_NAM_SECRET_FILE", file.c_str(), 1);
+  for (TestServer& server : servers) {
+    server.start({"--size", "64M", "--listen", "127.0.0.1:0"});
+    grants.push_back(server.grant(1u << 20));
+    grants.back().address.unix_path.clear();
+    std::string const tool = MPIX_NAM_TOOL " secret > /dev/null --server " + server.address().unix_path;
+    ASSERT_EQ(std::system(tool.c_str()), 0);
+  }
+  for (Locator const& grant : grants) make_persistent(grant, 100, 1);
+  std::filesystem::remove(secret_file(grants[0].address));
+  EXPECT_EQ(refusal([&] { Session::open(grants[0]); }), ErrorCode::denied);
+  std::filesystem::remove(secret_file(grants[1].address));
+  EXPECT_EQ(refusal([&] { Session::open(grants[1]); }), std::nullopt);  // the one that was stored last
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
