@@ -161,7 +161,7 @@ int ompi_osc_mpix_register(void)
         OPAL_INFO_LVL_4, &verbose);
     add("nam_allocation",
         "Grant of a memory server in which windows with deep_mem_kind = deep_nam are allocated, as 'mpix-nam grant' "
-        "prints it; empty: that of MPIX_NAM_ALLOCATION",
+        "prints it, or several with commas between, over which they are spread; empty: those of MPIX_NAM_ALLOCATION",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &nam_allocation);
     add("nam_size",
         "Memory of the server that is started for a job with such windows and without a grant, bytes; it is taken as it "

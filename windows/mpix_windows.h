@@ -48,9 +48,9 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
 int mpix_window_refusal(const char** text);
-/** Where windows at a memory server are allocated: in the grant with the locator `allocation`, which may be
- * empty: then in that of MPIX_NAM_ALLOCATION, or else of a server that is started for the job, with
- * `private_bytes` bytes. */
+/** Where windows at a memory server are allocated: spread over the grants with the locators `allocation`, which
+ * have commas between; empty: over those of MPIX_NAM_ALLOCATION, or else in that of a server that is started
+ * for the job, with `private_bytes` bytes. */
 int mpix_nam_configure(const char* allocation, size_t private_bytes);
 
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */

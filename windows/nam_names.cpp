@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "nam/client/session.hpp"
+#include "nam/client/spread.hpp"
 #include "windows/nam_error.hpp"
 
 namespace mpix::windows {
@@ -55,9 +55,9 @@ int class_of(ErrorCode code) noexcept {
 
 int nam_ranks(std::string const& port) {
   return at_server([&] {
-    nam::WindowInfo window;
-    (void)nam::Session::connect(port, &window);
-    return static_cast<int>(window.regions.size());
+    std::size_t regions = 0;
+    for (nam::WindowInfo const& part : nam::find_parts(port)) regions += part.regions.size();
+    return static_cast<int>(regions);
   });
 }
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "nam/client/private_server.hpp"
+#include "nam/client/spread.hpp"
 #include "windows/nam_error.hpp"
 #include "windows/nam_part.hpp"
+#include "windows/nam_spread.hpp"
 
 namespace mpix::windows {
 
@@ -16,18 +18,18 @@ namespace {
 std::mutex settings_lock;
 NamSettings settings;
 
-/// Where windows are allocated: in the job's grant, or in that of a server of this process's own.
-nam::Locator grant_for(NamWishes const& wishes) {
+/// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
+std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
   std::lock_guard const held(settings_lock);
-  if (!settings.allocation.empty()) return nam::parse_locator(settings.allocation);
-  if (auto const grants = nam::job_grants(); !grants.empty()) return grants.front();
+  if (!settings.allocation.empty()) return nam::parse_grants(settings.allocation);
+  if (auto grants = nam::job_grants(); !grants.empty()) return grants;
   if (wishes.persistent)
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
                    "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
   static std::unique_ptr<nam::PrivateServer> server;
   if (server == nullptr) server = std::make_unique<nam::PrivateServer>(settings.private_bytes);
-  return server->grant();
+  return {server->grant()};
 }
 
 }  // namespace
@@ -44,20 +46,26 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     nam::WindowWishes wanted;
     wanted.persistent = wishes.persistent;
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
-    return allocate_in(grant_for(wishes), sizes, units, wanted);
+    return allocate_over(grants_for(wishes), sizes, units, wanted);
   });
 }
 
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
   return at_server([&] {
-    nam::WindowInfo info;
-    (void)nam::Session::connect(port, &info);
-    return connect_to(std::move(info));
+    std::vector<std::unique_ptr<NamWindow>> parts;
+    for (nam::WindowInfo& part : nam::find_parts(port)) parts.push_back(connect_to(std::move(part)));
+    return join_parts(std::move(parts));
   });
 }
 
 std::unique_ptr<NamWindow> NamWindow::join(std::string const& description) {
-  return at_server([&] { return join_described(nam::Json::parse(description)); });
+  return at_server([&] {
+    nam::Json const told = nam::Json::parse(description);
+    if (!told.is_array()) return join_described(told);
+    std::vector<std::unique_ptr<NamWindow>> parts;
+    for (nam::Json const& part : told) parts.push_back(join_described(part));
+    return join_parts(std::move(parts));
+  });
 }
 
 }  // namespace mpix::windows

@@ -34,7 +34,7 @@ struct NamWishes {
 
 /// Where windows are allocated.
 struct NamSettings {
-  std::string allocation;                  ///< locator of a grant; empty: that of MPIX_NAM_ALLOCATION
+  std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< of a server for the job alone, where there is no grant
 };
 void set_nam(NamSettings const& given);
@@ -42,7 +42,7 @@ void set_nam(NamSettings const& given);
 /// Calls throw NamError; they are not for two threads at once, but for the locks.
 class NamWindow {
  public:
-  /// In the grant of the job, or, where it has none, of a server that is started for it; with a region for
+  /// In the grants of the job, or, where it has none, of a server that is started for it; with a region for
   /// each rank.
   static std::unique_ptr<NamWindow> allocate(std::vector<std::uint64_t> const& sizes,
                                              std::vector<std::uint64_t> const& units,

@@ -6,7 +6,7 @@
 namespace mpix::test {
 namespace {
 
-JobServer* const job = JobServer::begin();
+JobServers* const job = JobServers::begin();
 
 class NamCalls : public WindowTest {
  protected:
@@ -156,8 +156,7 @@ TEST_F(Segmentation, N_26_is_told_for_a_rank) {
 }
 
 TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
-  std::string port = job->locator();
-  port.insert(port.find('?'), "/00000000000000000000000000000000");
+  std::string const port = port_of_no_window(job->grants().front());
   MPI_Comm connection = MPI_COMM_NULL;
   int code = connect(port, 0, world, &connection);
   EXPECT_EQ(class_of(code), MPI_ERR_PORT) << text_of(code);
@@ -236,7 +235,7 @@ TEST_F(NamCalls, order_and_flushes_as_anywhere_and_no_notification) {
 }
 
 TEST_F(NamCalls, a_window_stays_where_a_process_cannot_connect) {
-  if (!is_remote(1) || is_remote(0)) GTEST_SKIP() << "all processes are known by the system";
+  if (!is_remote(1, 0) || is_remote(0, 0)) GTEST_SKIP() << "all processes are known by the system";
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {  // in a grant that the others have no session with
     Environment const there("MPIX_NAM_ALLOCATION", nam::format(job->server().grant(1u << 16)));

@@ -4,8 +4,8 @@
 /// nam_counter PORT count ROUNDS: each process counts so often, under a lock and by MPI_Fetch_and_op
 /// nam_counter PORT expect N:     whether both counts are N
 /// nam_counter PORT hold:         takes the lock alone and is killed with it
-/// nam_counter share ROUNDS:      the processes of this job alone count in a window of theirs, and hand on
-/// large messages
+/// nam_counter share ROUNDS:      the processes of this job alone count in the regions of a window of theirs,
+/// and hand on large messages
 #include <mpi.h>
 #include <signal.h>
 
@@ -19,32 +19,32 @@ namespace {
 
 constexpr int message = 1 << 17;  ///< elements
 
-long read_at(MPI_Win window, MPI_Aint disp) {
+long read_at(MPI_Win window, int rank, MPI_Aint disp) {
   long value = 0;
-  MPI_Get(&value, 1, MPI_LONG, 0, disp, 1, MPI_LONG, window);
-  MPI_Win_flush(0, window);
+  MPI_Get(&value, 1, MPI_LONG, rank, disp, 1, MPI_LONG, window);
+  MPI_Win_flush(rank, window);
   return value;
 }
 
-void count(MPI_Win window, long rounds) {
+void count(MPI_Win window, int rank, long rounds) {
   long const one = 1;
   long before = 0;
   for (long i = 0; i < rounds; ++i) {
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
-    long const next = read_at(window, 0) + 1;
-    MPI_Put(&next, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
-    MPI_Win_unlock(0, window);
-    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
-    MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, 1, MPI_SUM, window);
-    MPI_Win_unlock(0, window);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
+    long const next = read_at(window, rank, 0) + 1;
+    MPI_Put(&next, 1, MPI_LONG, rank, 0, 1, MPI_LONG, window);
+    MPI_Win_unlock(rank, window);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);
+    MPI_Fetch_and_op(&one, &before, MPI_LONG, rank, 1, MPI_SUM, window);
+    MPI_Win_unlock(rank, window);
   }
 }
 
-int expect(MPI_Win window, long expected) {
-  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
-  long const locked = read_at(window, 0);
-  long const fetched = read_at(window, 1);
-  MPI_Win_unlock(0, window);
+int expect(MPI_Win window, int rank, long expected) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
+  long const locked = read_at(window, rank, 0);
+  long const fetched = read_at(window, rank, 1);
+  MPI_Win_unlock(rank, window);
   if (locked == expected && fetched == expected) return 0;
   std::fprintf(stderr, "%ld under locks and %ld fetched, in place of %ld\n", locked, fetched, expected);
   return 1;
@@ -100,14 +100,16 @@ int share(long rounds) {
   void* base = nullptr;
   MPI_Win_allocate((2 + message) * sizeof(long), sizeof(long), info, MPI_COMM_WORLD, &base, &window);
   MPI_Info_free(&info);
-  MPI_Aint bytes = 0;
-  int unit = 0;
-  MPI_Win_shared_query(window, 0, &bytes, &unit, &base);
-  std::printf("process %d %s the memory\n", rank, base != nullptr ? "maps" : "does not map");
   int wrong = hand_on(window, rank, ranks);
-  count(window, rounds);
+  for (int target = 0; target < ranks; ++target) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    MPI_Win_shared_query(window, target, &bytes, &unit, &base);
+    std::printf("process %d %s region %d\n", rank, base != nullptr ? "maps" : "does not map", target);
+    count(window, target, rounds);
+  }
   MPI_Barrier(MPI_COMM_WORLD);
-  wrong += expect(window, rounds * ranks);
+  for (int target = 0; target < ranks; ++target) wrong += expect(window, target, rounds * ranks);
   MPI_Win_free(&window);
   MPI_Finalize();
   return wrong == 0 ? 0 : 1;
@@ -129,8 +131,8 @@ int main(int argc, char** argv) {
   MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &window);
   MPI_Info_free(&info);
   int code = 0;
-  if (action == "count") count(window, number);
-  if (action == "expect") code = expect(window, number);
+  if (action == "count") count(window, 0, number);
+  if (action == "expect") code = expect(window, 0, number);
   if (action == "hold") {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
     ::raise(SIGKILL);

@@ -6,7 +6,7 @@
 namespace mpix::test {
 namespace {
 
-JobServer* const job = JobServer::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
+JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
 
 class LostServer : public WindowTest {
  protected:
@@ -74,13 +74,13 @@ TEST_F(LostServer, operations_end_with_an_error_and_windows_are_freed) {
 }
 
 TEST_F(LostServer, a_data_process_alone_ends_no_persistent_window_that_is_mapped) {
-  if (is_remote(1)) GTEST_SKIP() << "those of other hosts end";
+  if (!remote_kind().empty()) GTEST_SKIP() << "those of other hosts end";
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win other = make("deep_nam");
   MPI_Win_lock_all(0, window);
   MPI_Win_lock_all(0, other);
   MPI_Barrier(world);
-  if (rank_ == 0) job->kill_data_process();
+  if (rank_ == 0) job->kill_data_processes();
   MPI_Barrier(world);
   expect_end(other);
   EXPECT_TRUE(nam::eventually([&] { return MPIX_Win_persist(window) == MPI_SUCCESS; }));

@@ -1,4 +1,4 @@
-/// A memory server for the tests of windows.
+/// Memory servers for the tests of windows.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/peer/liveness.hpp"
+#include "nam/client/spread.hpp"
 #include "tests/nam/server_fixture.hpp"
 #include "tests/windows/support.hpp"
 
@@ -15,12 +16,22 @@ namespace mpix::test {
 
 inline constexpr std::uint64_t grant_bytes = 8u << 20;
 
-/// Whether a rank is to reach the server as if it ran on another host: MPIX_TEST_NAM_REMOTE is "all", or
-/// "odd" for the odd ranks.
-inline bool is_remote(int rank) {
+/// Over how many servers the windows of the job are spread: MPIX_TEST_NAM_SERVERS.
+inline int servers_of_job() {
+  char const* const given = std::getenv("MPIX_TEST_NAM_SERVERS");
+  return given != nullptr ? std::atoi(given) : 1;
+}
+
+/// Which processes are to reach which servers as if these ran on other hosts: MPIX_TEST_NAM_REMOTE is "all",
+/// "odd" for the odd ranks, or "second" for the second server.
+inline std::string_view remote_kind() {
   char const* const given = std::getenv("MPIX_TEST_NAM_REMOTE");
-  if (given == nullptr) return false;
-  return std::string_view(given) == "all" || rank % 2 == 1;
+  return given != nullptr ? given : "";
+}
+/// Whether a rank is to reach the region of another one so.
+inline bool is_remote(int rank, int target) {
+  if (remote_kind() == "second") return target % servers_of_job() == 1;
+  return remote_kind() == "all" || (remote_kind() == "odd" && rank % 2 == 1);
 }
 
 /// A variable of the environment, as long as the object lives.
@@ -39,76 +50,116 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-/// Of the job: started by rank 0, ended with the process, be it killed.
-class JobServer : public ::testing::Environment {
+/// Those of the job: started by rank 0, ended with the process, be it killed.
+class JobServers : public ::testing::Environment {
  public:
   /// For all tests of the program.
-  static JobServer* begin(nam::TestServer::Arguments arguments = nam::TestServer::defaults()) {
-    auto* const server = new JobServer(std::move(arguments));
-    ::testing::AddGlobalTestEnvironment(server);  // which owns it
-    return server;
+  static JobServers* begin(nam::TestServer::Arguments arguments = nam::TestServer::defaults()) {
+    auto* const servers = new JobServers(std::move(arguments));
+    ::testing::AddGlobalTestEnvironment(servers);  // which owns it
+    return servers;
   }
   void SetUp() override {
     int rank = 0;
     MPI_Comm_rank(world, &rank);
     struct {
-      char locator[300];
+      char grants[1000];
       char secret[300];
     } told{};
     if (rank == 0) {
-      server_ = std::make_unique<nam::TestServer>();
-      std::filesystem::path const secret = server_->directory() / "secret";
-      std::string const made = is_remote(1) ? start_for_all_hosts(secret) : start();
-      std::copy(made.begin(), made.end(), told.locator);
-      std::ranges::copy(secret.string(), told.secret);
+      std::string all;
+      for (int i = 0; i < servers_of_job(); ++i) {
+        servers_.push_back({std::make_unique<nam::TestServer>(), arguments_, {}});
+        std::string const secret = servers_.front().server->directory() / "secret";
+        std::ranges::copy(secret, told.secret);
+        ::setenv("MPIX_NAM_SECRET_FILE", told.secret, 1);
+        remote_kind().empty() ? start(servers_.back()) : start_for_all_hosts(servers_.back());
+        nam::Locator grant = servers_.back().grant;
+        if (i == 1 && remote_kind() == "second") grant.address.unix_path.clear();
+        all += (i == 0 ? "" : ",") + nam::format(grant);
+      }
+      std::ranges::copy(all, told.grants);
     }
     MPI_Bcast(&told, sizeof told, MPI_CHAR, 0, world);
-    ::setenv("MPIX_NAM_ALLOCATION", told.locator, 1);
+    ::setenv("MPIX_NAM_ALLOCATION", told.grants, 1);
     ::setenv("MPIX_NAM_SECRET_FILE", told.secret, 1);
-    if (is_remote(rank)) ::setenv("MPIX_NAM_TCP", "1", 1);
-    locator_ = told.locator;
+    if (is_remote(rank, 0)) ::setenv("MPIX_NAM_TCP", "1", 1);
+    grants_ = nam::parse_grants(told.grants);
   }
-  void TearDown() override { server_.reset(); }
+  void TearDown() override { servers_.clear(); }
 
-  nam::TestServer& server() { return *server_; }
-  std::string const& locator() const { return locator_; }
+  /// The grants, one of each server.
+  std::vector<nam::Locator> const& grants() const { return grants_; }
+  /// By rank 0.
+  nam::TestServer& server(std::size_t index = 0) { return *servers_[index].server; }
 
-  /// All of its processes at once. By rank 0.
+  // All servers. By rank 0.
   void kill() {
-    pid_t const data_process = server_->data_process(nam::parse_locator(locator_));
-    server_->kill();
+    for (std::size_t i = 0; i < servers_.size(); ++i) kill(i);
+  }
+  void kill_data_processes() const {
+    for (Started const& each : servers_) end(each.server->data_process(each.grant));
+  }
+  void start_again() {
+    for (std::size_t i = 0; i < servers_.size(); ++i) start_again(i);
+  }
+
+  // One of them, with all of its processes at once.
+  void kill(std::size_t index) {
+    Started& each = servers_[index];
+    pid_t const data_process = each.server->data_process(each.grant);
+    each.server->kill();
     end(data_process);
   }
-  void kill_data_process() const { end(server_->data_process(nam::parse_locator(locator_))); }
-  void start_again() { server_->start_bound(arguments_); }
+  void start_again(std::size_t index) {
+    Started& each = servers_[index];
+    each.server->start_bound(each.arguments);
+  }
 
  private:
-  /// The locator of a grant.
-  std::string start() {
-    server_->start_bound(arguments_);
-    return nam::format(server_->grant(grant_bytes));
+  struct Started {
+    std::unique_ptr<nam::TestServer> server;
+    nam::TestServer::Arguments arguments;
+    nam::Locator grant;
+  };
+
+  static void start(Started& each) {
+    each.server->start_bound(each.arguments);
+    each.grant = each.server->grant(grant_bytes);
   }
-  /// The same; started again, it listens at the same port.
-  std::string start_for_all_hosts(std::filesystem::path const& secret) {
-    arguments_.insert(arguments_.end(), {"--interfaces", "lo"});
-    auto const listen = std::ranges::find(arguments_, "none");
+  /// Started again, it listens at the same port.
+  static void start_for_all_hosts(Started& each) {
+    each.arguments.insert(each.arguments.end(), {"--interfaces", "lo"});
+    auto const listen = std::ranges::find(each.arguments, "none");
     *listen = "127.0.0.1:0";
-    std::string const made = start();
-    *listen = "127.0.0.1:" + std::to_string(nam::parse_locator(made).address.port);
-    nam::Json const told = server_->ask({{"op", "secret"}});
-    nam::write_secret(secret, nam::secret_from_hex(told.at("secret").get<std::string>()));
-    return made;
+    start(each);
+    *listen = "127.0.0.1:" + std::to_string(each.grant.address.port);
+    nam::Json const told = each.server->ask({{"op", "secret"}});
+    nam::write_secret(nam::secret_file(each.grant.address),
+                      nam::secret_from_hex(told.at("secret").get<std::string>()));
   }
   static void end(pid_t process) {
     ::kill(process, SIGKILL);
     EXPECT_TRUE(nam::eventually([=] { return !engine::process_is_alive(process); }));
   }
-  explicit JobServer(nam::TestServer::Arguments arguments) : arguments_(std::move(arguments)) {}
+  explicit JobServers(nam::TestServer::Arguments arguments) : arguments_(std::move(arguments)) {}
 
   nam::TestServer::Arguments arguments_;
-  std::unique_ptr<nam::TestServer> server_;
-  std::string locator_;
+  std::vector<Started> servers_;
+  std::vector<nam::Locator> grants_;
 };
+
+/// A persistent window, with all of its parts.
+inline void evict(std::string const& port) {
+  for (nam::WindowInfo const& part : nam::find_parts(port))
+    nam::Client(nam::parse_locator(part.port).address).request({{"op", "evict"}, {"port", part.port}});
+}
+
+/// The port name of a window that nobody has made.
+inline std::string port_of_no_window(nam::Locator grant) {
+  grant.window = std::string(32, '0');
+  return nam::format(grant);
+}
 
 /// Of an operation: its call has failed, or it has when it is complete.
 inline int outcome_of(int code, int rank, MPI_Win window) {

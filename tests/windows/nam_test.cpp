@@ -1,10 +1,10 @@
-/// Windows whose memory is at a memory server, by MPI's interface alone. Rank 0 has a server of its own.
+/// Windows whose memory is at a memory server, by MPI's interface alone. Rank 0 starts the server.
 #include "tests/windows/nam_support.hpp"
 
 namespace mpix::test {
 namespace {
 
-JobServer* const job = JobServer::begin();
+JobServers* const job = JobServers::begin();
 
 /// Errors of its creation are returned.
 class NamTest : public WindowTest {
@@ -182,9 +182,9 @@ TEST_F(NamTest, what_is_known_of_a_window) {
   int unit = 0;
   long* base = nullptr;
   EXPECT_EQ(MPI_Win_shared_query(window, next_, &size, &unit, &base), MPI_SUCCESS);
-  EXPECT_EQ(size, is_remote(rank_) ? 0 : 80);
+  EXPECT_EQ(size, is_remote(rank_, next_) ? 0 : 80);
   EXPECT_EQ(unit, 8);
-  ASSERT_EQ(base == nullptr, is_remote(rank_));
+  ASSERT_EQ(base == nullptr, is_remote(rank_, next_));
   MPI_Win_lock_all(0, window);
   long const told = 7 + rank_;
   if (base != nullptr) {
@@ -284,8 +284,7 @@ TEST_F(NamTest, windows_of_one_process_lock_each_other_out) {
 
 TEST_F(NamTest, no_port_leads_nowhere) {
   MPI_Win window = MPI_WIN_NULL;
-  std::string port = job->locator();
-  port.insert(port.find('?'), "/00000000000000000000000000000000");
+  std::string const port = port_of_no_window(job->grants().front());
   EXPECT_EQ(class_of(connect(port, &window)), MPI_ERR_WIN);
   EXPECT_EQ(class_of(connect("nonsense", &window)), MPI_ERR_WIN);
 }
@@ -297,7 +296,7 @@ TEST_F(NamTest, a_window_that_was_evicted_is_an_error) {
   EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, next_, 0, 1, MPI_LONG, window), MPI_SUCCESS);
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Barrier(world);
-  if (rank_ == 0) job->server().ask({{"op", "evict"}, {"port", port}});
+  if (rank_ == 0) evict(port);
   MPI_Barrier(world);
   auto const outcome = [&](int code) { return class_of(outcome_of(code, next_, window)); };
   EXPECT_TRUE(nam::eventually(
