@@ -11,9 +11,9 @@ mpicc.openmpi "$here/../../examples/ga_taskloop.c" -o ga_taskloop $(ga-config --
 untimed() { sed -E 's/[0-9.]+ (s|ms|us)\b/TIME/' "$1"; }
 for ranks in 2 $([ "$long" = yes ] && echo 1 3 4); do
   for program in ga_matmul ga_taskloop; do
-    on_stock "$ranks" "./$program" > stock 2>&1 || fail "$program fails on the stock components" stock
+    on_stock "$ranks" "./$program" > stock 2> errors || fail "$program fails on the stock components" errors
     for shared in 1 0; do # windows that share memory, and others
-      on_ours "$ranks" -x ARMCI_USE_WIN_ALLOCATE="$shared" "./$program" > ours 2>&1 || fail "$program, $ranks ranks" ours
+      on_ours "$ranks" -x ARMCI_USE_WIN_ALLOCATE="$shared" "./$program" > ours 2> errors || fail "$program, $ranks ranks" errors
       [ "$program" != ga_matmul ] || [ "$(untimed ours)" = "$(untimed stock)" ] || { diff stock ours; fail "$program prints something else"; }
     done
   done
