@@ -156,7 +156,7 @@ class Contestant {
                 Status::ok);
     } else {
       Update sum = sum_of(summands, address(kind, first),
-                            choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
+                          choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
       Dimension const every_second[] = {{count / 2, 2 * sizeof(Word)}};
       if (choice == 3) {
         stride = 2;
