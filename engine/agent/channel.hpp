@@ -64,7 +64,7 @@ class Channel final : public MessageHandler {
   int drive() {
     int const events = transport.progress();
     // No event: nobody is kept awake for it.
-    int const mail = executor.has_mail(mailbox()) ? executor.take_mail(mailbox()) : 0;
+    if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
     if (connections.has_losses()) settle_losses();
     parting.drive();
     // What the second sends to this process itself has arrived when it returns.
@@ -76,7 +76,7 @@ class Channel final : public MessageHandler {
     bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting() ||
                              unannounced_rdma != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
-    return events + mail;
+    return events;
   }
 
   /// By who waits for something: what small operations have left to be sent goes, too.
@@ -150,9 +150,9 @@ class Channel final : public MessageHandler {
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return mail;
     agent_path.send_joined();
-    int events = mail;
-    for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == mail; --looks) events += drive();
-    return events;
+    int events = 0;
+    for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
+    return mail + events;
   }
 
   /// Executes what is in the process's mailbox: of all that may come, what nobody is woken for. Returns the
