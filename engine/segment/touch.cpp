@@ -9,67 +9,42 @@
 // handler has to know the instructions, and no compiler or sanitizer is to add any.
 #if defined(__x86_64__)
 #define MPIX_CAN_TOUCH 1
-asm(R"(
-  .pushsection .text.mpix_engine_touch, "ax", @progbits
-  .hidden mpix_engine_touch_read
-  .hidden mpix_engine_touch_write
-  .hidden mpix_engine_touch_end
-  .hidden mpix_engine_touch_failed
-  .globl mpix_engine_touch_read
-  .globl mpix_engine_touch_write
-  .globl mpix_engine_touch_end
-  .globl mpix_engine_touch_failed
-  .type mpix_engine_touch_read, @function
-  .type mpix_engine_touch_write, @function
-mpix_engine_touch_read:
-  movb (%rdi), %al
-  movl $1, %eax
-  ret
-mpix_engine_touch_write:
-  lock orb $0, (%rdi)
-  movl $1, %eax
-  ret
-mpix_engine_touch_end:
-mpix_engine_touch_failed:
-  xorl %eax, %eax
-  ret
-  .popsection
-)");
+#define MPIX_TOUCH_READ "movb (%rdi), %al\n movl $1, %eax\n ret\n"
+#define MPIX_TOUCH_WRITE "lock orb $0, (%rdi)\n movl $1, %eax\n ret\n"
+#define MPIX_TOUCH_FAILED "xorl %eax, %eax\n ret\n"
 #elif defined(__aarch64__)
 #define MPIX_CAN_TOUCH 1
-asm(R"(
-  .pushsection .text.mpix_engine_touch, "ax", @progbits
-  .hidden mpix_engine_touch_read
-  .hidden mpix_engine_touch_write
-  .hidden mpix_engine_touch_end
-  .hidden mpix_engine_touch_failed
-  .globl mpix_engine_touch_read
-  .globl mpix_engine_touch_write
-  .globl mpix_engine_touch_end
-  .globl mpix_engine_touch_failed
-  .type mpix_engine_touch_read, @function
-  .type mpix_engine_touch_write, @function
-mpix_engine_touch_read:
-  ldrb w1, [x0]
-  mov w0, #1
-  ret
-mpix_engine_touch_write:
-  ldxrb w1, [x0]
-  stxrb w2, w1, [x0]
-  cbnz w2, mpix_engine_touch_write
-  mov w0, #1
-  ret
-mpix_engine_touch_end:
-mpix_engine_touch_failed:
-  mov w0, #0
-  ret
-  .popsection
-)");
+#define MPIX_TOUCH_READ "ldrb w1, [x0]\n mov w0, #1\n ret\n"
+#define MPIX_TOUCH_WRITE \
+  "ldxrb w1, [x0]\n stxrb w2, w1, [x0]\n cbnz w2, mpix_engine_touch_write\n mov w0, #1\n ret\n"
+#define MPIX_TOUCH_FAILED "mov w0, #0\n ret\n"
 #else
 #define MPIX_CAN_TOUCH 0
 #endif
 
 #if MPIX_CAN_TOUCH
+asm(R"(
+  .pushsection .text.mpix_engine_touch, "ax", @progbits
+  .hidden mpix_engine_touch_read
+  .hidden mpix_engine_touch_write
+  .hidden mpix_engine_touch_end
+  .hidden mpix_engine_touch_failed
+  .globl mpix_engine_touch_read
+  .globl mpix_engine_touch_write
+  .globl mpix_engine_touch_end
+  .globl mpix_engine_touch_failed
+  .type mpix_engine_touch_read, @function
+  .type mpix_engine_touch_write, @function
+mpix_engine_touch_read:
+)" MPIX_TOUCH_READ R"(
+mpix_engine_touch_write:
+)" MPIX_TOUCH_WRITE R"(
+mpix_engine_touch_end:
+mpix_engine_touch_failed:
+)" MPIX_TOUCH_FAILED R"(
+  .popsection
+)");
+
 extern "C" {
 int mpix_engine_touch_read(std::uintptr_t address) noexcept;
 int mpix_engine_touch_write(std::uintptr_t address) noexcept;
