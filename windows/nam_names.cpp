@@ -54,11 +54,7 @@ int class_of(ErrorCode code) noexcept {
 }
 
 int nam_ranks(std::string const& port) {
-  return at_server([&] {
-    std::size_t regions = 0;
-    for (nam::WindowInfo const& part : nam::find_parts(port)) regions += part.regions.size();
-    return static_cast<int>(regions);
-  });
+  return at_server([&] { return static_cast<int>(nam::regions_of(nam::find_parts(port)).size()); });
 }
 
 void nam_publish(std::string const& name, std::string const& port) {

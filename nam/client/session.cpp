@@ -18,6 +18,7 @@ WindowInfo window_from(Json const& answer) {
   window.grant = field<std::string>(answer, "grant");
   window.owner = field<std::uint64_t>(answer, "owner");
   window.other_parts = field_or<std::vector<std::string>>(answer, "other_parts", {});
+  window.stripe_bytes = field_or<std::uint64_t>(answer, "stripe", 0);
   window.persistent = field<bool>(answer, "persistent");
   window.may_read = field<bool>(answer, "read");
   window.may_write = field<bool>(answer, "write");
@@ -65,7 +66,8 @@ WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vecto
                                       {"persistent", wishes.persistent},
                                       {"durability", wishes.durability},
                                       {"mode", wishes.mode},
-                                      {"other_parts", wishes.other_parts}}));
+                                      {"other_parts", wishes.other_parts},
+                                      {"stripe", wishes.stripe_bytes}}));
 }
 
 WindowInfo Session::join(std::string const& window) {

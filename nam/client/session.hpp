@@ -26,6 +26,7 @@ struct WindowInfo {
   std::string grant;
   std::uint64_t owner = 0;               ///< user, as the server's host numbers them
   std::vector<std::string> other_parts;  ///< of one that is spread over grants (nam/client/spread.hpp)
+  std::uint64_t stripe_bytes = 0;        ///< of such a one whose regions are divided
   bool persistent = false;
   bool may_read = false;
   bool may_write = false;
@@ -44,6 +45,8 @@ struct WindowWishes {
   unsigned mode = 0600;  ///< for owner, group and others: read (4) and write (2)
   /// Of the first part of a persistent window that is spread over grants: port names of the others, in order.
   std::vector<std::string> other_parts = {};
+  std::uint64_t stripe_bytes =
+      0;  ///< of a part of a window whose regions are divided (nam/client/spread.hpp)
 };
 
 /// The memory of a grant, in this process.

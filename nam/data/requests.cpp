@@ -102,6 +102,10 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
                       field_or(request, "mode", 0600u) & 0666u};
   window.durability = parse_durability(field_or<std::string>(request, "durability", "clients"));
   window.other_parts = other_parts_of(request);
+  window.stripe_bytes = field_or<std::uint64_t>(request, "stripe", 0);
+  if (window.stripe_bytes % stripe_granularity != 0)
+    throw Error(ErrorCode::bad_request,
+                "stripes are multiples of " + std::to_string(stripe_granularity) + " bytes");
   if (window.durability != Durability::clients && kind_ != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
                                             "' do not outlive the server: start it with --storage file");

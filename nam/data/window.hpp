@@ -36,7 +36,8 @@ struct Window {
   std::uint64_t bytes = 0;   ///< of all regions
   std::vector<Region> regions;
   std::vector<std::string> other_parts =
-      {};  ///< port names, of a persistent window that is spread over grants
+      {};                          ///< port names, of a persistent window that is spread over grants
+  std::uint64_t stripe_bytes = 0;  ///< of a part of a window whose regions are divided
 };
 
 /// Regions are aligned to this.

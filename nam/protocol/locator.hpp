@@ -38,6 +38,8 @@ bool is_locator(std::string_view text) noexcept;
 Locator parse_locator(std::string_view text);
 /// Windows are spread over so many grants at most.
 inline constexpr std::size_t most_parts = 64;
+/// Regions are divided at multiples of this, which no element crosses that lies where it should.
+inline constexpr std::uint64_t stripe_granularity = 4096;
 /// Of grants, with commas between. Throws Error(bad_request).
 std::vector<Locator> parse_grants(std::string_view text);
 std::string format(Locator const& locator);

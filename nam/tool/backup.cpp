@@ -1,4 +1,5 @@
 /// mpix-nam backup and restore: a persistent window as a file. The first line describes it, its bytes follow.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -21,13 +22,14 @@ File open_file(std::filesystem::path const& path, char const* mode) {
   return file;
 }
 
-/// Calls `move` with each piece of a region.
+/// Calls `move` with each piece of a region: where it is, and memory for its bytes.
 template <typename Move>
-void for_each_piece(WindowRegion const& region, Move move) {
+void for_each_piece(Spread const& spread, std::uint64_t rank, WindowRegion const& region, Move move) {
   std::vector<std::byte> buffer(piece_bytes);
   for (std::uint64_t done = 0; done < region.bytes;) {
-    std::size_t const bytes = std::min<std::uint64_t>(piece_bytes, region.bytes - done);
-    move(done, std::span(buffer).first(bytes));
+    Spread::Location const at = spread.find(rank, done);
+    std::uint64_t const bytes = std::min({std::uint64_t{piece_bytes}, region.bytes - done, at.bytes});
+    move(at, std::span(buffer).first(bytes));
     done += bytes;
   }
 }
@@ -37,17 +39,13 @@ void for_each_piece(WindowRegion const& region, Move move) {
 void backup(Arguments const& arguments) {
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts = find_parts(arguments.target, &sessions);
-  Spread const spread(parts.size());
-  std::uint64_t ranks = 0;
-  for (WindowInfo const& part : parts) ranks += part.regions.size();
-  auto const region = [&](std::uint64_t rank) {
-    return parts[spread.part_of(rank)].regions[spread.place_of(rank)];
-  };
+  Spread const spread = spread_of(parts);
+  std::vector<WindowRegion> const regions = regions_of(parts);
   Json sizes = Json::array();
   Json units = Json::array();
-  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-    sizes.push_back(region(rank).bytes);
-    units.push_back(region(rank).unit);
+  for (WindowRegion const& region : regions) {
+    sizes.push_back(region.bytes);
+    units.push_back(region.unit);
   }
   std::filesystem::path const unfinished = arguments.file.string() + ".unfinished";
   File const file = open_file(unfinished, "wb");
@@ -55,10 +53,9 @@ void backup(Arguments const& arguments) {
       {"format", format_name}, {"sizes", sizes}, {"units", units}, {"durability", parts.front().durability}};
   std::string const line = head.dump() + "\n";
   bool good = std::fwrite(line.data(), 1, line.size(), file.get()) == line.size();
-  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-    std::size_t const part = spread.part_of(rank);
-    for_each_piece(region(rank), [&](std::uint64_t offset, std::span<std::byte> piece) {
-      sessions[part].read(parts[part], spread.place_of(rank), offset, piece);
+  for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
+    for_each_piece(spread, rank, regions[rank], [&](Spread::Location const& at, std::span<std::byte> piece) {
+      sessions[at.part].read(parts[at.part], at.place, at.offset, piece);
       good = good && std::fwrite(piece.data(), 1, piece.size(), file.get()) == piece.size();
     });
   }
@@ -83,10 +80,10 @@ void restore(Arguments const& arguments) {
                                              field<std::vector<std::uint64_t>>(head, "units"),
                                              {true, field<std::string>(head, "durability"), 0600});
   for (std::uint64_t rank = 0; rank < window.regions.size(); ++rank) {
-    for_each_piece(window.regions[rank], [&](std::uint64_t offset, std::span<std::byte> piece) {
+    for_each_piece(Spread(1), rank, window.regions[rank], [&](auto const& at, std::span<std::byte> piece) {
       if (std::fread(piece.data(), 1, piece.size(), file.get()) != piece.size())
         throw Error(ErrorCode::bad_request, arguments.file.string() + " ends too early");
-      session.write(window, rank, offset, piece);
+      session.write(window, rank, at.offset, piece);
     });
   }
   session.persist(window);

@@ -76,6 +76,33 @@ TEST(SpreadTest, each_region_is_in_one_part) {
   }
 }
 
+/// Each byte is in one place, and the places of a part are all that it has.
+TEST(SpreadTest, each_byte_is_in_one_stripe) {
+  constexpr std::uint64_t stripe = 8;
+  for (std::size_t parts : {1u, 2u, 3u, 7u}) {
+    Spread const spread(parts, stripe);
+    for (std::uint64_t rank : {0u, 1u, 5u}) {
+      for (std::uint64_t bytes = 0; bytes < 3 * stripe * parts; ++bytes) {
+        std::map<std::size_t, std::uint64_t> found;
+        for (std::uint64_t offset = 0; offset < bytes;) {
+          Spread::Location const at = spread.find(rank, offset);
+          ASSERT_EQ(at.part, (rank + offset / stripe) % parts);
+          ASSERT_EQ(at.place, rank);
+          ASSERT_EQ(at.offset, found[at.part]) << "stripes follow each other";
+          ASSERT_EQ(at.bytes, stripe);
+          found[at.part] += std::min(stripe, bytes - offset);
+          offset += std::min(stripe, bytes - offset);
+        }
+        for (std::size_t part = 0; part < parts; ++part)
+          ASSERT_EQ(spread.share_of_region(rank, bytes, part), found[part])
+              << parts << " " << rank << " " << bytes;
+      }
+    }
+    EXPECT_EQ(spread.find(0, 3).bytes, stripe - 3);
+    EXPECT_EQ(spread.find(0, stripe * parts + 3).offset, stripe + 3);
+  }
+}
+
 TEST(Handshake, proofs_hold_for_one_secret_side_and_challenge) {
   UserSecret const secret = random_secret();
   Challenge const challenge{"ann", random_identifier(), random_identifier()};

@@ -11,6 +11,7 @@ namespace {
 struct SpreadServers : ::testing::Test {
   static constexpr std::size_t bytes = 1000;
   static constexpr std::size_t ranks = 5;
+  static constexpr std::uint64_t divided_bytes = 5 * stripe_granularity + 100;
 
   SpreadServers() {
     first.start();
@@ -28,6 +29,28 @@ struct SpreadServers : ::testing::Test {
                                                  std::vector<std::uint64_t>(regions, 8), wishes);
       for (std::uint64_t place = 0; place < regions; ++place)
         session.write(window, place, 0, pattern(bytes, static_cast<unsigned>(2 * place + part)));
+      wishes.other_parts.push_back(window.port);
+    }
+    return wishes.other_parts.back();
+  }
+  /// The same in stripes, of which each region has several.
+  std::string make_divided() const {
+    Spread const spread(2, stripe_granularity);
+    WindowWishes wishes{.persistent = true, .stripe_bytes = stripe_granularity};
+    std::vector<std::uint64_t> const sizes(ranks, divided_bytes);
+    for (std::size_t part : {1u, 0u}) {
+      Session session = Session::open(grants[part]);
+      WindowInfo const window =
+          session.allocate(spread.share_of_sizes(sizes, part), std::vector<std::uint64_t>(ranks, 8), wishes);
+      for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+        std::vector<std::byte> const values = pattern(divided_bytes, static_cast<unsigned>(rank));
+        for (std::uint64_t done = 0; done < divided_bytes;) {
+          Spread::Location const at = spread.find(rank, done);
+          std::uint64_t const left = std::min(at.bytes, divided_bytes - done);
+          if (at.part == part) session.write(window, rank, at.offset, std::span(values).subspan(done, left));
+          done += left;
+        }
+      }
       wishes.other_parts.push_back(window.port);
     }
     return wishes.other_parts.back();
@@ -115,6 +138,39 @@ TEST_F(SpreadServers, another_users_window_is_no_part) {
   EXPECT_EQ(refusal([&] { (void)find_parts(trap); }), ErrorCode::denied);
   EXPECT_NE(run_tool("evict '" + trap + "'"), 0);
   expect_pattern(victim, 8, 1);
+}
+
+TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with) {
+  std::vector<WindowInfo> parts = find_parts(make_divided());
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(spread_of(parts).stripe_bytes(), stripe_granularity);
+  std::vector<WindowRegion> const regions = regions_of(parts);
+  ASSERT_EQ(regions.size(), ranks);
+  for (WindowRegion const& region : regions) {
+    EXPECT_EQ(region.bytes, divided_bytes);
+    EXPECT_EQ(region.unit, 8u);
+  }
+  Session session = Session::open(grants[0]);
+  EXPECT_EQ(refusal([&] { session.allocate({8}, {8}, {.stripe_bytes = 100}); }), ErrorCode::bad_request);
+  // Whose stripes are not where they should be.
+  std::string const other = session.allocate({4096}, {8}, {.persistent = true, .stripe_bytes = 4096}).port;
+  std::string const port =
+      session.allocate({8}, {8}, {.persistent = true, .other_parts = {other}, .stripe_bytes = 4096}).port;
+  EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
+}
+
+TEST_F(SpreadServers, the_tool_saves_regions_in_stripes) {
+  std::string const port = make_divided();
+  std::string const file = (first.directory() / "saved").string();
+  ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
+  Locator const grant = second.grant(1u << 20);
+  ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
+  auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
+  WindowInfo window;
+  Session session = Session::connect(restored, &window);
+  ASSERT_EQ(window.regions.size(), ranks);
+  for (std::uint64_t rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(content(session, window, rank), pattern(divided_bytes, static_cast<unsigned>(rank)));
 }
 
 TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
