@@ -33,7 +33,7 @@ int Window::renew_counters(int count) {
 
 /// Who may not have other counters takes part all the same: the others wait for it, and theirs are new.
 int Window::set_counters(int count) {
-  if (nam_ != nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
@@ -51,7 +51,7 @@ int Window::set_counters(int count) {
 int Window::count_counters(int rank, int* count) {
   if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
   *count = own_count_;
-  if (nam_ != nullptr || rank == rank_) return MPI_SUCCESS;
+  if (origins_ != MPI_COMM_NULL || rank == rank_) return MPI_SUCCESS;
   Target* const known = target(rank);
   if (known == nullptr) return MPI_ERR_OTHER;
   std::lock_guard const held(creation_);
@@ -87,7 +87,7 @@ int Window::learn_counters(Target& target) {
 }
 
 int Window::find_counter(Target& target, int index, engine::RemoteAddress* address) {
-  if (nam_ != nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
   std::lock_guard const held(creation_);
   if (int const error = learn_counters(target); error != MPI_SUCCESS) return error;
   if (index < 0 || static_cast<std::uint64_t>(index) >= target.counters_count) return MPI_ERR_ARG;
@@ -96,9 +96,7 @@ int Window::find_counter(Target& target, int index, engine::RemoteAddress* addre
 }
 
 int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
-  if (target.outstanding.is_set()) {
-    if (int const error = complete_messages(target); error != MPI_SUCCESS) return error;
-  }
+  if (int const error = complete(target); error != MPI_SUCCESS) return error;
   engine::Update raise;
   raise.operation = engine::Operation::increment;
   raise.type = engine::ElementType::uint64;

@@ -123,7 +123,7 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 /**
  * Gives each process of a window its notification counters, all zero, in the place of those that it has.
  *
- * @param win   a window of this library whose memory is not at a memory server
+ * @param win   a window of this library that is not connected to memory of others at a memory server
  * @param info  hints, or MPI_INFO_NULL; none is used
  * @param num   number of counters of this process, not negative; may differ between processes
  *

@@ -206,22 +206,25 @@ TEST_F(NamCalls, a_persistent_window_is_made_durable) {
       << text_of(code);  // the server's storage is memory
 }
 
-TEST_F(NamCalls, order_and_flushes_as_anywhere_and_no_notification) {
+TEST_F(NamCalls, order_flushes_and_notification_as_anywhere) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_allocate_nam(64, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
-  EXPECT_EQ(class_of(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1)), MPI_ERR_UNSUPPORTED_OPERATION);
+  EXPECT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   int num = -1;
   EXPECT_EQ(MPIX_Win_get_num_notify(window, next_, &num), MPI_SUCCESS);
-  EXPECT_EQ(num, 0);
-  MPI_Count value = 0;
-  EXPECT_EQ(class_of(MPIX_Win_get_notify_value(window, 0, &value)), MPI_ERR_ARG);
+  EXPECT_EQ(num, 1);
   long const values[] = {7 + rank_, 8 + rank_};
   long read = -1;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Win_lock_all(0, window);
-  EXPECT_EQ(class_of(MPIX_Put_notify(values, 1, MPI_LONG, next_, 0, 1, MPI_LONG, 0, window)),
-            MPI_ERR_UNSUPPORTED_OPERATION);
+  EXPECT_EQ(MPIX_Put_notify(values, 1, MPI_LONG, next_, 0, 1, MPI_LONG, 0, window), MPI_SUCCESS);
+  MPI_Request notified = MPI_REQUEST_NULL;
+  EXPECT_EQ(MPIX_Win_wait_notify_value(window, 0, 1, &notified), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&notified, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  MPI_Get(&read, 1, MPI_LONG, rank_, 0, 1, MPI_LONG, window);
+  EXPECT_EQ(MPI_Win_flush(rank_, window), MPI_SUCCESS);
+  EXPECT_EQ(read, 7 + (rank_ + size_ - 1) % size_);
   MPI_Put(&values[0], 1, MPI_LONG, next_, 1, 1, MPI_LONG, window);
   EXPECT_EQ(MPIX_Win_order(next_, window), MPI_SUCCESS);
   MPI_Put(&values[1], 1, MPI_LONG, next_, 1, 1, MPI_LONG, window);
