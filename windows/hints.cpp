@@ -21,6 +21,7 @@ constexpr char const* keys[] = {"no_locks",
                                 "deep_mem_kind",
                                 "deep_win_port_name",
                                 "mpix_nam_durability",
+                                "mpix_nam_stripe",
                                 nullptr};
 
 bool is_true(std::string_view value) noexcept { return value == "true" || value == "yes" || value == "1"; }
@@ -65,6 +66,7 @@ void Hints::take_memory(std::string_view key, char const* value) {
   if (key == "deep_mem_kind" && text == "deep_nam_persistent") kind_ = MemoryKind::nam_persistent;
   if (key == "deep_win_port_name") port_name_ = text;
   if (key == "mpix_nam_durability") durability_ = text;
+  if (key == "mpix_nam_stripe") stripe_ = text;
 }
 
 void Hints::take(char const* key, char const* value) {
@@ -94,6 +96,7 @@ char const* Hints::set(char const* key, char const* value) {
   auto const known = [](std::string const& text) { return text.empty() ? nullptr : text.c_str(); };
   if (name == "deep_win_port_name") return known(port_name_);
   if (name == "mpix_nam_durability") return known(durability_);
+  if (name == "mpix_nam_stripe") return known(stripe_);
   if (name == "deep_mem_kind" && kind_ != MemoryKind::host)
     return kind_ == MemoryKind::nam ? "deep_nam" : "deep_nam_persistent";
   return nullptr;

@@ -30,6 +30,9 @@ class Hints {
   bool noncontiguous() const noexcept { return noncontiguous_; }
   MemoryKind memory_kind() const noexcept { return kind_; }
   std::string const& durability() const noexcept { return durability_; }
+  /// Bytes of the stripes in which the regions are divided between memory servers; empty: they are not.
+  std::string const& stripe() const noexcept { return stripe_; }
+  void tell_stripe(std::string const& stripe) { stripe_ = stripe; }
   /// Of a persistent window at a memory server, which exists already where it is given.
   std::string const& port_name() const noexcept { return port_name_; }
   void tell_port(std::string const& port) { port_name_ = port; }
@@ -54,6 +57,7 @@ class Hints {
   MemoryKind kind_ = MemoryKind::host;
   std::string port_name_;
   std::string durability_;
+  std::string stripe_;
   std::string ordering_ = "rar,raw,war,waw";
   std::string operations_ = "same_op_no_op";
   std::string alignment_text_ = "64";

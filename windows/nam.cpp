@@ -74,6 +74,8 @@ int Window::share_nam(MPI_Comm comm, Make make) {
   }
   if (error == MPI_SUCCESS) {
     hints_.tell_port(nam_->port());
+    std::uint64_t const stripe = nam_->stripe_bytes();
+    hints_.tell_stripe(stripe != 0 ? std::to_string(stripe) : "");
     return MPI_SUCCESS;
   }
   return refuse(error, told);
@@ -88,7 +90,7 @@ int Window::allocate_at_server(MPI_Comm comm) {
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
-    return NamWindow::allocate(sizes, units, {persistent, hints_.durability()});
+    return NamWindow::allocate(sizes, units, {persistent, hints_.durability(), hints_.stripe()});
   });
   if (error != MPI_SUCCESS && rank_ == 0) release_nam();
   return error;
@@ -126,12 +128,13 @@ void Window::persist() {
 
 int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   bool has_turn = may_overtake(mode);
+  Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
   int error = MPI_SUCCESS;
   engine_.wait_until([&] {
     std::string ignored;
     bool taken = false;
     error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &ignored);
-    if (error == MPI_SUCCESS && !taken && nam_->is_mapped(target.rank) && target.view.is_gone())
+    if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
       error = MPI_ERR_WIN;
     return taken || error != MPI_SUCCESS;
   });

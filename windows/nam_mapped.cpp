@@ -29,7 +29,7 @@ class MappedNamWindow final : public ServedWindow {
     at_server([this] { grant_->persist(info_); });
   }
 
-  bool is_mapped(int) const noexcept override { return true; }
+  bool is_mapped() const noexcept override { return true; }
   engine::ExposedView view(int rank) const noexcept override {
     engine::ExposedView view;
     view.local = grant_->memory().at(region(rank));
@@ -38,7 +38,7 @@ class MappedNamWindow final : public ServedWindow {
     view.generation = info_.generation;
     return view;
   }
-  engine::StripeTable* stripes(int) const noexcept override { return &grant_->memory().control().stripes(); }
+  engine::StripeTable* stripes() const noexcept override { return &grant_->memory().control().stripes(); }
 
   bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
     return at_server(

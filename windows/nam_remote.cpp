@@ -42,9 +42,9 @@ class RemoteNamWindow final : public ServedWindow {
     at_server([this] { grant_->ask([this](nam::Session& session) { session.persist(info_); }); });
   }
 
-  bool is_mapped(int) const noexcept override { return false; }
-  engine::Peer* peer(int, engine::Engine& engine) const override { return engine.peer_at(grant_->address()); }
-  engine::ExposureId exposure(int) const noexcept override {
+  bool is_mapped() const noexcept override { return false; }
+  engine::Peer* peer(engine::Engine& engine) const override { return engine.peer_at(grant_->address()); }
+  engine::ExposureId exposure() const noexcept override {
     return static_cast<engine::ExposureId>(info_.exposure);
   }
   std::uint64_t offset(int rank) const noexcept override { return region(rank).offset - region(0).offset; }

@@ -6,18 +6,20 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "nam/client/session.hpp"
 #include "windows/nam_window.hpp"
 
 namespace mpix::windows {
 
-class ServedWindow : public NamWindow {
+class ServedWindow : public NamWindow, public NamMemory {
  public:
   std::string const& port() const noexcept override { return info_.port; }
   int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
   std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
   int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
+  std::vector<NamPiece> pieces(int rank) const override { return {{this, rank, region(rank).bytes}}; }
 
  protected:
   explicit ServedWindow(nam::WindowInfo info) : info_(std::move(info)) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "nam/client/spread.hpp"
 #include "windows/nam_part.hpp"
 
 namespace mpix::windows {
@@ -30,14 +29,15 @@ void for_all(Parts const& parts, Call call) {
 
 class SpreadNamWindow final : public NamWindow {
  public:
-  explicit SpreadNamWindow(Parts parts) : parts_(std::move(parts)), spread_(parts_.size()) {
+  SpreadNamWindow(Parts parts, nam::Spread const& spread) : parts_(std::move(parts)), spread_(spread) {
     for (auto const& part : parts_) ranks_ += part->ranks();
+    if (stripe_bytes() != 0) ranks_ = parts_.front()->ranks();
   }
 
   std::string description() const override {
     nam::Json told = nam::Json::array();
     for (auto const& part : parts_) told.push_back(nam::Json::parse(part->description()));
-    return told.dump();
+    return nam::Json{{"stripe", stripe_bytes()}, {"parts", std::move(told)}}.dump();
   }
   void release() override {
     for_all(parts_, [](NamWindow& part) { part.release(); });
@@ -48,17 +48,24 @@ class SpreadNamWindow final : public NamWindow {
 
   std::string const& port() const noexcept override { return parts_.front()->port(); }
   int ranks() const noexcept override { return ranks_; }
-  std::uint64_t size(int rank) const noexcept override { return part(rank).size(place(rank)); }
+  std::uint64_t stripe_bytes() const noexcept override { return spread_.stripe_bytes(); }
+  std::uint64_t size(int rank) const noexcept override {
+    if (stripe_bytes() == 0) return part(rank).size(place(rank));
+    std::uint64_t bytes = 0;
+    for (auto const& part : parts_) bytes += part->size(rank);
+    return bytes;
+  }
   int disp_unit(int rank) const noexcept override { return part(rank).disp_unit(place(rank)); }
 
-  bool is_mapped(int rank) const noexcept override { return part(rank).is_mapped(place(rank)); }
-  engine::ExposedView view(int rank) const noexcept override { return part(rank).view(place(rank)); }
-  engine::StripeTable* stripes(int rank) const noexcept override { return part(rank).stripes(place(rank)); }
-  engine::Peer* peer(int rank, engine::Engine& engine) const override {
-    return part(rank).peer(place(rank), engine);
+  std::vector<NamPiece> pieces(int rank) const override {
+    std::vector<NamPiece> found = part(rank).pieces(place(rank));
+    std::size_t const first = spread_.part_of(static_cast<std::uint64_t>(rank));
+    for (std::size_t i = 1; stripe_bytes() != 0 && i < parts_.size(); ++i) {
+      NamPiece const piece = parts_[(first + i) % parts_.size()]->pieces(rank).front();
+      if (piece.bytes != 0) found.push_back(piece);
+    }
+    return found;
   }
-  engine::ExposureId exposure(int rank) const noexcept override { return part(rank).exposure(place(rank)); }
-  std::uint64_t offset(int rank) const noexcept override { return part(rank).offset(place(rank)); }
 
   bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
     return part(rank).try_lock(place(rank), mode, has_turn);
@@ -103,7 +110,10 @@ void release_quietly(Parts const& parts) noexcept {
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units, nam::WindowWishes wishes) {
-  nam::Spread const spread(std::min(grants.size(), sizes.size()));
+  // Regions that are divided use all grants.
+  nam::Spread const spread(wishes.stripe_bytes != 0 ? grants.size() : std::min(grants.size(), sizes.size()),
+                           grants.size() > 1 ? wishes.stripe_bytes : 0);
+  wishes.stripe_bytes = spread.stripe_bytes();
   Parts parts(spread.parts());
   std::vector<std::string> others;
   try {
@@ -111,7 +121,7 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
     for (std::size_t i = spread.parts(); i-- > 0;) {
       if (i == 0) wishes.other_parts = others;
       parts[i] = for_part(i, spread.parts(), [&] {
-        return allocate_in(grants[i], spread.share(sizes, i), spread.share(units, i), wishes);
+        return allocate_in(grants[i], spread.share_of_sizes(sizes, i), spread.share(units, i), wishes);
       });
       if (wishes.persistent) others.insert(others.begin(), parts[i]->port());
     }
@@ -119,12 +129,20 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
     release_quietly(parts);
     throw;
   }
-  return join_parts(std::move(parts));
+  return join_parts(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(Parts parts) {
+std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
   if (parts.size() == 1) return std::move(parts.front());
-  return std::make_unique<SpreadNamWindow>(std::move(parts));
+  return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
+}
+
+std::unique_ptr<NamWindow> join_parts(nam::Json const& description) {
+  if (!description.contains("parts")) return join_described(description);
+  Parts parts;
+  for (nam::Json const& part : description.at("parts")) parts.push_back(join_described(part));
+  nam::Spread const spread(parts.size(), nam::field<std::uint64_t>(description, "stripe"));
+  return join_parts(std::move(parts), spread);
 }
 
 }  // namespace mpix::windows

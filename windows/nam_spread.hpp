@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "nam/client/session.hpp"
+#include "nam/client/spread.hpp"
 #include "windows/nam_window.hpp"
 
 namespace mpix::windows {
@@ -15,6 +15,9 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units, nam::WindowWishes wishes);
 /// The window of all parts, in order: one part alone is the window.
-std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts);
+std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
+                                      nam::Spread const& spread);
+/// What the description of another process's window says.
+std::unique_ptr<NamWindow> join_parts(nam::Json const& description);
 
 }  // namespace mpix::windows

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <charconv>
 #include <mutex>
 #include <utility>
 
@@ -32,6 +33,18 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
   return {server->grant()};
 }
 
+/// Throws NamError.
+std::uint64_t parse_stripe(std::string const& text) {
+  std::uint64_t bytes = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  bool const is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || bytes == 0 || bytes % nam::stripe_granularity != 0)
+    throw NamError(MPI_ERR_INFO_VALUE, "mpix_nam_stripe is a multiple of " +
+                                           std::to_string(nam::stripe_granularity) + " bytes, not '" + text +
+                                           "'");
+  return bytes;
+}
+
 }  // namespace
 
 void set_nam(NamSettings const& given) {
@@ -46,26 +59,23 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     nam::WindowWishes wanted;
     wanted.persistent = wishes.persistent;
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
+    if (!wishes.stripe.empty()) wanted.stripe_bytes = parse_stripe(wishes.stripe);
     return allocate_over(grants_for(wishes), sizes, units, wanted);
   });
 }
 
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
   return at_server([&] {
+    std::vector<nam::WindowInfo> found = nam::find_parts(port);
+    nam::Spread const spread = nam::spread_of(found);
     std::vector<std::unique_ptr<NamWindow>> parts;
-    for (nam::WindowInfo& part : nam::find_parts(port)) parts.push_back(connect_to(std::move(part)));
-    return join_parts(std::move(parts));
+    for (nam::WindowInfo& part : found) parts.push_back(connect_to(std::move(part)));
+    return join_parts(std::move(parts), spread);
   });
 }
 
 std::unique_ptr<NamWindow> NamWindow::join(std::string const& description) {
-  return at_server([&] {
-    nam::Json const told = nam::Json::parse(description);
-    if (!told.is_array()) return join_described(told);
-    std::vector<std::unique_ptr<NamWindow>> parts;
-    for (nam::Json const& part : told) parts.push_back(join_described(part));
-    return join_parts(std::move(parts));
-  });
+  return at_server([&] { return join_parts(nam::Json::parse(description)); });
 }
 
 }  // namespace mpix::windows

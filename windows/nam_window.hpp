@@ -30,6 +30,7 @@ class NamError : public std::runtime_error {
 struct NamWishes {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
+  std::string stripe;      ///< as of mpix_nam_stripe; empty: regions are not divided
 };
 
 /// Where windows are allocated.
@@ -38,6 +39,34 @@ struct NamSettings {
   std::uint64_t private_bytes = 1u << 30;  ///< of a server for the job alone, where there is no grant
 };
 void set_nam(NamSettings const& given);
+
+/// How the regions of a window are reached that one grant has.
+class NamMemory {
+ public:
+  virtual ~NamMemory() = default;
+  NamMemory(NamMemory const&) = delete;
+  NamMemory& operator=(NamMemory const&) = delete;
+
+  virtual bool is_mapped() const noexcept = 0;
+  /// The region of a rank where it is mapped; addresses are offsets in the grant.
+  virtual engine::ExposedView view(int) const noexcept { return {}; }
+  virtual engine::StripeTable* stripes() const noexcept { return nullptr; }
+  /// Where it is not: the process that has the memory, until it is released, which exposes it so, and where
+  /// in that the region is. nullptr: it cannot be reached.
+  virtual engine::Peer* peer(engine::Engine&) const { return nullptr; }
+  virtual engine::ExposureId exposure() const noexcept { return engine::ExposureId::none; }
+  virtual std::uint64_t offset(int) const noexcept { return 0; }
+
+ protected:
+  NamMemory() = default;
+};
+
+/// A region, or what one grant has of it: that of a rank there.
+struct NamPiece {
+  NamMemory const* memory;
+  int rank;
+  std::uint64_t bytes;
+};
 
 /// Calls throw NamError; they are not for two threads at once, but for the locks.
 class NamWindow {
@@ -67,20 +96,15 @@ class NamWindow {
   virtual int ranks() const noexcept = 0;
   virtual std::uint64_t size(int rank) const noexcept = 0;
   virtual int disp_unit(int rank) const noexcept = 0;
+  /// Of the stripes in which regions are divided between their pieces; 0: they are not.
+  virtual std::uint64_t stripe_bytes() const noexcept { return 0; }
 
-  /// The region of a rank.
-  virtual bool is_mapped(int rank) const noexcept = 0;
-  /// Where it is mapped; addresses are offsets in the grant.
-  virtual engine::ExposedView view(int) const noexcept { return {}; }
-  virtual engine::StripeTable* stripes(int) const noexcept { return nullptr; }
-  /// Where it is not: the process that has the memory, until it is released, which exposes it so, and where
-  /// in that the region is. nullptr: it cannot be reached.
-  virtual engine::Peer* peer(int, engine::Engine&) const { return nullptr; }
-  virtual engine::ExposureId exposure(int) const noexcept { return engine::ExposureId::none; }
-  virtual std::uint64_t offset(int) const noexcept { return 0; }
+  /// Where the region of a rank is. Of n pieces number i has every nth stripe from number i on.
+  virtual std::vector<NamPiece> pieces(int rank) const = 0;
 
-  /// An attempt to take the lock of a rank, from all processes that use the window. `*has_turn` begins as
-  /// false, or as true for whoever may overtake those who wait, and is kept from one attempt to the next.
+  /// An attempt to take the lock of a rank, from all processes that use the window; it goes with the memory
+  /// of the first piece. `*has_turn` begins as false, or as true for whoever may overtake those who wait, and
+  /// is kept from one attempt to the next.
   virtual bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const = 0;
   virtual void unlock(int rank) const noexcept = 0;
 

@@ -6,6 +6,7 @@
 #include "datatype/absolute.hpp"
 #include "datatype/datatype.hpp"
 #include "engine/path/direct.hpp"
+#include "windows/divided.hpp"
 #include "windows/request.hpp"
 #include "windows/window.hpp"
 
@@ -113,6 +114,15 @@ bool try_direct(Window const& window, Target const& target, Operation const& ope
   return true;
 }
 
+/// Issues an operation that is complete but for its context to the process that has the target's memory.
+template <typename Operation>
+engine::Issued start(Window& window, Target& target, Operation& operation) {
+  operation.context = window.context();
+  engine::Issued const issued = window.engine().issue(*target.memory, operation);
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  return issued;
+}
+
 /// Issues an operation that is complete but for its context and its completion. Error class.
 template <typename Operation>
 int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
@@ -120,7 +130,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
-  if (target.memory == nullptr) return MPI_ERR_WIN;  // a memory server's: the window has ended there
+  if (target.memory == nullptr) return issue_divided(window, target, operation, request);
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {
@@ -130,9 +140,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
     pending = completion->handle;
     operation.completion = completion;
   }
-  operation.context = window.context();
-  engine::Issued const issued = window.engine().issue(*target.memory, operation);
-  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  engine::Issued const issued = start(window, target, operation);
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
     return window.class_of(issued.status);

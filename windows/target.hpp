@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/engine.hpp"
@@ -21,6 +23,8 @@ enum class Access : std::uint8_t { closed, opening, open };
 /// What this process holds of the lock of a target.
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
 
+struct DividedMemory;
+
 struct Target {
   /// Bytes of its memory that loads and stores reach now: none while operations may not be issued.
   std::atomic<std::uint64_t> reachable{0};
@@ -31,8 +35,10 @@ struct Target {
   /// Its memory, where loads and stores reach it; else of length 0.
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< of that memory; null where it cannot be reached so
-  engine::Peer* memory = nullptr;          ///< the process that has the memory: all operations go there
-  /// What the window has issued to `memory`.
+  /// The process that has the memory, to which all operations go; null of memory at a server that is mapped,
+  /// or divided.
+  engine::Peer* memory = nullptr;
+  /// What the window has issued to `memory`, or to the parts of divided memory.
   engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
@@ -53,6 +59,8 @@ struct Target {
   engine::RemoteAddress counters = 0;
   std::uint64_t counters_count = 0;
   std::uint64_t counters_round = 0;
+
+  std::unique_ptr<DividedMemory const> divided;  ///< of memory that several processes have; else null
 
   /// From here on operations may be issued.
   void open() noexcept {
@@ -82,5 +90,18 @@ struct Target {
     return view.exposure.base + distance;
   }
 };
+
+/// Memory of a target in stripes, which go to the parts in turn and follow each other there.
+struct DividedMemory {
+  std::uint64_t stripe_bytes = 0;
+  std::vector<std::unique_ptr<Target>> parts;  ///< which are opened by nobody
+};
+
+/// Calls `visit` with each of whoever has memory of the target.
+template <typename Visitor>
+void for_each_part(Target& target, Visitor visit) {
+  if (target.divided == nullptr) return visit(target);
+  for (auto const& part : target.divided->parts) visit(*part);
+}
 
 }  // namespace mpix::windows

@@ -54,7 +54,7 @@ Window::~Window() {
   if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
   for_each_target([this](Target& target) {
     if (target.process != nullptr) engine_.release(*target.process);
-    if (target.memory != nullptr) engine_.release(*target.memory);
+    release_memory(target);
     delete &target;
   });
   for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
@@ -69,12 +69,14 @@ Target* Window::make_target(int rank) {
   RankEntry const& entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->rank = rank;
-  if (!find_processes(*target)) return nullptr;
-  target->stripes = nam_ != nullptr ? nam_->stripes(rank) : target->memory->stripes();
+  // Who is connected to the memory of others knows nothing of those who have made it.
+  bool const knows_ranks = origins_ == MPI_COMM_NULL;
+  if (knows_ranks && (target->process = engine_.peer(entry.process)) == nullptr) return nullptr;
+  if (!find_memory(*target)) {
+    if (knows_ranks) engine_.release(*target->process);
+    return nullptr;
+  }
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
-  target->exposure = nam_ != nullptr ? nam_->exposure(rank) : entry.exposure;
-  target->offset = nam_ != nullptr ? nam_->offset(rank) : entry.offset;
-  target->size = entry.size;
   target->control_address = entry.control;
   target->lock_id = entry.lock;
   if (rank == rank_) {
@@ -84,7 +86,6 @@ Target* Window::make_target(int rank) {
   }
   if (target->process != nullptr && nam_ == nullptr)
     target->lock_word = engine_.shared_lock(*target->process, entry.lock);
-  map_memory(*target);
   say_path(*target);
   auto const place = static_cast<std::size_t>(rank);
   std::atomic<Page*>& page = pages_[place / page_size];
@@ -95,24 +96,54 @@ Target* Window::make_target(int rank) {
   return target.release();
 }
 
-/// False: one of them cannot be reached. Memory at a server that is mapped is no process's, and who is
-/// connected to it knows nothing of those who have made it.
-bool Window::find_processes(Target& target) {
+/// False: it cannot be reached.
+bool Window::find_memory(Target& target) {
   RankEntry const& entry = table_[target.rank];
-  bool const knows_ranks = origins_ == MPI_COMM_NULL;
-  if (knows_ranks && (target.process = engine_.peer(entry.process)) == nullptr) return false;
-  if (nam_ != nullptr && nam_->is_mapped(target.rank)) return true;
-  target.memory =
-      nam_ != nullptr ? nam_->peer(target.rank, engine_) : engine_.peer(table_[entry.owner].process);
-  if (target.memory == nullptr && knows_ranks) engine_.release(*target.process);
+  target.size = entry.size;
+  if (nam_ != nullptr) return find_at_server(target, nam_->pieces(target.rank));
+  target.memory = engine_.peer(table_[entry.owner].process);
+  if (target.memory == nullptr) return false;
+  target.stripes = target.memory->stripes();
+  target.exposure = entry.exposure;
+  target.offset = entry.offset;
+  map_memory(target);
+  return true;
+}
+
+/// Memory that is mapped is no process's.
+bool Window::find_at_server(Target& target, std::vector<NamPiece> const& pieces) {
+  if (pieces.size() == 1) return find_piece(target, pieces.front());
+  auto divided = std::make_unique<DividedMemory>();
+  divided->stripe_bytes = nam_->stripe_bytes();
+  bool found = true;
+  for (NamPiece const& piece : pieces) {
+    Target& part = *divided->parts.emplace_back(std::make_unique<Target>());
+    part.rank = target.rank;
+    found = find_piece(part, piece) && found;
+  }
+  target.divided = std::move(divided);
+  if (!found) release_memory(target);
+  return found;
+}
+
+void Window::release_memory(Target& target) {
+  for_each_part(target, [this](Target& part) {
+    if (part.memory != nullptr) engine_.release(*part.memory);
+  });
+}
+
+bool Window::find_piece(Target& target, NamPiece const& piece) {
+  NamMemory const& memory = *piece.memory;
+  target.view = memory.view(piece.rank);
+  target.stripes = memory.stripes();
+  if (memory.is_mapped()) return true;
+  target.memory = memory.peer(engine_);  // of memory that is mapped none
+  target.exposure = memory.exposure();
+  target.offset = memory.offset(piece.rank);
   return target.memory != nullptr;
 }
 
 void Window::map_memory(Target& target) {
-  if (nam_ != nullptr) {
-    target.view = nam_->view(target.rank);
-    return;
-  }
   if (target.exposure == engine::ExposureId::none || engine_.issues_all()) return;
   engine::ExposedView view;
   if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
@@ -133,6 +164,7 @@ void Window::say_path(Target const& target) const {
   engine::Log const log(verbose, engine_.process());
   if (!log.shows(engine::LogLevel::paths)) return;
   char const* const way = target.view.local != nullptr ? "by load and store"
+                          : target.divided != nullptr  ? "in stripes, at several memory servers"
                           : target.stripes == nullptr  ? "over the network"
                           : is_dynamic()
                               ? "by load and store where it is allocated by MPI, else through the kernel"
@@ -147,7 +179,7 @@ int Window::close() {
     if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
   }
   int const error = complete_opened();
-  end_flushes();
+  end_joint_requests();
   if (table_.is_shared()) find_successors();
   synchronise();  // nobody's operations are on their way any more
   if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
@@ -165,9 +197,23 @@ int Window::complete_messages(Target& target) {
   // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding` until all
   // that it covers is complete.
   std::uint64_t const sequence = target.outstanding.get();
+  if (target.memory == nullptr) {
+    int const error = complete_parts(target);
+    target.outstanding.clear(sequence);
+    return error;
+  }
   engine_.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
   return class_of(engine_.take_error(*target.memory, context_));
+}
+
+int Window::complete_parts(Target& target) {
+  int error = MPI_SUCCESS;
+  for_each_part(target, [&](Target& part) {
+    if (part.outstanding.is_set()) error = first_of(error, complete_messages(part));
+  });
+  settle();
+  return error;
 }
 
 /// The memory of a server that has ended is no window's any more.
@@ -177,8 +223,10 @@ int Window::class_of(engine::Status status) const noexcept {
 }
 
 int Window::complete_locally(Target& target) {
-  if (std::uint64_t const sequence = target.outstanding.get(); sequence != 0)
-    engine_.complete_local(*target.memory, sequence);
+  for_each_part(target, [this](Target& part) {
+    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
+      engine_.complete_local(*part.memory, sequence);
+  });
   return MPI_SUCCESS;
 }
 

@@ -164,6 +164,8 @@ class Window : public mpix_window {
   int attach(void* base, MPI_Aint size);
   int detach(void const* base);
 
+  /// How many joint requests are not complete.
+  std::atomic<std::size_t>& joint_requests() noexcept { return joint_requests_; }
   /// Of what has become of an operation.
   int class_of(engine::Status status) const noexcept;
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
@@ -214,7 +216,10 @@ class Window : public mpix_window {
     if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
   }
   Target* make_target(int rank);
-  bool find_processes(Target& target);
+  bool find_memory(Target& target);
+  bool find_at_server(Target& target, std::vector<NamPiece> const& pieces);
+  bool find_piece(Target& target, NamPiece const& piece);
+  void release_memory(Target& target);
   void map_memory(Target& target);
   void say_path(Target const& target) const;
   /// Of all that were made so far.
@@ -270,8 +275,9 @@ class Window : public mpix_window {
   int flush_any(int rank, Level level);
   int order(Target& target);
   int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
-  void end_flushes();
+  void end_joint_requests();
   int complete_messages(Target& target);
+  int complete_parts(Target& target);
   int complete_locally(Target& target);
   int complete_all();
   int complete_opened();
@@ -323,7 +329,7 @@ class Window : public mpix_window {
   std::uint64_t barriers_ = 0;
   std::uint64_t completions_due_ = 0;
 
-  std::atomic<std::size_t> flushes_{0};  ///< with a request that is not complete
+  std::atomic<std::size_t> joint_requests_{0};  ///< that are not complete
 
   std::uint64_t* own_counters_ = nullptr;
   int own_count_ = 0;

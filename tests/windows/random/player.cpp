@@ -49,7 +49,8 @@ std::uint64_t Player::run() {
                                                 plan.on_other ? first[memory] : nullptr,
                                                 models_[memory][static_cast<std::size_t>(rank_)].bytes));
     if (!plan.on_other) first[memory] = windows_.back().get();
-    if (!windows_.back()->made()) fail("window " + std::to_string(windows_.size() - 1) + " could not be made");
+    if (!windows_.back()->made())
+      fail("window " + std::to_string(windows_.size() - 1) + " could not be made");
   }
   std::uint64_t made = failures_ == 0 ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_UINT64_T, MPI_MIN, comm_);
@@ -367,8 +368,9 @@ void Player::check_memories() {
     if (on.locks())
       require(MPI_Win_lock(MPI_LOCK_SHARED, on.rank_of(rank_), 0, on.handle()), nullptr, "MPI_Win_lock");
     Model const& model = models_[memory][me];
+    std::vector<std::byte> const content = on.content();
     for (std::size_t at = 0; at < model.bytes.size(); ++at) {
-      if (model.known[at] == 0 || on.memory()[at] == model.bytes[at]) continue;
+      if (model.known[at] == 0 || content[at] == model.bytes[at]) continue;
       Layout const& layout = plan_.memories[memory].layout;
       bool const met = at >= layout.meeting_at(0);
       fail(

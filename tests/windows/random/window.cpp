@@ -13,6 +13,8 @@ void free_mpi(std::byte* memory) { MPI_Free_mem(memory); }
 
 /// The deep_mem_kind of windows that are allocated; null: the host's memory.
 char const* memory_kind() { return std::getenv("MPIX_TEST_MEMORY"); }
+/// Their mpix_nam_stripe, which leaves them without an address.
+char const* stripe() { return std::getenv("MPIX_TEST_STRIPE"); }
 
 }  // namespace
 
@@ -24,6 +26,8 @@ MPI_Info Window::info() const {
   if (plan_.same_op) MPI_Info_set(info, "accumulate_ops", "same_op");
   if (plan_.flavour == Flavour::allocate && memory_kind() != nullptr)
     MPI_Info_set(info, "deep_mem_kind", memory_kind());
+  if (plan_.flavour == Flavour::allocate && stripe() != nullptr)
+    MPI_Info_set(info, "mpix_nam_stripe", stripe());
   return info;
 }
 
@@ -39,7 +43,7 @@ Window::Window(WindowPlan const& plan, MemoryPlan const& memory, MPI_Comm comm, 
   make(on);
   if (handle_ == MPI_WIN_NULL) return;
   MPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
-  if (on == nullptr && present_) std::memcpy(memory_, content.data(), content.size());
+  if (on == nullptr && present_) fill(content);
   if (plan_.flavour == Flavour::dynamic) attach();
   MPI_Barrier(comm_);
 }
@@ -114,6 +118,33 @@ std::byte* Window::memory_of(int rank) const {
   std::byte* base = nullptr;
   MPI_Win_shared_query(handle_, rank_of(rank), &size, &unit, &base);
   return base;
+}
+
+std::vector<std::byte> Window::content() const {
+  std::vector<std::byte> found(memory_plan_.layout.bytes());
+  if (memory_ != nullptr) {
+    std::memcpy(found.data(), memory_, found.size());
+    return found;
+  }
+  int self = 0;
+  MPI_Comm_rank(comm_, &self);
+  auto const count = static_cast<int>(found.size());
+  MPI_Get(found.data(), count, MPI_BYTE, self, 0, count, MPI_BYTE, handle_);
+  MPI_Win_flush(self, handle_);
+  return found;
+}
+
+void Window::fill(std::vector<std::byte> const& content) {
+  if (memory_ != nullptr) {
+    std::memcpy(memory_, content.data(), content.size());
+    return;
+  }
+  int self = 0;
+  MPI_Comm_rank(comm_, &self);
+  auto const count = static_cast<int>(content.size());
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, self, 0, handle_);
+  MPI_Put(content.data(), count, MPI_BYTE, self, 0, count, MPI_BYTE, handle_);
+  MPI_Win_unlock(self, handle_);
 }
 
 MPI_Group Window::group(std::vector<int> const& ranks) const {

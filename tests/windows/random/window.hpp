@@ -1,7 +1,9 @@
 /// A window of a plan, made.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "tests/windows/random/plan.hpp"
 
@@ -26,6 +28,8 @@ class Window {
   MPI_Aint displacement(int rank, std::size_t offset) const;
   /// This rank's memory; null where it has none.
   std::byte* memory() const { return memory_; }
+  /// What is there. Where it has no address, under its lock.
+  std::vector<std::byte> content() const;
   /// Memory of any rank of a window of shared memory.
   std::byte* memory_of(int rank) const;
   /// The group of these ranks of the test.
@@ -35,6 +39,7 @@ class Window {
  private:
   void make(Window const* on);
   void attach();
+  void fill(std::vector<std::byte> const& content);
   MPI_Info info() const;
 
   WindowPlan const& plan_;
