@@ -223,7 +223,7 @@ class CatalogTest : public ::testing::Test {
       Grant grant{"g1", 7, 64u << 20, StorageKind::memory, "", 100, 200};
       catalog.add(grant);
       for (int i = 0; i < windows; ++i)
-        catalog.add("g1", window("w" + std::to_string(i), static_cast<std::uint64_t>(i) * 4096));
+        catalog.add("g1", window(std::string("w").append(std::to_string(i)), static_cast<std::uint64_t>(i) * 4096));
       catalog.publish({"name", "port", 7}, "w0");
     });
   }
