@@ -244,7 +244,9 @@ TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
       EXPECT_EQ(lock.unlock(), Status::ok);
     }
     rank.barrier();
-    if (rank.rank() == 0) EXPECT_EQ(lock.unlock(), Status::ok);
+    if (rank.rank() == 0) {
+      EXPECT_EQ(lock.unlock(), Status::ok);
+    }
     if (rank.rank() == 1 || rank.rank() == 2) {
       rank.engine().wait_until(has_it);
       EXPECT_EQ(waiter.status, Status::ok);
