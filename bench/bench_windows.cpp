@@ -1,8 +1,10 @@
 /// MPI windows by MPI's interface alone, so that the same program measures every component: operations with
 /// flush on windows of three kinds, synchronisation, creation, contended locks, and a target that computes.
+/// With `nam` on windows at a memory server beside those that are allocated; on one rank in stripes over
+/// several servers beside one of them.
 ///
-/// usage: bench_windows [contended] [--quick] [--no-compare-swap] [--only-allocated]    (2 ranks; contended:
-/// 4)
+/// usage: bench_windows [nam] [contended] [--quick] [--no-compare-swap] [--only-allocated]    (2 ranks;
+/// contended: 4)
 #include <mpi.h>
 #include <unistd.h>
 
@@ -20,9 +22,29 @@ constexpr int target = 1;
 struct Options {
   bool quick = false;
   bool contended = false;
+  bool nam = false;
   bool only_allocated = false;
   bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
 };
+
+/// What MPI_Win_allocate is told.
+MPI_Info info_for(std::string const& kind) {
+  if (kind == "allocated") return MPI_INFO_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "deep_mem_kind", kind == "persistent" ? "deep_nam_persistent" : "deep_nam");
+  if (kind == "striped") MPI_Info_set(info, "mpix_nam_stripe", "65536");
+  return info;
+}
+
+MPI_Win allocate(MPI_Aint size, std::string const& kind) {
+  MPI_Info info = info_for(kind);
+  char* mine = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(size, 1, info, MPI_COMM_WORLD, &mine, &window);
+  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+  return window;
+}
 
 /// A window of rank 1's memory, and where displacements count from.
 struct Memory {
@@ -33,9 +55,8 @@ struct Memory {
 
   explicit Memory(char const* kind) : name(kind) {
     std::string const which = kind;
-    char* mine = nullptr;
-    if (which == "allocated") {
-      MPI_Win_allocate(bench::aside + bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
+    if (which == "allocated" || which == "nam") {
+      window = allocate(bench::aside + bytes, which);
       return;
     }
     heap.resize(bench::aside + bytes);
@@ -164,6 +185,27 @@ void measure_together(bench::Case const& what, int rounds, Round round) {
   if (bench::rank() == 0) bench::print(what, times[4]);
 }
 
+void measure_creation(char const* kind) {
+  measure_together(line("create_free", kind, 1, 4096), 20, [kind] {
+    MPI_Win window = allocate(4096, kind);
+    MPI_Win_free(&window);
+  });
+}
+
+/// To a persistent window at a memory server, by all ranks.
+void measure_connection() {
+  MPI_Win window = allocate(4096, "persistent");
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Win_get_info(window, &info);
+  MPI_Info_delete(info, "deep_mem_kind");
+  MPI_Win_free(&window);
+  measure_together(line("connect", "nam", 1, 4096), 5, [info, &window] {
+    MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &window);
+    MPI_Win_free(&window);
+  });
+  MPI_Info_free(&info);
+}
+
 void measure_active(Options const& options) {
   Memory const memory("allocated");
   measure_together(line("fence", "allocated"), 500, [&] { MPI_Win_fence(0, memory.window); });
@@ -182,12 +224,7 @@ void measure_active(Options const& options) {
   });
   MPI_Group_free(&peer);
   MPI_Group_free(&all);
-  measure_together(line("create_free", "allocated", 1, 4096), 20, [] {
-    MPI_Win window = MPI_WIN_NULL;
-    char* mine = nullptr;
-    MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
-    MPI_Win_free(&window);
-  });
+  measure_creation("allocated");
   if (options.only_allocated) return;
   measure_together(line("create_free", "created", 1, 4096), 20, [] {
     static char heap[4096];
@@ -239,6 +276,42 @@ void measure_progress(Memory const& memory) {
   bench::print(line("accumulate_computing", memory.name, 1, 128), times[1]);
 }
 
+/// One process, and a region in one of its grants or in stripes over all of them.
+void measure_stripes() {
+  std::vector<double> memory(bytes / 8, 1.0);
+  for (char const* const kind : {"nam", "striped"}) {
+    MPI_Win window = allocate(bytes, kind);
+    MPI_Win_lock_all(0, window);
+    for (std::size_t const size : {std::size_t{65536}, std::size_t{bytes}}) {
+      auto const n = static_cast<int>(size / 8);
+      bench::measure(line("put", kind, 1, size), [&] {
+        MPI_Put(memory.data(), n, MPI_DOUBLE, 0, 0, n, MPI_DOUBLE, window);
+        MPI_Win_flush(0, window);
+      });
+      bench::measure(line("get", kind, 1, size), [&] {
+        MPI_Get(memory.data(), n, MPI_DOUBLE, 0, 0, n, MPI_DOUBLE, window);
+        MPI_Win_flush(0, window);
+      });
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+  }
+}
+
+void measure_nam(Options const& options) {
+  if (options.contended) {
+    for (char const* const kind : {"allocated", "nam"}) measure_creation(kind);
+    return measure_connection();
+  }
+  for (char const* const kind : {"allocated", "nam"}) {
+    Memory const memory(kind);
+    MPI_Win_lock_all(0, memory.window);
+    measure_blocks(memory);
+    measure_elements(memory, options);
+    MPI_Win_unlock_all(memory.window);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,14 +319,25 @@ int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     options.quick = options.quick || std::string(argv[i]) == "--quick";
+    options.nam = options.nam || std::string(argv[i]) == "nam";
     options.contended = options.contended || std::string(argv[i]) == "contended";
     options.only_allocated = options.only_allocated || std::string(argv[i]) == "--only-allocated";
     options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
   }
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (options.nam && size == 1) {
+    measure_stripes();
+    MPI_Finalize();
+    return 0;
+  }
   if (size != (options.contended ? 4 : 2))
-    return bench::refuse("bench_windows [contended] [--quick] [--no-compare-swap] [--only-allocated]");
+    return bench::refuse("bench_windows [nam] [contended] [--quick] [--no-compare-swap] [--only-allocated]");
+  if (options.nam) {
+    measure_nam(options);
+    MPI_Finalize();
+    return 0;
+  }
   if (options.contended) {
     measure_contended();
     MPI_Finalize();
