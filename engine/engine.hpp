@@ -43,6 +43,7 @@ struct Statistics {
 struct Footprint;
 struct OwnSegment;
 struct ExposedView;
+struct UnusedNames;
 enum class Rights : std::uint32_t;
 namespace wire {
 enum class ReleaseKind : std::uint8_t;
@@ -162,6 +163,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Ends expose(). An operation that begins when it has returned finds the exposure stale; those that UCX
   /// puts and gets have ended. free() does it for all exposures in the memory. stale_exposure: there is none.
   Status conceal(ExposureId id);
+  /// For processes that want one name for what each of them exposes: a slot and a generation that are unused at
+  /// all of them make one, for rename().
+  UnusedNames unused_names() const;
+  /// Gives another name to an exposure that nobody was told of. stale_exposure: there is none; bad_argument: the
+  /// name may have been used.
+  Status rename(ExposureId from, ExposureId to);
   /// What a peer on this host exposes, mapped here. stale_exposure: there is none of this name; unsupported:
   /// it cannot be reached by load and store.
   Status view(Peer& peer, ExposureId id, ExposedView* view);

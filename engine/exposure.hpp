@@ -65,4 +65,10 @@ constexpr std::uint64_t generation_of(ExposureId id) noexcept {
   return (static_cast<std::uint64_t>(id) & ~exposure_mark) >> exposure_slot_bits;
 }
 
+/// Names that a process has not used: those of slots from `slot` on, and of generations after `generation`.
+struct UnusedNames {
+  std::uint32_t slot = 0;
+  std::uint64_t generation = 0;
+};
+
 }  // namespace mpix::engine

@@ -133,6 +133,16 @@ Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* 
   return status;
 }
 
+UnusedNames Engine::unused_names() const {
+  std::lock_guard const held(state_->channels.front().lock);
+  return state_->segments.unused_names();
+}
+
+Status Engine::rename(ExposureId from, ExposureId to) {
+  std::lock_guard const held(state_->channels);
+  return state_->segments.rename(from, to);
+}
+
 Status Engine::conceal(ExposureId id) {
   Exposure concealed;
   {

@@ -19,6 +19,10 @@ class ExposureTable {
   /// Peers find the exposure from here on, as one of memory in `region`. The generation is odd, and larger
   /// than any before. Not when it is full.
   ExposureId add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation);
+  /// The same with a name whose slot is free.
+  void add(ExposureId id, Exposure const& exposure, std::uint32_t region);
+  /// From here on all slots are free.
+  std::uint32_t first_unused_slot() const noexcept;
   /// Nobody finds it any more. False: there is none.
   bool remove(ExposureId id, Exposure* removed);
 

@@ -112,6 +112,17 @@ Status SegmentTable::expose(Exposure const& exposure, ExposureId* id) {
   return Status::ok;
 }
 
+Status SegmentTable::rename(ExposureId from, ExposureId to) {
+  bool const unused = slot_of(to) >= exposures_.first_unused_slot() && generation_of(to) > generation_;
+  if (!unused || generation_of(to) % 2 == 0) return Status::bad_argument;
+  Exposure exposure;
+  if (!exposures_.remove(from, &exposure)) return Status::stale_exposure;
+  OwnSegment const* const segment = find(exposure.base);
+  exposures_.add(to, exposure, segment != nullptr ? segment->region : no_region);
+  generation_ = generation_of(to);
+  return Status::ok;
+}
+
 Status SegmentTable::conceal(ExposureId id, Exposure* concealed) {
   return exposures_.remove(id, concealed) ? Status::ok : Status::stale_exposure;
 }

@@ -98,6 +98,9 @@ class SegmentTable {
   /// Lets peers use memory, which has to be registered, and stays so until the exposure is concealed.
   /// bad_argument: it is not; out_of_memory.
   Status expose(Exposure const& exposure, ExposureId* id);
+  UnusedNames unused_names() const noexcept { return {exposures_.first_unused_slot(), generation_}; }
+  /// As Engine::rename.
+  Status rename(ExposureId from, ExposureId to);
   /// Peers find the exposure no more; its memory is still registered. stale_exposure: there is none.
   Status conceal(ExposureId id, Exposure* concealed);
   ExposureTable const& exposures() const noexcept { return exposures_; }

@@ -136,6 +136,51 @@ TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
   });
 }
 
+/// Processes that have exposed different things agree on one name.
+TEST_P(EnginePath, an_exposure_can_have_one_name_at_all_processes) {
+  run_job(2, configure, [](Rank& rank) {
+    Engine& engine = rank.engine();
+    std::vector<std::int64_t> memory(100, rank.rank());
+    ExposureId id{};
+    ExposureId other{};
+    for (int i = 0; i < 3 * rank.rank(); ++i)
+      ASSERT_EQ(engine.expose(&memory[90], 8, Rights::all, &other), Status::ok);
+    ASSERT_EQ(engine.expose(memory.data(), 80 * 8, Rights::all, &id), Status::ok);
+    rank.tell(0, engine.unused_names().slot);
+    rank.tell(1, engine.unused_names().generation);
+    rank.barrier();
+    auto const slot = static_cast<std::uint32_t>(std::max(rank.shown(0, 0), rank.shown(1, 0)));
+    std::uint64_t const generation = std::max(rank.shown(0, 1), rank.shown(1, 1)) + 2;
+    ExposureId const name = make_exposure_id(slot, generation);
+    EXPECT_EQ(engine.rename(id, id), Status::bad_argument);
+    EXPECT_EQ(engine.rename(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
+    EXPECT_EQ(engine.rename(make_exposure_id(slot, generation), name), Status::stale_exposure);
+    ASSERT_EQ(engine.rename(id, name), Status::ok);
+    EXPECT_EQ(engine.rename(name, name), Status::bad_argument) << "used";
+    rank.barrier();
+    for (int const target : {0, 1}) {
+      std::int64_t const value = 10 + rank.rank();
+      auto const put = [&](ExposureId to) {
+        auto const place = static_cast<std::uint64_t>(8 * rank.rank());
+        return run(engine, rank.peer(target),
+                   transfer(Direction::put, const_cast<std::int64_t*>(&value), to, place, 8));
+      };
+      EXPECT_EQ(put(name), Status::ok);
+      EXPECT_EQ(put(make_exposure_id(slot, generation + 2)), Status::stale_exposure);
+    }
+    EXPECT_EQ(run(engine, rank.peer(rank.rank()), transfer(Direction::get, &memory[95], id, 0, 8)),
+              Status::stale_exposure);
+    rank.barrier();
+    EXPECT_EQ(memory[0], 10);
+    EXPECT_EQ(memory[1], 11);
+    ExposureId next{};
+    ASSERT_EQ(engine.expose(&memory[90], 8, Rights::all, &next), Status::ok);
+    EXPECT_GT(generation_of(next), generation);
+    EXPECT_EQ(engine.conceal(name), Status::ok);
+    rank.barrier();
+  });
+}
+
 TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
   run_job(
       2, [](mpix_engine_config&) {},
