@@ -1,26 +1,26 @@
 /// What the engine of one process takes, in memory and time, as the job grows: peers that it knows and talks
 /// to, origins that talk to it, segments. The other processes are made up (bench/support/stub_network.hpp),
-/// so what UCX keeps for a connection is not in it. A line for each number; bytes and times are for one of
-/// them.
-#include <malloc.h>
+/// so what UCX keeps for a connection is not in it; of windows see bench_window_scale. A line for each
+/// number; bytes and times are for one of them.
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <vector>
 
-#include "bench/support/stub_network.hpp"
-#include "engine/engine.hpp"
-#include "engine/mpix_engine.h"
+#include "bench/support/lone_engine.hpp"
 
 namespace {
 
+using bench::apart;
+using bench::Meter;
+using bench::own_process;
+using bench::own_publication;
+using bench::start_engine;
+using bench::the_engine;
 using mpix::engine::Direction;
 using mpix::engine::Engine;
 using mpix::engine::Layout;
@@ -29,52 +29,7 @@ using mpix::engine::RemoteAddress;
 using mpix::engine::Transfer;
 namespace wire = mpix::engine::wire;
 
-constexpr std::uint64_t own_process = 1;
 constexpr unsigned operations = 20000;
-
-/// Heap and time since it was made.
-class Meter {
- public:
-  double bytes_each(std::size_t count) const {
-    double const grown = static_cast<double>(::mallinfo2().uordblks) - static_cast<double>(heap_);
-    return grown / static_cast<double>(count);
-  }
-  double us_each(std::size_t count) const {
-    std::chrono::duration<double, std::micro> const passed = std::chrono::steady_clock::now() - start_;
-    return passed.count() / static_cast<double>(count);
-  }
-
- private:
-  std::size_t heap_ = ::mallinfo2().uordblks;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-std::vector<std::byte> published;        // by a made-up process
-std::vector<std::byte> own_publication;  // by the engine
-mpix_engine_t* running = nullptr;
-
-Engine& the_engine() { return *static_cast<Engine*>(running); }
-
-void start_engine(std::size_t max_endpoints) {
-  mpix_engine_config config;
-  mpix_engine_config_init(&config);
-  config.max_endpoints = max_endpoints;
-  mpix_bootstrap bootstrap{};
-  bootstrap.size = sizeof bootstrap;
-  bootstrap.process = own_process;
-  bootstrap.publish = [](void*, void const* address, std::size_t length) {
-    auto const* const begin = static_cast<std::byte const*>(address);
-    own_publication.assign(begin, begin + length);
-    return 0;
-  };
-  bootstrap.peer_address = [](void*, std::uint64_t process, void const** address, std::size_t* length) {
-    published = bench::made_up_publication(static_cast<std::uint32_t>(process - bench::first_process));
-    *address = published.data();
-    *length = published.size();
-    return 0;
-  };
-  if (mpix_engine_create(&config, &bootstrap, &running) != 0) std::exit(1);
-}
 
 void put(Peer& peer) {
   static std::uint64_t word = 1;
@@ -193,22 +148,6 @@ void measure_segments(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) (void)engine.detach(memory + i * spacing, 4096);
   std::printf("segments,,%zu,%.0f,%.2f,%.3f,%.2f\n", count, bytes, attach_us, find_us,
               detaching.us_each(count));
-}
-
-/// In a process of its own, whose heap nobody has used before.
-template <typename Measure>
-bool apart(Measure measure) {
-  std::fflush(stdout);
-  pid_t const child = ::fork();
-  if (child == 0) {
-    measure();
-    mpix_engine_destroy(running);
-    std::fflush(stdout);
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0;
 }
 
 }  // namespace

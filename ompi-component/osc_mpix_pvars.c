@@ -1,6 +1,8 @@
 /* Performance variables osc_mpix_*, for MPI_T and the tools on top of it: which paths operations take. */
 #include "osc_mpix.h"
 
+#include "windows/mpix_windows.h"
+
 #include "opal/mca/base/mca_base_pvar.h"
 
 #include <stddef.h>
@@ -46,8 +48,20 @@ static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *o
     return OMPI_SUCCESS;
 }
 
+static int read_table_bytes(const struct mca_base_pvar_t *pvar, void *value, void *object)
+{
+    *(unsigned long long *) value = mpix_window_table_bytes();
+    return OMPI_SUCCESS;
+}
+
 void ompi_osc_mpix_register_pvars(void)
 {
+    (void) mca_base_component_pvar_register(
+        &mca_osc_mpix_component.osc_version, "rank_table_bytes",
+        "Bytes that this process keeps in tables of the ranks of windows, for itself or for its host",
+        OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+        MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_table_bytes,
+        NULL, NULL, NULL);
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); ++i) {
         (void) mca_base_component_pvar_register(
             &mca_osc_mpix_component.osc_version, counters[i].name, counters[i].description, OPAL_INFO_LVL_4,

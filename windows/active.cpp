@@ -34,7 +34,8 @@ void Window::signal(Target& target, std::size_t offset, engine::ElementType type
   raise.type = type;
   raise.guarantees = engine::Guarantee::element_atomic;
   raise.context = context_;
-  raise.target = target.control_address + offset;
+  raise.target = offset;
+  raise.exposed.target = target.control_name;
   raise.target_layout = engine::Layout::contiguous(engine::element_size(type));
   (void)engine_.issue(*target.process, raise);
 }

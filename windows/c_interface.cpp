@@ -71,6 +71,8 @@ const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const c
   return nullptr;
 }
 
+uint64_t mpix_window_table_bytes(void) { return RankTable::kept_bytes(); }
+
 int mpix_window_refusal(const char** text) {
   *text = newest_refusal().text.c_str();
   return newest_refusal().error_class;

@@ -6,6 +6,11 @@
 
 namespace mpix::windows {
 
+namespace {
+/// From here on it is worth it to keep less of each.
+constexpr int least_ranks = 16;
+}  // namespace
+
 int Window::allocate(std::size_t bytes, void** base) {
   engine::AllocationHints wishes;
   wishes.alignment = hints_.alignment();
@@ -19,7 +24,10 @@ int Window::make_control(RankEntry& mine) {
     return error;
   std::memset(control, 0, layout_.bytes());
   control_ = static_cast<std::byte*>(control);
-  mine.control = reinterpret_cast<engine::RemoteAddress>(control);
+  if (int const error =
+          class_of(engine_.expose(control, layout_.bytes(), engine::Rights::all, &mine.control));
+      error != MPI_SUCCESS)
+    return error;
   if (hints_.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
   int const error = class_of(engine_.create_locks(1, &lock_id_));
   has_lock_ = error == MPI_SUCCESS;
@@ -57,7 +65,7 @@ bool Window::shares_one_allocation() const noexcept {
 int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   RankEntry whole;
   std::size_t total = 0;
-  for (RankEntry const& entry : table_) total += entry.size;
+  for (RankEntry const& entry : table_.all()) total += entry.size;
   void* base = nullptr;
   if (rank_ == 0) {
     int made = allocate(std::max<std::size_t>(total, 1), &base);
@@ -67,13 +75,7 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   }
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
-  std::uint64_t offset = 0;
-  for (RankEntry& entry : table_.own()) {
-    entry.exposure = whole.exposure;
-    entry.owner = 0;
-    entry.offset = offset;
-    offset += entry.size;
-  }
+  table_.place_in_one(whole.exposure);
   Target* const own = target(rank_);
   engine::ExposedView view;
   if (own == nullptr || engine::failed(engine_.view(*own->memory, whole.exposure, &view)))
@@ -94,9 +96,47 @@ int Window::agree_on_sharing(MPI_Comm comm, int error) {
 
 /// All memory of a window is of one kind.
 int Window::check_kinds() const {
-  auto const differs = [this](RankEntry const& entry) { return entry.kind != table_[0].kind; };
-  if (std::ranges::none_of(table_, differs)) return MPI_SUCCESS;
+  auto const differs = [kind = table_[0].kind](RankEntry const& entry) { return entry.kind != kind; };
+  if (std::ranges::none_of(table_.all(), differs)) return MPI_SUCCESS;
   return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
+}
+
+/// Gives what this process exposes the first names that are unused at all. Collective: false, at all, where
+/// that fails.
+bool Window::take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine) {
+  int taken = 1;
+  for (engine::ExposureId* const name : {&mine.control, &mine.exposure}) {
+    if (*name == engine::ExposureId::none) continue;
+    unused.generation += 2;
+    bool const exists = unused.slot < 1u << engine::exposure_slot_bits;
+    engine::ExposureId const wanted = engine::make_exposure_id(unused.slot++, unused.generation);
+    if (!exists || engine::failed(engine_.rename(*name, wanted)))
+      taken = 0;
+    else
+      *name = wanted;
+  }
+  exposure_ = mine.exposure;
+  // Nobody uses the names before all have them.
+  PMPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MIN, comm);
+  return taken != 0;
+}
+
+/// Collective: fills the table. The highest error class of all.
+int Window::gather(MPI_Comm comm, RankEntry& mine) {
+  if (size_ >= least_ranks) {
+    Comparison found = compare(comm, rank_, mine, engine_.unused_names());
+    if (found.error_class != MPI_SUCCESS) return found.error_class;
+    if (found.is_pattern && (found.same_names || take_names(comm, found.unused, mine))) {
+      found.pattern.first.control = mine.control;
+      found.pattern.first.exposure = mine.exposure;
+      table_.follow(size_, found.pattern);
+      return MPI_SUCCESS;
+    }
+  }
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
+  int worst = MPI_SUCCESS;
+  for (RankEntry const& entry : table_.all()) worst = std::max<int>(worst, entry.error_class);
+  return worst;
 }
 
 int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
@@ -111,9 +151,7 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   int made = make_control(mine);
   if (made == MPI_SUCCESS) made = make_memory(memory, mine);
   mine.error_class = static_cast<std::int16_t>(made);
-  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
-  int worst = MPI_SUCCESS;
-  for (RankEntry const& entry : table_) worst = std::max<int>(worst, entry.error_class);
+  int worst = gather(comm, mine);
   if (worst == MPI_SUCCESS) worst = check_kinds();
   if (worst == MPI_SUCCESS && mine.kind != MemoryKind::host) worst = allocate_at_server(comm);
   if (worst == MPI_SUCCESS && flavor_ == MPI_WIN_FLAVOR_SHARED)
@@ -122,13 +160,12 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   return worst;
 }
 
-/// The first rank on the host keeps the table for all of them, where there are enough ranks to make it worth
-/// it.
+/// The first rank on the host keeps the table for all of them.
 void Window::share_table() {
-  constexpr int least_ranks = 16;
-  if (size_ < least_ranks) return;
+  if (!table_.has_entries() || size_ < least_ranks) return;
   auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
-  auto const keeper = static_cast<int>(std::ranges::find_if(table_, here) - table_.begin());
+  RankEntry const* const entries = table_.data();
+  auto const keeper = static_cast<int>(std::find_if(entries, entries + size_, here) - entries);
   if (keeper == rank_) return keep_table();
   Target* const first = target(keeper);
   if (first == nullptr || first->control == nullptr) return;
@@ -138,15 +175,15 @@ void Window::share_table() {
   engine_.wait_until([&] { return (address = told.load(std::memory_order_acquire)) != 0; });
   if (address == ControlLayout::no_table) return;
   if (std::byte* const there = engine_.map(*first->process, address, table_.bytes()))
-    table_.move_to(reinterpret_cast<RankEntry const*>(there));
+    table_.move_to(reinterpret_cast<RankEntry const*>(there), false);
 }
 
 void Window::keep_table() {
   void* base = nullptr;
   bool const taken = !engine::failed(engine_.allocate(table_.bytes(), &base));
   if (taken) {
-    std::memcpy(base, table_.own().data(), table_.bytes());
-    table_.move_to(static_cast<RankEntry const*>(base));
+    std::memcpy(base, table_.data(), table_.bytes());
+    table_.move_to(static_cast<RankEntry const*>(base), true);
     kept_table_ = base;
   }
   auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
@@ -164,12 +201,13 @@ void Window::give_up_memory() {
 int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) {
   if (is_dynamic()) return MPI_ERR_RMA_FLAVOR;
   if (rank == MPI_PROC_NULL) {
-    auto const found = std::ranges::find_if(table_, [](RankEntry const& entry) { return entry.size != 0; });
+    auto const all = table_.all();
+    auto const found = std::ranges::find_if(all, [](RankEntry const& entry) { return entry.size != 0; });
     *size = 0;
     *disp_unit = 0;
     *base = nullptr;
-    if (found == table_.end()) return MPI_SUCCESS;
-    rank = static_cast<int>(found - table_.begin());
+    if (found == all.end()) return MPI_SUCCESS;
+    rank = static_cast<int>(found - all.begin());
   }
   Target* const asked = target(rank);
   if (asked == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;

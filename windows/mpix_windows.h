@@ -45,6 +45,9 @@ struct mpix_window_memory {
  *  mpix_host_ops::window_request_create. */
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window);
+/** Bytes that this process keeps, for itself or for all processes of its host, in tables with an entry for each
+ *  rank of a window. */
+uint64_t mpix_window_table_bytes(void);
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
 int mpix_window_refusal(const char** text);

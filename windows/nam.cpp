@@ -85,7 +85,7 @@ int Window::allocate_at_server(MPI_Comm comm) {
   int const error = share_nam(comm, [this] {
     std::vector<std::uint64_t> sizes;
     std::vector<std::uint64_t> units;
-    for (RankEntry const& entry : table_) {
+    for (RankEntry const& entry : table_.all()) {
       sizes.push_back(entry.size);
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }

@@ -72,7 +72,8 @@ int Window::learn_counters(Target& target) {
     read.context = context_;
     read.origin = reinterpret_cast<std::byte*>(told);
     read.origin_layout = engine::Layout::contiguous(sizeof told);
-    read.target = target.control_address + layout_.notifications();
+    read.target = layout_.notifications();
+    read.exposed.target = target.control_name;
     read.target_layout = read.origin_layout;
     engine::Issued const issued = engine_.issue(*target.process, read);
     if (engine::failed(issued.status)) return class_of(issued.status);

@@ -46,7 +46,7 @@ struct Target {
   std::uint64_t size = 0;           ///< bytes
   engine::Peer* process = nullptr;  ///< of the rank: its locks and its counters
   std::byte* control = nullptr;     ///< its control memory where it is mapped, else null
-  engine::RemoteAddress control_address = 0;
+  engine::ExposureId control_name{};
   std::uint32_t lock_id = 0;
   Lock lock = Lock::none;  ///< under the window's lock, as the rest
   bool in_group = false;   ///< of the present access epoch, begun by MPI_Win_start

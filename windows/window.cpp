@@ -66,7 +66,7 @@ Target* Window::make_target(int rank) {
   if (rank < 0 || rank >= size_) return nullptr;
   std::lock_guard const held(creation_);
   if (Target* const made = known_target(rank)) return made;
-  RankEntry const& entry = table_[rank];
+  RankEntry const entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->rank = rank;
   // Who is connected to the memory of others knows nothing of those who have made it.
@@ -77,12 +77,13 @@ Target* Window::make_target(int rank) {
     return nullptr;
   }
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
-  target->control_address = entry.control;
+  target->control_name = entry.control;
   target->lock_id = entry.lock;
   if (rank == rank_) {
     target->control = control_;
   } else if (target->process != nullptr) {
-    target->control = engine_.map(*target->process, entry.control, layout_.bytes());
+    engine::ExposedView view;
+    if (!engine::failed(engine_.view(*target->process, entry.control, &view))) target->control = view.local;
   }
   if (target->process != nullptr && nam_ == nullptr)
     target->lock_word = engine_.shared_lock(*target->process, entry.lock);
@@ -98,7 +99,7 @@ Target* Window::make_target(int rank) {
 
 /// False: it cannot be reached.
 bool Window::find_memory(Target& target) {
-  RankEntry const& entry = table_[target.rank];
+  RankEntry const entry = table_[target.rank];
   target.size = entry.size;
   if (nam_ != nullptr) return find_at_server(target, nam_->pieces(target.rank));
   target.memory = engine_.peer(table_[entry.owner].process);

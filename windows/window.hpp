@@ -59,7 +59,7 @@ class Window : public mpix_window {
   static int verbose;
   /// Targets.
   int ranks() const noexcept { return size_; }
-  RankEntry const& entry(int rank) const noexcept { return table_[rank]; }
+  RankEntry entry(int rank) const noexcept { return table_[rank]; }
   /// By which the log names it.
   unsigned number() const noexcept { return context_ & INT32_MAX; }
   Hints& hints() noexcept { return hints_; }
@@ -237,6 +237,8 @@ class Window : public mpix_window {
     return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
   }
 
+  bool take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine);
+  int gather(MPI_Comm comm, RankEntry& mine);
   int make_control(RankEntry& mine);
   int make_memory(mpix_window_memory& memory, RankEntry& mine);
   int expose(void* base, std::size_t bytes, RankEntry& mine);

@@ -1,0 +1,136 @@
+/// What windows keep of each rank, where there are many: nothing where all of them are alike.
+#include <algorithm>
+
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+/// Bytes that all processes together keep in tables of ranks.
+unsigned long long table_bytes() {
+  int level = 0;
+  EXPECT_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, &level), MPI_SUCCESS);
+  int index = -1;
+  EXPECT_EQ(MPI_T_pvar_get_index("osc_mpix_rank_table_bytes", MPI_T_PVAR_CLASS_LEVEL, &index), MPI_SUCCESS);
+  MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
+  MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+  int count = 0;
+  MPI_T_pvar_session_create(&session);
+  MPI_T_pvar_handle_alloc(session, index, nullptr, &handle, &count);
+  EXPECT_EQ(count, 1);
+  unsigned long long bytes = ~0ull;
+  EXPECT_EQ(MPI_T_pvar_read(session, handle, &bytes), MPI_SUCCESS);
+  MPI_T_pvar_handle_free(session, &handle);
+  MPI_T_pvar_session_free(&session);
+  MPI_T_finalize();
+  MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+  return bytes;
+}
+
+/// Values to and from ranks near and far, in memory of `slots(rank)` longs, of which there are three at
+/// least.
+template <typename Slots>
+void exchange(Window& window, MPI_Comm comm, int unit, Slots slots) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  MPI_Win_fence(0, window);
+  long const number = rank;
+  long const one = 1;
+  int const next = (rank + 1) % size;
+  int const far = (rank + size / 2) % size;
+  MPI_Put(&number, 1, MPI_LONG, next, window.at(next, 8 * (slots(next) - 1)), 1, MPI_LONG, window);
+  MPI_Put(&number, 1, MPI_LONG, far, window.at(far, 0), 1, MPI_LONG, window);
+  MPI_Accumulate(&one, 1, MPI_LONG, 0, window.at(0, 8), 1, MPI_LONG, MPI_SUM, window);
+  MPI_Win_fence(0, window);
+  long got = -1;
+  MPI_Get(&got, 1, MPI_LONG, far, window.at(far, 0), 1, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  EXPECT_EQ(got, rank);
+  EXPECT_EQ(window.base<long>()[slots(rank) - 1], (rank + size - 1) % size) << "unit " << unit;
+  EXPECT_EQ(window.base<long>()[0], (rank + size - size / 2) % size);
+  if (rank == 0) {
+    EXPECT_EQ(window.base<long>()[1], size);
+  }
+}
+
+void exchange_alike(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
+  SCOPED_TRACE(name_of(flavour));
+  constexpr int unit = 8;
+  unsigned long long const before = table_bytes();  // of small windows
+  Window window(flavour, 8 * 4, unit, MPI_INFO_NULL, comm);
+  EXPECT_EQ(table_bytes(), before);
+  exchange(window, comm, unit, [](int) { return 4; });
+}
+
+constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
+
+TEST(RankTable, has_no_entries_where_ranks_are_alike) {
+  for (Flavour const flavour : flavours) exchange_alike(flavour);
+}
+
+TEST(RankTable, has_no_entries_for_regular_parts_of_the_job) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm part = MPI_COMM_NULL;
+  // Parts of fewer than 16 ranks have tables.
+  MPI_Comm_split(MPI_COMM_WORLD, size < 32 ? 0 : rank % 2, -rank, &part);
+  exchange_alike(Flavour::allocate, part);
+  MPI_Comm_free(&part);
+}
+
+/// Windows and memory of some ranks only: names and numbers of what each process has go apart.
+TEST(RankTable, has_no_entries_after_ranks_did_different_things) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 5, 0, &part);
+  {
+    Window const shared(Flavour::shared, 64, 1, MPI_INFO_NULL, part);
+    void* own = nullptr;
+    if (rank % 3 == 0) MPI_Alloc_mem(1000, MPI_INFO_NULL, &own);
+    exchange_alike(Flavour::create);
+    exchange_alike(Flavour::shared);
+    if (own != nullptr) MPI_Free_mem(own);
+  }
+  exchange_alike(Flavour::create);
+  MPI_Comm_free(&part);
+}
+
+TEST(RankTable, is_kept_once_where_ranks_differ) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  EXPECT_EQ(table_bytes(), 0u) << "of windows that have gone";
+  {
+    auto const slots = [](int of) { return 3 + of % 7; };
+    Window window(Flavour::allocate, 8 * slots(rank), 1);
+    unsigned long long const kept = table_bytes();
+    EXPECT_GT(kept, 0u);
+    if (on_one_host()) {
+      EXPECT_EQ(kept, 64ull * static_cast<unsigned>(size));
+    }
+    exchange(window, MPI_COMM_WORLD, 1, slots);
+    int const unit = rank % 2 == 0 ? 4 : 8;
+    Window units(Flavour::create, 32, unit);
+    exchange(units, MPI_COMM_WORLD, unit, [](int) { return 4; });
+  }
+  {
+    MPI_Comm mixed = MPI_COMM_NULL;  // no rank follows from its number
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank * 11 % size, &mixed);
+    {
+      Window window(Flavour::allocate, 32, 8, MPI_INFO_NULL, mixed);
+      EXPECT_GT(table_bytes(), 0u);
+      exchange(window, mixed, 8, [](int) { return 4; });
+    }
+    MPI_Comm_free(&mixed);
+  }
+  EXPECT_EQ(table_bytes(), 0u) << "after the windows";
+}
+
+}  // namespace
+}  // namespace mpix::test
