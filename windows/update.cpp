@@ -193,8 +193,10 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   }
   bool const notified = call.notification != no_notification;
   if (remote.bytes() == 0 && !notified) return finish_empty(request);
-  if (int const error = element_for(call.operation, remote.type().flat(), &update.type); error != MPI_SUCCESS)
-    return error;
+  // A datatype without data has no elements either.
+  int const typed =
+      remote.bytes() != 0 ? element_for(call.operation, remote.type().flat(), &update.type) : MPI_SUCCESS;
+  if (typed != MPI_SUCCESS) return typed;
   if (int const error = locate(window, *target, call.target->disp, &update); error != MPI_SUCCESS)
     return error;
   return issue_notified(window, *target, update, call.notification, request);

@@ -269,9 +269,18 @@ TEST_P(EachNotification, W126_16_operations_without_data_notify) {
     EXPECT_EQ(operation.call(next_, window.at(next_, 0), 0, 0), MPI_SUCCESS);
     if (operation.has_request) EXPECT_EQ(MPI_Wait(&request_, MPI_STATUS_IGNORE), MPI_SUCCESS);
   }
+  MPI_Datatype empty = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(0, MPI_LONG, &empty);
+  MPI_Type_commit(&empty);
+  EXPECT_EQ(MPIX_Put_notify(&origin_, 3, empty, next_, window.at(next_, 0), 0, MPI_LONG, 0, window),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Accumulate_notify(&origin_, 0, MPI_LONG, next_, window.at(next_, 0), 1, empty, MPI_LAND, 0,
+                                   window),
+            MPI_SUCCESS);
+  MPI_Type_free(&empty);
   MPI_Win_unlock_all(window);
   MPI_Barrier(world);
-  EXPECT_EQ(counted(window, 0), operations);
+  EXPECT_EQ(counted(window, 0), operations + 2);
   EXPECT_EQ(window.base<double>()[0], 0);
   EXPECT_EQ(result_, -1);
 }

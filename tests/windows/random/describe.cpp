@@ -10,9 +10,10 @@ namespace mpix::random_windows {
 namespace {
 
 constexpr char const* feature_names[] = {
-    "derived", "exotic",         "create", "allocate", "shared",  "dynamic",   "overlap", "reversed", "units",
-    "holes",   "info",           "fence",  "pscw",     "passive", "exclusive", "asserts", "requests", "fetch",
-    "swap",    "get_accumulate", "mixed",  "order",    "meet",    "stores",    "nobody"};
+    "derived",  "exotic", "create",   "allocate",       "shared",  "dynamic", "overlap",   "reversed",
+    "units",    "holes",  "info",     "fence",          "pscw",    "passive", "exclusive", "asserts",
+    "requests", "fetch",  "swap",     "get_accumulate", "mixed",   "order",   "meet",      "stores",
+    "nobody",   "notify", "ordering", "iflush",         "several", "thread"};
 static_assert(std::size(feature_names) == static_cast<std::size_t>(Feature::features));
 
 constexpr char const* call_names[] = {"MPI_Put",
@@ -29,6 +30,15 @@ constexpr char const* call_names[] = {"MPI_Put",
                                       "MPI_Win_flush_all",
                                       "MPI_Win_flush_local",
                                       "MPI_Win_flush_local_all",
+                                      "MPIX_Win_order",
+                                      "MPIX_Win_order_all",
+                                      "MPIX_Win_iflush",
+                                      "MPIX_Win_iflush_all",
+                                      "MPIX_Win_iflush_local",
+                                      "MPIX_Win_iflush_local_all",
+                                      "MPIX_Win_flush_thread",
+                                      "MPIX_Win_flush_thread_all",
+                                      "MPIX_Win_flush_windows",
                                       "wait for requests",
                                       "MPI_Win_sync",
                                       "store"};
@@ -98,10 +108,10 @@ std::string describe(Step const& step, Plan const& plan) {
   out << name_of(step.call) << (step.request ? " with request" : "");
   if (step.call == Call::wait) return out.str();
   out << ", window " << step.window;
-  bool const of_all = step.call == Call::lock_all || step.call == Call::unlock_all ||
-                      step.call == Call::flush_all || step.call == Call::flush_local_all ||
-                      step.call == Call::sync;
-  if (!of_all) out << ", target " << step.target;
+  for (int const other : step.windows) out << " " << other;
+  if (!is_of_all(step.call)) out << ", target " << step.target;
+  if (is_extension(step.call) && step.call <= Call::iflush_local_all && step.needed) out << ", waited for";
+  if (step.notification >= 0) out << ", notifies counter " << step.notification;
   if (step.call == Call::lock) out << (step.exclusive ? ", exclusive" : ", shared");
   if (step.nocheck) out << ", NOCHECK";
   if (!is_operation(step.call) && step.call != Call::store) return out.str();

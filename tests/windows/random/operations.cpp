@@ -181,29 +181,66 @@ bool Operations::draw(Access const& access, Step& step) {
   return place(step, access.rank, zone, grain);
 }
 
-void Operations::add_completion(Access const& access, std::vector<Step>& steps) {
+Call Operations::draw_completion() {
+  static constexpr std::pair<Call, Feature> extensions[] = {
+      {Call::order, Feature::ordering},       {Call::order_all, Feature::ordering},
+      {Call::iflush, Feature::iflush},        {Call::iflush_all, Feature::iflush},
+      {Call::iflush_local, Feature::iflush},  {Call::iflush_local_all, Feature::iflush},
+      {Call::flush_thread, Feature::thread},  {Call::flush_thread_all, Feature::thread},
+      {Call::flush_windows, Feature::several}};
   static constexpr Call calls[] = {Call::flush,           Call::flush_all, Call::flush_local,
                                    Call::flush_local_all, Call::wait,      Call::sync};
+  auto const& [call, feature] = extensions[below(std::size(extensions))];
+  Call const usual = calls[below(std::size(calls))];
+  return chance(feature, 50) ? call : usual;
+}
+
+/// What follows may rely on it.
+void Operations::note_completion(Step const& step, int rank) {
+  switch (step.call) {
+    case Call::flush:
+    case Call::flush_thread:
+    case Call::iflush:
+    case Call::order: conflicts_.flush(step.window, rank, step.target); break;
+    case Call::flush_all:
+    case Call::flush_thread_all:
+    case Call::iflush_all:
+    case Call::order_all: conflicts_.flush(step.window, rank, -1); break;
+    case Call::flush_windows:
+      for (int const window : step.windows) conflicts_.flush(window, rank, -1);
+      break;
+    case Call::wait: conflicts_.wait(rank); break;
+    default: break;
+  }
+}
+
+void Operations::add_completion(Access const& access, std::vector<Access> const& open,
+                                std::vector<Step>& steps) {
   Step step;
-  step.call = calls[below(std::size(calls))];
+  step.call = draw_completion();
   step.window = access.window;
   step.target = access.targets[below(access.targets.size())];
   step.seed = random_();
+  for (Access const& other : open) {
+    if (step.call == Call::flush_windows && other.passive && (other.window == access.window || chance(70)))
+      step.windows.push_back(other.window);
+  }
   // What follows counts on some of them; the others can be taken away.
   step.needed = chance(50);
-  steps.push_back(step);
-  if (!step.needed) return;
-  if (step.call == Call::flush) conflicts_.flush(step.window, access.rank, step.target);
-  if (step.call == Call::flush_all) conflicts_.flush(step.window, access.rank, -1);
-  if (step.call == Call::wait) conflicts_.wait(access.rank);
+  if (step.needed) note_completion(step, access.rank);
+  steps.push_back(std::move(step));
 }
 
-void Operations::add(Access const& access, std::vector<Step>& steps) {
-  if (access.passive && chance(15)) return add_completion(access, steps);
+void Operations::add(Access const& access, std::vector<Access> const& open, std::vector<Step>& steps) {
+  if (access.passive && chance(15)) return add_completion(access, open, steps);
   Step step;
   if (!draw(access, step)) return;
   ++plan_.operations;
   step.request = access.passive && step.call <= Call::get_accumulate && chance(Feature::requests, 25);
+  std::vector<int> const& counters = window(step.window).counters;
+  auto const number = counters.empty() ? 0 : counters[static_cast<std::size_t>(step.target)];
+  if (number != 0 && step.call <= Call::get_accumulate && chance(25))
+    step.notification = static_cast<int>(below(static_cast<std::uint64_t>(number)));
   if (chance(Feature::nobody, 1)) {
     step.target = MPI_PROC_NULL;
     steps.push_back(step);
@@ -226,7 +263,9 @@ void Operations::add(Access const& access, std::vector<Step>& steps) {
       flush.target = step.target;
       flush.needed = true;
       flush.call = chance(70) ? Call::flush : Call::flush_all;
-      conflicts_.flush(step.window, access.rank, flush.call == Call::flush ? step.target : -1);
+      if (chance(Feature::ordering, 30)) flush.call = chance(70) ? Call::order : Call::order_all;
+      if (chance(Feature::iflush, 10)) flush.call = Call::iflush;
+      note_completion(flush, access.rank);
       steps.push_back(flush);
     }
     conflicts_.add(range);

@@ -19,7 +19,8 @@ class Operations {
       : shapes_(shapes), features_(features), plan_(plan), random_(random) {}
 
   /// One operation, with a flush in front of it where it needs one; or a call that completes some.
-  void add(Access const& access, std::vector<Step>& steps);
+  /// `open`: all that the rank may reach.
+  void add(Access const& access, std::vector<Access> const& open, std::vector<Step>& steps);
   void add_store(int window, int rank, std::vector<Step>& steps);
   Conflicts& conflicts() { return conflicts_; }
 
@@ -28,7 +29,9 @@ class Operations {
   bool chance(unsigned percent) { return below(100) < percent; }
   bool chance(Feature feature, unsigned percent) { return chance(percent) && features_.has(feature); }
 
-  void add_completion(Access const& access, std::vector<Step>& steps);
+  void add_completion(Access const& access, std::vector<Access> const& open, std::vector<Step>& steps);
+  Call draw_completion();
+  void note_completion(Step const& step, int rank);
   bool draw(Access const& access, Step& step);
   bool draw_call(Step& step);
   bool draw_meeting(Access const& access, Step& step);

@@ -46,6 +46,12 @@ enum class Feature {
   meet,    ///< all origins accumulate at the same place
   stores,  ///< loads and stores of the owners between epochs
   nobody,  ///< MPI_PROC_NULL
+  // Beyond MPI.
+  notify,    ///< notified operations
+  ordering,  ///< MPIX_Win_order
+  iflush,    ///< MPIX_Win_iflush
+  several,   ///< MPIX_Win_flush_windows
+  thread,    ///< MPIX_Win_flush_thread
   features
 };
 char const* name_of(Feature feature);
@@ -100,6 +106,7 @@ struct WindowPlan {
   bool unordered = false;  ///< accumulate_ordering none
   bool same_op = false;    ///< accumulate_ops same_op
   std::vector<int> units;
+  std::vector<int> counters;  ///< for notification, by rank; none: not even asked for
 };
 
 enum class Call {
@@ -117,11 +124,23 @@ enum class Call {
   flush_all,
   flush_local,
   flush_local_all,
+  order,
+  order_all,
+  iflush,
+  iflush_all,
+  iflush_local,
+  iflush_local_all,
+  flush_thread,
+  flush_thread_all,
+  flush_windows,
   wait,
   sync,
   store
 };
 char const* name_of(Call call);
+/// Whether it means all targets of its window.
+bool is_of_all(Call call);
+inline bool is_extension(Call call) { return call >= Call::order && call <= Call::flush_windows; }
 inline bool is_operation(Call call) { return call <= Call::compare_and_swap; }
 
 struct Step {
@@ -139,6 +158,8 @@ struct Step {
   Use origin, result, there;
   std::size_t at = 0;  ///< where the datatype's origin stands in the target's memory
   std::uint64_t seed = 0;
+  int notification = -1;     ///< counter of the target that goes up; -1: none
+  std::vector<int> windows;  ///< of Call::flush_windows
 };
 
 struct Epoch {

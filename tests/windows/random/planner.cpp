@@ -73,6 +73,8 @@ void Planner::add_window(int memory, bool on_other) {
   window.same_op = chance(Feature::info, 10);
   window.no_locks =
       (features_.has(Feature::fence) || features_.has(Feature::pscw)) && chance(Feature::info, 15);
+  bool const notified = chance(Feature::notify, 60);
+  for (int rank = 0; rank < ranks_ && notified; ++rank) window.counters.push_back(static_cast<int>(below(4)));
   static constexpr int units[] = {1, 1, 2, 4, 8, 12, 24};
   bool const alike = chance(50);
   for (int rank = 0; rank < ranks_; ++rank) {
@@ -168,7 +170,8 @@ void Planner::fill_segment(Episode& episode, std::size_t segment, int rank) {
     if (epoch.kind == Epoch::fence) operations_.conflicts().close(epoch.window, rank);
   }
   auto const count = accesses.empty() ? 0 : below(chance(80) ? 12 : 60);
-  for (std::uint64_t i = 0; i < count; ++i) operations_.add(accesses[below(accesses.size())], steps);
+  for (std::uint64_t i = 0; i < count; ++i)
+    operations_.add(accesses[below(accesses.size())], accesses, steps);
   std::shuffle(unlocks.begin(), unlocks.end(), random_);
   for (Step const& unlock : unlocks) {
     operations_.conflicts().flush(unlock.window, rank, unlock.call == Call::unlock ? unlock.target : -1);

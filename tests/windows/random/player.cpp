@@ -9,12 +9,11 @@ namespace {
 
 MPI_Op handle_of(Step const& step) { return stress::handle_of(step.op); }
 
-/// An origin that MPI_NO_OP need not have.
-bool without_origin(Step const& step) {
+}  // namespace
+
+bool is_without_origin(Step const& step) {
   return step.call == Call::get_accumulate && step.op == Combine::no_op && step.seed % 2 == 0;
 }
-
-}  // namespace
 
 Player::Player(Plan const& plan, Shapes const& shapes, MPI_Comm comm)
     : plan_(plan), shapes_(shapes), comm_(comm) {
@@ -54,6 +53,7 @@ std::uint64_t Player::run() {
   }
   std::uint64_t made = failures_ == 0 ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_UINT64_T, MPI_MIN, comm_);
+  if (made != 0) make_counters();
   for (Episode const& episode : plan_.episodes) {
     if (episode.on && made != 0) run_episode(episode);
   }
@@ -86,6 +86,7 @@ void Player::run_episode(Episode const& episode) {
     wait_all(plan_.seed);
     for (Pending& pending : pending_) check(pending);
     pending_.clear();
+    check_counters(episode);
   }
   MPI_Barrier(comm_);
 }
@@ -167,6 +168,7 @@ void Player::run_stores(Episode const& episode) {
 /// What another rank does.
 void Player::simulate(Step const& step) {
   if (step.target == MPI_PROC_NULL || (!is_operation(step.call) && step.call != Call::store)) return;
+  count(step);
   if (step.call == Call::get) return;
   Random random(step.seed);
   Buffer origin(step.origin);
@@ -191,6 +193,7 @@ void Player::play(Step const& step) {
 }
 
 void Player::play_operation(Step const& step) {
+  count(step);
   Pending pending{&step, nullptr, nullptr, {}};
   Random random(step.seed);
   bool const reads = step.call == Call::get;
@@ -231,6 +234,7 @@ int Player::issue(Pending& pending) {
   MPI_Aint const at = on.displacement(step.target, step.at);
   if (step.call == Call::fetch_and_op || step.call == Call::compare_and_swap)
     return issue_single(pending, target, at);
+  if (step.notification >= 0) return issue_notification(pending, target, at);
   if (step.request) return issue_with_request(pending, target, at);
   Use const& o = step.origin;
   Use const& t = step.there;
@@ -243,9 +247,10 @@ int Player::issue(Pending& pending) {
     case Call::accumulate:
       return MPI_Accumulate(origin, o.count, type, target, at, t.count, there, handle_of(step), on.handle());
     default:
-      return MPI_Get_accumulate(without_origin(step) ? nullptr : origin, without_origin(step) ? 0 : o.count,
-                                type, pending.result->address(), step.result.count, step.result.shape->type,
-                                target, at, t.count, there, handle_of(step), on.handle());
+      return MPI_Get_accumulate(is_without_origin(step) ? nullptr : origin,
+                                is_without_origin(step) ? 0 : o.count, type, pending.result->address(),
+                                step.result.count, step.result.shape->type, target, at, t.count, there,
+                                handle_of(step), on.handle());
   }
 }
 
@@ -265,9 +270,10 @@ int Player::issue_with_request(Pending& pending, int target, MPI_Aint at) {
       return MPI_Raccumulate(origin, o.count, type, target, at, t.count, there, handle_of(step), handle,
                              request);
     default:
-      return MPI_Rget_accumulate(without_origin(step) ? nullptr : origin, without_origin(step) ? 0 : o.count,
-                                 type, pending.result->address(), step.result.count, step.result.shape->type,
-                                 target, at, t.count, there, handle_of(step), handle, request);
+      return MPI_Rget_accumulate(is_without_origin(step) ? nullptr : origin,
+                                 is_without_origin(step) ? 0 : o.count, type, pending.result->address(),
+                                 step.result.count, step.result.shape->type, target, at, t.count, there,
+                                 handle_of(step), handle, request);
   }
 }
 
@@ -300,7 +306,7 @@ void Player::play_synchronisation(Step const& step) {
     case Call::flush_local_all: code = MPI_Win_flush_local_all(on.handle()); break;
     case Call::sync: code = MPI_Win_sync(on.handle()); break;
     case Call::wait: wait_all(step.seed); return;
-    default: break;
+    default: code = play_extension(step); break;
   }
   require(code, &step, name_of(step.call));
   if (step.call == Call::unlock || step.call == Call::flush || step.call == Call::flush_local) {
@@ -337,6 +343,7 @@ void Player::wait_all(std::uint64_t seed) {
     owner->request = MPI_REQUEST_NULL;
     check(*owner);
   }
+  wait_for_flushes();
 }
 
 void Player::release(int window, int target) {

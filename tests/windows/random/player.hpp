@@ -28,6 +28,12 @@ class Player {
     bool released = false;  ///< checked, and only kept for late accesses
   };
 
+  /// A flush with a request, and the operations before it.
+  struct PendingFlush {
+    MPI_Request request;
+    std::vector<Pending*> covered;
+  };
+
   void run_episode(Episode const& episode);
   void run_stores(Episode const& episode);
   void open(Epoch const& epoch, std::size_t segment);
@@ -38,6 +44,16 @@ class Player {
   int issue_with_request(Pending& pending, int target, MPI_Aint at);
   int issue_single(Pending& pending, int target, MPI_Aint at);
   void play_synchronisation(Step const& step);
+  void make_counters();
+  void count(Step const& step);
+  template <typename Use>
+  void for_own_counters(Episode const& episode, Use use);
+  void await_counter(int index, int counter, MPI_Count expected);
+  void check_counters(Episode const& episode);
+  int issue_notification(Pending& pending, int target, MPI_Aint at);
+  int play_extension(Step const& step);
+  int flush_several(Step const& step);
+  void wait_for_flushes();
   void wait_all(std::uint64_t seed);
   /// Buffers of the window that may be used again now; those of one target, or of all (-1).
   void release(int window, int target);
@@ -60,9 +76,14 @@ class Player {
   std::vector<std::unique_ptr<Window>> windows_;
   std::vector<std::vector<Model>> models_;  ///< by memory and rank
   std::list<Pending> pending_;
+  std::list<PendingFlush> flushes_;
+  std::vector<std::vector<std::vector<MPI_Count>>> counts_;  ///< by window, rank and counter
   std::uint64_t failures_ = 0;
   std::string report_;
 };
+
+/// An origin that MPI_NO_OP need not have.
+bool is_without_origin(Step const& step);
 
 /// A step as a call in a line.
 std::string describe(Step const& step, Plan const& plan);

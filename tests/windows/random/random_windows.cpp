@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/support/slowness.hpp"
+#include "tests/windows/random/extensions.hpp"
 #include "tests/windows/random/player.hpp"
 #include "tests/windows/random/shrink.hpp"
 
@@ -201,6 +202,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   Features features;
   if (!on_one_host()) options.without += ",shared";
+  if (!has_extensions()) options.without += ",notify,ordering,iflush,several,thread";
   if (!features.remove(options.without.empty() ? "" : options.without.substr(1)) || provided < wanted) {
     if (rank == 0) std::fputs(usage, stderr);
     MPI_Finalize();

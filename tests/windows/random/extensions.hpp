@@ -1,0 +1,42 @@
+/// The calls beyond MPI's, with MPI's types, for programs that are linked with the library or are not.
+#pragma once
+
+#include <vector>
+
+#include "tests/windows/random/plan.hpp"
+
+namespace mpix::random_windows {
+
+/// The arguments of a notified operation. `request`: null for the forms without.
+struct Notified {
+  Call call;
+  void* origin;
+  int origin_count;
+  MPI_Datatype origin_type;
+  void* result;
+  int result_count;
+  MPI_Datatype result_type;
+  int target;
+  MPI_Aint at;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+  int notification;
+  MPI_Win win;
+  MPI_Request* request;
+};
+
+/// Whether the program is linked with the library. Without it the others are not to be called.
+bool has_extensions();
+
+int set_counters(MPI_Win win, int number);
+int count_counters(MPI_Win win, int rank, int* number);
+int read_counter(MPI_Win win, int index, bool reset, MPI_Count* value);
+int wait_for_counter(MPI_Win win, int index, MPI_Count threshold, MPI_Request* request);
+int issue_notified(Notified const& operation);
+/// Call::order and the calls behind it up to Call::flush_thread_all but for the one of several windows.
+/// `request` is for those of MPIX_Win_iflush.
+int order_or_flush(Call call, int target, MPI_Win win, MPI_Request* request);
+int flush_windows(std::vector<MPI_Win> const& windows);
+
+}  // namespace mpix::random_windows
