@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "datatype/handle.hpp"
+#include "hosting/hosted.h"
 #include "windows/window.hpp"
 
 namespace mpix::windows {
@@ -43,8 +45,33 @@ int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(status);
 }
 
+/// Whether the memory is that of another process of the window, as another window shares it.
+bool Window::find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
+  auto const found = SharedPlaces::find(memory.base, static_cast<std::size_t>(memory.size));
+  if (!found || found->process == mine.process) return false;
+  for (int rank = 0; rank < size_; ++rank) {
+    std::uint64_t process = 0;
+    if (mpix_host_operations()->process_of_rank(number_of(comm), rank, &process) != 0) return false;
+    if (process != found->process) continue;
+    mine.owner = rank;
+    mine.exposure = found->exposure;
+    mine.offset = found->offset;
+    own_base_ = static_cast<std::byte*>(memory.base);
+    return true;
+  }
+  return false;
+}
+
+/// A program may make another window of the memory from here on.
+void Window::note_shared(Target const& target, void const* local) {
+  if (target.memory == nullptr || target.exposure == engine::ExposureId::none || nam_ != nullptr) return;
+  if (target.memory->process() == engine_.process()) return;
+  std::lock_guard const held(creation_);
+  shared_.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
+}
+
 /// Memory of this process alone.
-int Window::make_memory(mpix_window_memory& memory, RankEntry& mine) {
+int Window::make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine) {
   auto const bytes = static_cast<std::size_t>(memory.size);
   if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation() || mine.kind != MemoryKind::host)
     return MPI_SUCCESS;
@@ -53,6 +80,8 @@ int Window::make_memory(mpix_window_memory& memory, RankEntry& mine) {
     if (bytes == 0) return MPI_SUCCESS;
     if (int const error = allocate(bytes, &memory.base); error != MPI_SUCCESS) return error;
     allocated_ = memory.base;
+  } else if (bytes != 0 && find_shared(comm, memory, mine)) {
+    return MPI_SUCCESS;
   }
   return expose(memory.base, bytes, mine);
 }
@@ -81,6 +110,7 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   if (own == nullptr || engine::failed(engine_.view(*own->memory, whole.exposure, &view)))
     return MPI_ERR_RMA_SHARED;
   memory.base = view.local + table_[rank_].offset;
+  note_shared(*own, memory.base);
   return MPI_SUCCESS;
 }
 
@@ -149,7 +179,7 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   mine.size = is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;
   int made = make_control(mine);
-  if (made == MPI_SUCCESS) made = make_memory(memory, mine);
+  if (made == MPI_SUCCESS) made = make_memory(comm, memory, mine);
   mine.error_class = static_cast<std::int16_t>(made);
   int worst = gather(comm, mine);
   if (worst == MPI_SUCCESS) worst = check_kinds();
@@ -219,6 +249,7 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
       !engine::failed(engine_.view(*asked->memory, asked->exposure, &mapped)))
     there = mapped.local + asked->offset;
   if (there == nullptr && rank == rank_) there = own_base_;
+  if (there != nullptr) note_shared(*asked, there);
   shares_memory_.store(true, std::memory_order_relaxed);
   *size = there != nullptr ? static_cast<MPI_Aint>(asked->size) : 0;
   *disp_unit = table_[rank].disp_unit;

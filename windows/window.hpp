@@ -25,6 +25,7 @@
 #include "windows/mpix_windows.h"
 #include "windows/nam_window.hpp"
 #include "windows/rank_table.hpp"
+#include "windows/shared_places.hpp"
 #include "windows/spinlock.hpp"
 #include "windows/target.hpp"
 
@@ -240,7 +241,9 @@ class Window : public mpix_window {
   bool take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine);
   int gather(MPI_Comm comm, RankEntry& mine);
   int make_control(RankEntry& mine);
-  int make_memory(mpix_window_memory& memory, RankEntry& mine);
+  int make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine);
+  bool find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine);
+  void note_shared(Target const& target, void const* local);
   int expose(void* base, std::size_t bytes, RankEntry& mine);
   int allocate(std::size_t bytes, void** base);
   bool shares_one_allocation() const noexcept;
@@ -345,6 +348,7 @@ class Window : public mpix_window {
   void* kept_table_ = nullptr;  ///< of the host, where this process keeps it
   void* allocated_ = nullptr;   ///< memory of the window that this process has taken
   std::byte* own_base_ = nullptr;
+  SharedPlaces shared_;  ///< whose address was told
   engine::ExposureId exposure_{};
   engine::LockId lock_id_ = 0;
   engine::Holder const holder_;  ///< of the locks that this process takes
