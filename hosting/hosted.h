@@ -143,6 +143,11 @@ struct mpix_host_ops {
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
 
+  /** From here on, and those that there are, the host's windows have attributes of these keys: addresses of two
+   *  ints, how many counters are suggested and how many a process can have, and of an MPI_Count, the largest value of
+   *  one. Once. */
+  void (*window_show_counter_bounds)(int suggested_key, int most_key, int value_key);
+
   /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. `request` is not used by kinds
    * without. */
   int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);

@@ -37,6 +37,7 @@ static const struct mpix_host_ops host_ops = {
     .window_persist = ompi_osc_mpix_window_persist,
     .window_set_counters = ompi_osc_mpix_window_set_counters,
     .window_counter = ompi_osc_mpix_window_counter,
+    .window_show_counter_bounds = ompi_osc_mpix_window_show_counter_bounds,
     .window_num_counters = ompi_osc_mpix_window_num_counters,
     .window_notified = ompi_osc_mpix_window_notified,
     .window_flush = ompi_osc_mpix_window_flush,

@@ -182,6 +182,38 @@ int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num)
     return NULL == own ? MPI_ERR_WIN : mpix_window_set_counters(own, num);
 }
 
+/* Keys of the attributes that tell how many counters there can be, once they were asked for. */
+static int bounds_keys[3];
+static bool bounds_are_shown;
+
+static void show_counter_bounds(ompi_win_t *win)
+{
+    static MPI_Count largest = INT64_MAX;
+    static MPI_Count none = 0;
+    osc_mpix_module_t *module = (osc_mpix_module_t *) win->w_osc_module;
+    mpix_window_counter_bounds(module->window, &module->suggested_counters, &module->most_counters);
+    void *const values[3] = {&module->suggested_counters, &module->most_counters,
+                             0 != module->most_counters ? &largest : &none};
+    for (int i = 0; i < 3; ++i) {
+        (void) PMPI_Win_set_attr(win, bounds_keys[i], values[i]);
+    }
+}
+
+void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int most_key, int value_key)
+{
+    bounds_keys[0] = suggested_key;
+    bounds_keys[1] = most_key;
+    bounds_keys[2] = value_key;
+    bounds_are_shown = true;
+    const int size = opal_pointer_array_get_size(&ompi_mpi_windows);
+    for (int i = 0; i < size; ++i) {
+        ompi_win_t *win = opal_pointer_array_get_item(&ompi_mpi_windows, i);
+        if (NULL != own_window((mpix_handle_t) win)) {
+            show_counter_bounds(win);
+        }
+    }
+}
+
 uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index)
 {
     mpix_window_t *own = own_window(window);
@@ -370,5 +402,8 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
     }
     *model = MPI_WIN_UNIFIED;
     show_hints(win, module->window);
+    if (bounds_are_shown) {
+        show_counter_bounds(win);
+    }
     return OMPI_SUCCESS;
 }

@@ -1,6 +1,7 @@
 #include "windows/hints.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -18,6 +19,7 @@ constexpr char const* keys[] = {"no_locks",
                                 "same_disp_unit",
                                 "alloc_shared_noncontig",
                                 "mpi_minimum_memory_alignment",
+                                "mpi_assert_max_num_notify",
                                 "deep_mem_kind",
                                 "deep_win_port_name",
                                 "mpix_nam_durability",
@@ -54,6 +56,7 @@ Hints::Hints(mpix_window_hint const* given) {
       if (power && wanted <= std::size_t{1} << 30) alignment_ = wanted;
       alignment_text_ = std::to_string(std::max<std::size_t>(alignment_, 64));
     }
+    if (key == "mpi_assert_max_num_notify") take_counters(given->value);
     take_memory(key, given->value);
     take(given->key, given->value);
   }
@@ -67,6 +70,16 @@ void Hints::take_memory(std::string_view key, char const* value) {
   if (key == "deep_win_port_name") port_name_ = text;
   if (key == "mpix_nam_durability") durability_ = text;
   if (key == "mpix_nam_stripe") stripe_ = text;
+}
+
+/// 0, and anything but a number that can be one, asserts nothing.
+void Hints::take_counters(std::string_view value) {
+  int number = 0;
+  auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error == std::errc() && end == value.data() + value.size() && number >= 0) {
+    counters_ = number;
+    counters_text_ = std::to_string(number);
+  }
 }
 
 void Hints::take(char const* key, char const* value) {
@@ -94,6 +107,7 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "alloc_shared_noncontig") return truth(noncontiguous_);
   if (name == "mpi_minimum_memory_alignment") return alignment_text_.c_str();
   auto const known = [](std::string const& text) { return text.empty() ? nullptr : text.c_str(); };
+  if (name == "mpi_assert_max_num_notify") return known(counters_text_);
   if (name == "deep_win_port_name") return known(port_name_);
   if (name == "mpix_nam_durability") return known(durability_);
   if (name == "mpix_nam_stripe") return known(stripe_);

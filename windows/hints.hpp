@@ -36,6 +36,8 @@ class Hints {
   /// Of a persistent window at a memory server, which exists already where it is given.
   std::string const& port_name() const noexcept { return port_name_; }
   void tell_port(std::string const& port) { port_name_ = port; }
+  /// Most notification counters that a process will have; 0: nothing is known.
+  int counters() const noexcept { return counters_; }
   std::size_t alignment() const noexcept { return alignment_; }
   /// What operations of the accumulate family ask of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
@@ -44,6 +46,7 @@ class Hints {
   }
 
  private:
+  void take_counters(std::string_view value);
   void take_memory(std::string_view key, char const* value);
   void take(char const* key, char const* value);
 
@@ -53,6 +56,8 @@ class Hints {
   bool same_disp_unit_ = false;
   bool single_intrinsic_ = false;
   bool ordered_ = true;
+  int counters_ = 0;
+  std::string counters_text_;
   std::size_t alignment_ = 0;
   MemoryKind kind_ = MemoryKind::host;
   std::string port_name_;

@@ -129,9 +129,11 @@ int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buff
 /* ---- Notification ---- */
 
 /** Collective: counters of this process, all zero, in the place of those that it has. An error is this process's alone,
- *  which keeps those that it has: MPI_ERR_ARG (negative), MPI_ERR_RMA_SYNC (an access epoch is open), MPI_ERR_NO_MEM.
+ *  which keeps those that it has: MPI_ERR_ARG (negative, or more than it can have), MPI_ERR_RMA_SYNC (an access epoch is open), MPI_ERR_NO_MEM.
  *  MPI_ERR_UNSUPPORTED_OPERATION at a memory server. */
 int mpix_window_set_counters(mpix_window_t* window, int count);
+/** How many a process can have, and up to how many nothing is slower; both 0: none. */
+void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most);
 /** How many a process has. */
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);
 /** NULL: there is no such. */

@@ -1,4 +1,5 @@
 /// Window: counters that notified operations increment at their targets.
+#include <climits>
 #include <cstring>
 
 #include "windows/operation.hpp"
@@ -31,13 +32,20 @@ int Window::renew_counters(int count) {
   return MPI_SUCCESS;
 }
 
+/// What is suggested fills a page.
+CounterBounds Window::counter_bounds() const noexcept {
+  if (origins_ != MPI_COMM_NULL) return {0, 0};
+  int const asserted = hints_.counters();
+  return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
+}
+
 /// Who may not have other counters takes part all the same: the others wait for it, and theirs are new.
 int Window::set_counters(int count) {
   if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
-  if (count < 0) error = MPI_ERR_ARG;
+  if (count < 0 || count > counter_bounds().most) error = MPI_ERR_ARG;
   barrier();  // nobody uses those that were there
   if (error == MPI_SUCCESS) error = renew_counters(count);
   {
@@ -123,6 +131,11 @@ int mpix_window_set_counters(mpix_window_t* window, int count) try {
   return of(window).set_counters(count);
 } catch (...) {
   return class_of_exception();
+}
+void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most) {
+  CounterBounds const bounds = static_cast<Window const*>(window)->counter_bounds();
+  *suggested = bounds.suggested;
+  *most = bounds.most;
 }
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
   return of(window).count_counters(rank, count);

@@ -37,6 +37,12 @@ namespace mpix::windows {
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
+/// Numbers of notification counters that a process can have: with no more than `suggested` nothing is slower.
+struct CounterBounds {
+  int suggested;
+  int most;
+};
+
 /// A process holds the lock of a window and a target once at a time.
 inline constexpr std::uint32_t lock_owner = 1;
 
@@ -147,6 +153,7 @@ class Window : public mpix_window {
 
   // Notification.
   int set_counters(int count);
+  CounterBounds counter_bounds() const noexcept;
   /// How many a process has. Error class.
   int count_counters(int rank, int* count);
   /// nullptr: there is no such.

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Bits for MPIX_Win_keyval. */
+/* Bits for MPIX_Win_keyval; others are in window.h. */
 #define MPIX_WIN_ATTR_SIZES 1
 #define MPIX_WIN_ATTR_DISP_UNITS 2
 
@@ -19,13 +19,18 @@ extern "C" {
 /**
  * The attribute key of a window attribute of this library.
  *
- * @param bit  MPIX_WIN_ATTR_SIZES or MPIX_WIN_ATTR_DISP_UNITS; MPIX_WIN_SIZES and MPIX_WIN_DISP_UNITS are calls
- *             with these
+ * @param bit  one of MPIX_WIN_ATTR_...; MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB,
+ *             MPIX_WIN_NOTIFICATION_NUM_UB and MPIX_WIN_NOTIFICATION_VALUE_UB are calls with these
  *
- * Local. Windows at a memory server have both attributes, from MPI_Win_allocate, MPI_Win_create_dynamic,
- * MPIX_Win_allocate_nam and MPIX_Win_connect; other windows have none. The value of the first is an array of
- * MPI_Aint, of the second an array of int, with an entry for each rank of the processes that have made the
- * window: the bytes of its memory, and the unit of its displacements. The arrays stay as long as the window.
+ * Local. Windows at a memory server have MPIX_WIN_SIZES and MPIX_WIN_DISP_UNITS, from MPI_Win_allocate,
+ * MPI_Win_create_dynamic, MPIX_Win_allocate_nam and MPIX_Win_connect; other windows have not. The value of the first
+ * is an array of MPI_Aint, of the second an array of int, with an entry for each rank of the processes that have made
+ * the window: the bytes of its memory, and the unit of its displacements. The arrays stay as long as the window.
+ *
+ * All windows of this library have the others, as predefined attributes: addresses of an int, how many notification
+ * counters are suggested; of an int, how many a process can have; of an MPI_Count, the largest value of a counter. A
+ * window without notification has zeros. The info key mpi_assert_max_num_notify of a window's creation sets the first
+ * two.
  *
  * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
  */

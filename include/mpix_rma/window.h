@@ -120,18 +120,42 @@ MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
  */
 MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 
+/* More bits for MPIX_Win_keyval. */
+#define MPIX_WIN_ATTR_NOTIFICATION_NUM_SB 4
+#define MPIX_WIN_ATTR_NOTIFICATION_NUM_UB 8
+#define MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB 16
+
+/* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_Win_keyval: valid from MPI_Init to
+ * MPI_Finalize. */
+#define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_NUM_SB)
+#define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_NUM_UB)
+#define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB)
+
+/**
+ * The error class of calls that name a notification counter which is not there: MPI_ERR_RMA_NOTIFICATION of the MPI 5.1
+ * draft. MPI_Error_class gives it for the codes of such errors.
+ *
+ * @param notification  receives the class
+ *
+ * Local; fixed from the first call of the library to MPI_Finalize.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG.
+ */
+MPIX_RMA_API int MPIX_Win_error_classes(int *notification);
+
 /**
  * Gives each process of a window its notification counters, all zero, in the place of those that it has.
  *
  * @param win   a window of this library that is not connected to memory of others at a memory server
- * @param info  hints, or MPI_INFO_NULL; none is used
+ * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications changes nothing
  * @param num   number of counters of this process, not negative; may differ between processes
  *
  * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide. MPI_Win_free
  * frees them. A process at which the call fails takes part in it, and keeps the counters that it has.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative); MPI_ERR_RMA_SYNC (an epoch of passive
- *         targets, or one that MPI_Win_start has opened, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, or more than the window's
+ *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (an epoch of passive targets, or one that MPI_Win_start has
+ *         opened, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 
@@ -158,7 +182,7 @@ MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter, null pointer).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (null pointer).
  */
 MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
@@ -171,7 +195,7 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
  *
  * Local. Requests that wait for no more than that are complete; others wait from zero on.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter).
  */
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
@@ -185,8 +209,8 @@ MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, 
  *
  * Local. Fails, through the handler of MPI_COMM_WORLD, when the counters go away first.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null pointer);
- *         MPI_ERR_NO_MEM.
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (negative
+ *         threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
                                             MPI_Request *request);
@@ -204,8 +228,8 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param notification_idx  index of the target's counter, from 0
  * @param win               a window of this library, in an access epoch to the target
  *
- * @return as MPI_Put; MPI_ERR_ARG (the target has no such counter); MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory
- *         server).
+ * @return as MPI_Put; the class of MPIX_Win_error_classes (the target has no such counter);
+ *         MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory server).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                  int target_rank, MPI_Aint target_disp, int target_count,

@@ -9,6 +9,7 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
+#include "mpix/windows/notification_keys.hpp"
 
 namespace mpix {
 
@@ -151,8 +152,14 @@ extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_I
 
 int MPIX_Win_keyval(int bit) try {
   if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
-  if (bit == MPIX_WIN_ATTR_SIZES) return window_keys().sizes;
-  return bit == MPIX_WIN_ATTR_DISP_UNITS ? window_keys().units : MPI_KEYVAL_INVALID;
+  switch (bit) {
+    case MPIX_WIN_ATTR_SIZES: return window_keys().sizes;
+    case MPIX_WIN_ATTR_DISP_UNITS: return window_keys().units;
+    case MPIX_WIN_ATTR_NOTIFICATION_NUM_SB: return notification_keys().suggested;
+    case MPIX_WIN_ATTR_NOTIFICATION_NUM_UB: return notification_keys().most;
+    case MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB: return notification_keys().value;
+    default: return MPI_KEYVAL_INVALID;
+  }
 } catch (...) {
   (void)raise_exception(nullptr);
   return MPI_KEYVAL_INVALID;

@@ -74,6 +74,7 @@ void set_up_once() {
   begin_statistics();
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
   runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
+  runtime_keys.notification_class = add_class("MPIX_RMA: there is no such notification counter");
 }
 
 }  // namespace

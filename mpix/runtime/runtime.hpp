@@ -36,6 +36,7 @@ struct RuntimeKeys {
   int communicator = MPI_KEYVAL_INVALID;
   int address_class = MPI_ERR_OTHER;
   int transport_class = MPI_ERR_OTHER;
+  int notification_class = MPI_ERR_ARG;
 };
 RuntimeKeys const& keys() noexcept;
 

@@ -22,11 +22,16 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
 inline int told(char const* call, MPI_Win win, int error_class) {
   if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
   char const* const reason = error_class == MPI_ERR_WIN        ? "the window is not one of this library"
-                             : error_class == MPI_ERR_ARG      ? "there is no such notification counter"
                              : error_class == MPI_ERR_RANK     ? "the window has no such rank"
                              : error_class == MPI_ERR_RMA_SYNC ? "no epoch is open that permits it"
                                                                : "the operation is refused";
   return raise_on(call, win, error_class, reason);
+}
+
+/// The same of calls that name a notification counter, which is what MPI_ERR_ARG means then.
+inline int told_of_counter(char const* call, MPI_Win win, int error_class) {
+  if (error_class != MPI_ERR_ARG) return told(call, win, error_class);
+  return raise_on(call, win, keys().notification_class, "there is no such notification counter");
 }
 
 /// use(host) with a host that makes windows.

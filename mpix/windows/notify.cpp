@@ -1,7 +1,10 @@
 /// Notified operations on windows: the calls, for what the host does with them.
+#include <mutex>
+
 #include "mpix/notify/reset.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/windows/call.hpp"
+#include "mpix/windows/notification_keys.hpp"
 
 namespace mpix {
 
@@ -13,7 +16,7 @@ int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (ops.window_targets(number_of(win)) < 0) return told(call, win, MPI_ERR_WIN);
     std::uint64_t* const counter = ops.window_counter(number_of(win), index);
-    return counter != nullptr ? use(*counter) : told(call, win, MPI_ERR_ARG);
+    return counter != nullptr ? use(*counter) : told_of_counter(call, win, MPI_ERR_ARG);
   });
 }
 
@@ -28,7 +31,7 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
     }
     mpix_handle_t made = 0;
     int const error_class = ops.window_notified(number_of(win), &operation, wants_request ? &made : nullptr);
-    if (error_class != MPI_SUCCESS) return told(call, win, error_class);
+    if (error_class != MPI_SUCCESS) return told_of_counter(call, win, error_class);
     if (wants_request) *request = handle_of<MPI_Request>(made);
     return MPI_SUCCESS;
   });
@@ -70,16 +73,40 @@ mpix_host_notified fetching(mpix_host_notified made, void* result, int count, MP
 }
 
 }  // namespace
+
+NotificationKeys const& notification_keys() {
+  static NotificationKeys made;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (int* const key : {&made.suggested, &made.most, &made.value})
+      PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, key, nullptr);
+    if (host().window_show_counter_bounds != nullptr)
+      host().window_show_counter_bounds(made.suggested, made.most, made.value);
+  });
+  return made;
+}
+
 }  // namespace mpix
 
 using namespace mpix;
+
+int MPIX_Win_error_classes(int* notification) try {
+  char const* const call = "MPIX_Win_error_classes";
+  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  if (notification == nullptr) return raise({call}, MPI_ERR_ARG, "notification is a null pointer");
+  *notification = keys().notification_class;
+  return MPI_SUCCESS;
+} catch (...) {
+  return raise_exception(nullptr);
+}
 
 /// No hint changes anything here.
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   char const* const call = "MPIX_Win_set_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     int const error = ops.window_set_counters(number_of(win), num);
-    if (error == MPI_ERR_ARG) return raise_on(call, win, error, "num is negative");
+    if (error == MPI_ERR_ARG)
+      return raise_on(call, win, error, "num is negative, or more than the window was made for");
     if (error == MPI_ERR_RMA_SYNC) return raise_on(call, win, error, "an access epoch is open");
     return told(call, win, error);
   });

@@ -147,7 +147,7 @@ TEST_P(EachNotification, W126_11_counters_that_the_target_does_not_have_are_erro
   int const beyond = counters_of(window, next_);
   for (Operation const& operation : all_on(window)) {
     for (int const index : {-1, beyond, INT_MAX, INT_MIN})
-      EXPECT_EQ(class_of(operation.call(next_, window.at(next_, 0), 1, index)), MPI_ERR_ARG);
+      EXPECT_EQ(class_of(operation.call(next_, window.at(next_, 0), 1, index)), no_such_counter());
     EXPECT_EQ(class_of(operation.call(size_, 0, 1, 0)), MPI_ERR_RANK);
     EXPECT_EQ(request_, MPI_REQUEST_NULL);
   }

@@ -25,8 +25,8 @@ TEST_P(Counters, W126_01_each_process_has_a_number_of_its_own) {
   for (int index = 0; index < rank_; ++index) EXPECT_EQ(counted(window, index), 0);
   MPI_Count value = -1;
   for (int const index : {rank_, INT_MAX, -1, INT_MIN}) {
-    EXPECT_EQ(class_of(MPIX_Win_get_notify_value(window, index, &value)), MPI_ERR_ARG);
-    EXPECT_EQ(class_of(MPIX_Win_reset_notify_value(window, index, &value)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(MPIX_Win_get_notify_value(window, index, &value)), no_such_counter());
+    EXPECT_EQ(class_of(MPIX_Win_reset_notify_value(window, index, &value)), no_such_counter());
   }
   EXPECT_EQ(value, -1);
 }
@@ -39,7 +39,7 @@ TEST_P(Counters, W126_02_are_zero_and_as_many_as_was_said_last) {
     for (int index = 0; index < num; ++index) EXPECT_EQ(counted(window, index), 0);
     MPI_Barrier(world);
     MPI_Win_lock_all(0, window);
-    EXPECT_EQ(class_of(notify(window, next_, num)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(notify(window, next_, num)), no_such_counter());
     if (num > 0) EXPECT_EQ(notify(window, next_, num - 1), MPI_SUCCESS);
     MPI_Win_unlock_all(window);
     MPI_Barrier(world);
@@ -206,8 +206,8 @@ TEST_P(Counters, W126_24_waiting_wrongly_is_an_error) {
   set_counters(window, 1);
   MPI_Request request = MPI_REQUEST_NULL;
   EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, 0, -1, &request)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, 1, 1, &request)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, -1, 1, &request)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, 1, 1, &request)), no_such_counter());
+  EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, -1, 1, &request)), no_such_counter());
   EXPECT_EQ(class_of(MPIX_Win_wait_notify_value(window, 0, 1, nullptr)), MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_Win_get_notify_value(window, 0, nullptr)), MPI_ERR_ARG);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
@@ -266,7 +266,7 @@ TEST_P(Counters, W126_26_are_those_of_one_window) {
     EXPECT_EQ(counters_of(window, next_), 0);
     MPI_Win_lock_all(0, window);
     MPI_Win_lock_all(0, lasting);
-    EXPECT_EQ(class_of(notify(window, next_, 0)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(notify(window, next_, 0)), no_such_counter());
     MPI_Win_unlock_all(window);
     set_counters(window, 1);
     MPI_Win_lock_all(0, window);
@@ -301,6 +301,44 @@ TEST_F(WindowTest, W126_27_handles_that_are_no_window) {
   EXPECT_EQ(request, MPI_REQUEST_NULL);
   MPI_Comm_set_errhandler(world, handler);
   MPI_Errhandler_free(&handler);
+}
+
+/// Attribute of a window, which it has.
+template <typename Value>
+Value attribute(MPI_Win window, int key) {
+  Value* value = nullptr;
+  int found = 0;
+  EXPECT_EQ(MPI_Win_get_attr(window, key, &value, &found), MPI_SUCCESS);
+  EXPECT_EQ(found, 1);
+  return found != 0 && value != nullptr ? *value : Value{-1};
+}
+
+TEST_P(Counters, W126_22_limits_are_attributes_and_an_info_key_sets_one) {
+  Window const before(GetParam(), 64);  // at the first run, before the library was asked for the keys
+  Info const asserted{{"mpi_assert_max_num_notify", "8"}};
+  Info const nothing{{"mpi_assert_max_num_notify", "0"}};
+  Window const limited(GetParam(), 64, 1, asserted.get());
+  Window const unlimited(GetParam(), 64, 1, nothing.get());
+  int const most = MPIX_WIN_NOTIFICATION_NUM_UB;
+  for (MPI_Win const window : {static_cast<MPI_Win>(before), static_cast<MPI_Win>(unlimited)}) {
+    EXPECT_EQ(attribute<int>(window, most), INT_MAX);
+    EXPECT_GT(attribute<int>(window, MPIX_WIN_NOTIFICATION_NUM_SB), 0);
+    EXPECT_EQ(attribute<MPI_Count>(window, MPIX_WIN_NOTIFICATION_VALUE_UB), INT64_MAX);
+  }
+  EXPECT_EQ(attribute<int>(limited, most), 8);
+  EXPECT_EQ(attribute<int>(limited, MPIX_WIN_NOTIFICATION_NUM_SB), 8);
+  EXPECT_EQ(value_of(limited, "mpi_assert_max_num_notify"), "8");
+  EXPECT_EQ(value_of(before, "mpi_assert_max_num_notify"), "");
+  set_counters(limited, 8);
+  EXPECT_EQ(class_of(MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 9)), MPI_ERR_ARG);
+  EXPECT_EQ(counters_of(limited, next_), 8);
+  set_counters(before, attribute<int>(before, MPIX_WIN_NOTIFICATION_NUM_SB));
+  MPI_Win_lock_all(0, limited);
+  EXPECT_EQ(notify(limited, next_, 7), MPI_SUCCESS);
+  EXPECT_EQ(class_of(notify(limited, next_, 8)), no_such_counter());
+  MPI_Win_unlock_all(limited);
+  MPI_Barrier(world);
+  EXPECT_EQ(counted(limited, 7), 1);
 }
 
 }  // namespace

@@ -6,6 +6,14 @@
 
 namespace mpix::test {
 
+/// The class of errors of counters that are not there.
+inline int no_such_counter() {
+  int error_class = MPI_SUCCESS;
+  EXPECT_EQ(MPIX_Win_error_classes(&error_class), MPI_SUCCESS);
+  EXPECT_GT(error_class, MPI_ERR_LASTCODE);
+  return error_class;
+}
+
 class NotificationTest : public FlavourTest {
  protected:
   static void set_counters(Window const& window, int num) {
