@@ -111,6 +111,11 @@ nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
   return session_.allocate(sizes, units, wishes);
 }
 
+void NamGrant::keep(nam::WindowInfo* window) {
+  std::lock_guard const held(lock_);
+  session_.keep(window);
+}
+
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
   session_.release_soon(window);

@@ -25,6 +25,9 @@ class MappedNamWindow final : public ServedWindow {
   void release() override {
     at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
   }
+  void keep() override {
+    at_server([this] { grant_->keep(&info_); });
+  }
   void persist() override {
     at_server([this] { grant_->persist(info_); });
   }
@@ -55,7 +58,7 @@ class MappedNamWindow final : public ServedWindow {
 
 }  // namespace
 
-std::unique_ptr<NamWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window) {
+std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window) {
   return std::make_unique<MappedNamWindow>(std::move(grant), std::move(window));
 }
 

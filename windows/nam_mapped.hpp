@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "windows/nam_grant.hpp"
-#include "windows/nam_window.hpp"
+#include "windows/nam_served.hpp"
 
 namespace mpix::windows {
 
 /// Throws NamError.
-std::unique_ptr<NamWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window);
+std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window);
 
 }  // namespace mpix::windows

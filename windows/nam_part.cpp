@@ -43,9 +43,9 @@ nam::WindowInfo window_from(Json const& told) {
 
 }  // namespace
 
-std::unique_ptr<NamWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
-                                       std::vector<std::uint64_t> const& units,
-                                       nam::WindowWishes const& wishes) {
+std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
+                                          std::vector<std::uint64_t> const& units,
+                                          nam::WindowWishes const& wishes) {
   if (auto mapped = find_mapped(grant)) {
     nam::WindowInfo info = mapped->allocate(sizes, units, wishes);
     return make_mapped(std::move(mapped), std::move(info));

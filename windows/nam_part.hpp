@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "nam/client/session.hpp"
-#include "windows/nam_window.hpp"
+#include "windows/nam_served.hpp"
 
 namespace mpix::windows {
 
 // They throw nam::Error and NamError.
 
-std::unique_ptr<NamWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
-                                       std::vector<std::uint64_t> const& units,
-                                       nam::WindowWishes const& wishes);
+std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
+                                          std::vector<std::uint64_t> const& units,
+                                          nam::WindowWishes const& wishes);
 /// The persistent window that a session has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
 /// What the description of another process's window says.

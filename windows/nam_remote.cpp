@@ -38,6 +38,9 @@ class RemoteNamWindow final : public ServedWindow {
       grant_->ask([this](nam::Session& session) { session.release_soon(info_); });
     });
   }
+  void keep() override {
+    at_server([this] { grant_->ask([this](nam::Session& session) { session.keep(&info_); }); });
+  }
   void persist() override {
     at_server([this] { grant_->ask([this](nam::Session& session) { session.persist(info_); }); });
   }
@@ -104,7 +107,7 @@ bool RemoteGrant::is_served() {
   return session_.is_open();
 }
 
-std::unique_ptr<NamWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window) {
+std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window) {
   return std::make_unique<RemoteNamWindow>(std::move(grant), std::move(window));
 }
 

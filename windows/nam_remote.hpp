@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "nam/client/session.hpp"
-#include "windows/nam_window.hpp"
+#include "windows/nam_served.hpp"
 
 namespace mpix::windows {
 
@@ -48,6 +48,6 @@ class RemoteGrant {
 };
 
 /// `window` is what the grant's session has told. Throws NamError.
-std::unique_ptr<NamWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window);
+std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window);
 
 }  // namespace mpix::windows

@@ -19,6 +19,13 @@ class ServedWindow : public NamWindow, public NamMemory {
   int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
   std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
   int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
+  /// The port name that it has once it is kept. `locator` of its grant, which the server has told.
+  std::string future_port(nam::Locator locator) const {
+    locator.window = info_.id;
+    return nam::format(locator);
+  }
+  /// From here on it is a persistent window. By who has allocated it as one that is not.
+  virtual void keep() = 0;
   std::vector<NamPiece> pieces(int rank) const override { return {{this, rank, region(rank).bytes}}; }
 
  protected:

@@ -114,17 +114,26 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
   nam::Spread const spread(wishes.stripe_bytes != 0 ? grants.size() : std::min(grants.size(), sizes.size()),
                            grants.size() > 1 ? wishes.stripe_bytes : 0);
   wishes.stripe_bytes = spread.stripe_bytes();
+  bool const persistent = wishes.persistent;
   Parts parts(spread.parts());
-  std::vector<std::string> others;
+  std::vector<ServedWindow*> others;
+  std::vector<std::string> ports;
   try {
-    // The first one last: it is told of the others.
+    // The others go with this process until the first one, which leads to them, is there. It is the last.
     for (std::size_t i = spread.parts(); i-- > 0;) {
-      if (i == 0) wishes.other_parts = others;
-      parts[i] = for_part(i, spread.parts(), [&] {
+      wishes.persistent = persistent && i == 0;
+      if (wishes.persistent) wishes.other_parts = ports;
+      auto part = for_part(i, spread.parts(), [&] {
         return allocate_in(grants[i], spread.share_of_sizes(sizes, i), spread.share(units, i), wishes);
       });
-      if (wishes.persistent) others.insert(others.begin(), parts[i]->port());
+      if (persistent && i != 0) {
+        others.insert(others.begin(), part.get());
+        ports.insert(ports.begin(), part->future_port(grants[i]));
+      }
+      parts[i] = std::move(part);
     }
+    for (std::size_t i = 0; i < others.size(); ++i)
+      for_part(i + 1, spread.parts(), [&] { others[i]->keep(); });
   } catch (...) {
     release_quietly(parts);
     throw;

@@ -74,6 +74,10 @@ WindowInfo Session::join(std::string const& window) {
   return window_from(client_.request({{"op", "join"}, {"window", window}}));
 }
 
+void Session::keep(WindowInfo* window) {
+  *window = window_from(client_.request({{"op", "keep"}, {"window", window->id}}));
+}
+
 namespace {
 
 Json release_of(WindowInfo const& window) { return {{"op", "release"}, {"window", window.id}}; }

@@ -79,6 +79,8 @@ class Session {
                       WindowWishes const& wishes = {});
   /// What the session of somebody else has allocated in the grant.
   WindowInfo join(std::string const& window);
+  /// Makes a window that this session has allocated, and that is not persistent, a persistent one.
+  void keep(WindowInfo* window);
   /// The memory goes back to the grant unless the window is persistent.
   void release(WindowInfo const& window);
   /// The same, but returns at once: requests that come later find it done. Error(unavailable).

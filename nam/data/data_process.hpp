@@ -80,7 +80,9 @@ class DataProcess {
   // requests.cpp: what sessions ask for.
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
+  Json enter(SessionId id, Held& held);
   Json allocate(SessionId id, Json const& request);
+  Json keep_for_good(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
   void release(SessionId id, Json const& request);
   void persist(SessionId id, Json const& request);

@@ -35,8 +35,9 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "try_lock") return try_lock(id, request);
   if (op == "unlock") return unlock(id, request);
   if (op == "end_locks") return end_locks(id, request);
-  if (op != "allocate") throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
-  Json const answer = allocate(id, request);
+  if (op != "allocate" && op != "keep")
+    throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
+  Json const answer = op == "allocate" ? allocate(id, request) : keep_for_good(id, request);
   if (!answer.is_null()) connection.post(answer);
 }
 
@@ -124,6 +125,18 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
 }
 
 /// A persistent window is answered for when it stands in the catalog; null until then.
+Json DataProcess::enter(SessionId id, Held& held) {
+  if (!control_)
+    throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
+  held.session = 0;
+  held.window.persistent = true;
+  std::uint64_t const creation = next_creation_++;
+  pending_.emplace(creation, Pending{id, held.window.id});
+  sessions_.at(id).connection->pause();
+  control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
+  return nullptr;
+}
+
 Json DataProcess::allocate(SessionId id, Json const& request) {
   Session const& session = sessions_.at(id);
   if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant allocates in it");
@@ -135,12 +148,14 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   keep(std::move(window), persistent ? 0 : id);
   Held& held = windows_.at(name);
   tell_usage_of(held.window);
-  if (!persistent) return describe(id, held);
-  std::uint64_t const creation = next_creation_++;
-  pending_.emplace(creation, Pending{id, name});
-  session.connection->pause();
-  control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
-  return nullptr;
+  return persistent ? enter(id, held) : describe(id, held);
+}
+
+/// A window of the session becomes a persistent one.
+Json DataProcess::keep_for_good(SessionId id, Json const& request) {
+  Held& held = window_for(id, request, Access::write);
+  if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
+  return enter(id, held);
 }
 
 Json DataProcess::join(SessionId id, Json const& request) {

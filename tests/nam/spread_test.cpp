@@ -122,6 +122,33 @@ TEST_F(SpreadServers, parts_that_are_not_those_of_one_window_are_refused) {
   EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(most_parts, one)); }), ErrorCode::bad_request);
 }
 
+TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
+  std::string port;
+  {
+    Session of_first = Session::open(grants[0]);
+    Session of_second = Session::open(grants[1]);
+    Session of_others = Session::open(grants[1]);
+    WindowInfo kept = of_second.allocate({8}, {8}, {.stripe_bytes = 4096});
+    WindowInfo const left = of_second.allocate({8}, {8});
+    of_second.keep(&kept);
+    EXPECT_TRUE(kept.persistent);
+    EXPECT_EQ(kept.stripe_bytes, 4096u);
+    EXPECT_EQ(refusal([&] { of_second.keep(&kept); }), ErrorCode::denied);
+    WindowInfo others = left;
+    EXPECT_EQ(refusal([&] { of_others.keep(&others); }), ErrorCode::denied);
+    EXPECT_EQ(find_parts(kept.port).size(), 1u);
+    Locator missing = grants[1];
+    missing.window = left.id;
+    port = of_first.allocate({8}, {8}, {.persistent = true, .other_parts = {format(missing)}}).port;
+    EXPECT_EQ(run_tool("evict '" + kept.port + "'"), 0);
+  }
+  // As if their creator had been killed.
+  EXPECT_TRUE(eventually([&] { return used(second, grants[1]) == 0; }));
+  EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::not_found);
+  EXPECT_EQ(run_tool("evict '" + port + "'"), 0);
+  EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0; }));
+}
+
 /// An administrator would use and evict them without a question.
 TEST_F(SpreadServers, another_users_window_is_no_part) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
