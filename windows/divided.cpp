@@ -133,7 +133,10 @@ Layout result_of(engine::Update const& update) {
 }
 
 std::size_t element_of(engine::Transfer const&) { return 1; }
-std::size_t element_of(engine::Update const& update) { return engine::element_size(update.type); }
+/// Of types that are only moved bytes count.
+std::size_t element_of(engine::Update const& update) {
+  return std::max<std::size_t>(engine::element_size(update.type), 1);
+}
 
 /// The layouts to which an operation on one part refers.
 struct Sides {

@@ -236,6 +236,15 @@ TEST_F(NamStriped, elements_across_a_border_are_refused_and_bytes_are_not) {
     EXPECT_EQ(MPI_Win_flush(0, window), MPI_SUCCESS);
     EXPECT_EQ(before[0], 3);
     EXPECT_EQ(before[1], 5);
+    // Of types without arithmetic each byte is for itself.
+    char const text[] = "across the border";
+    char found[sizeof text] = {};
+    EXPECT_EQ(
+        MPI_Accumulate(text, sizeof text, MPI_CHAR, 0, across, sizeof text, MPI_CHAR, MPI_REPLACE, window),
+        MPI_SUCCESS);
+    EXPECT_EQ(MPI_Get(found, sizeof text, MPI_CHAR, 0, across, sizeof text, MPI_CHAR, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_flush(0, window), MPI_SUCCESS);
+    EXPECT_STREQ(found, text);
     EXPECT_EQ(class_of(MPI_Put(values, 2, MPI_LONG, 0, 2 * stripe - 8, 2, MPI_LONG, window)),
               MPI_ERR_RMA_RANGE);
   }
