@@ -1,7 +1,6 @@
 #include "engine/path/agent_path.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/atomic/footprint.hpp"
@@ -24,62 +23,14 @@ wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
                                                                                   : wire::flag_atomic;
 }
 
-/// The described layout, and the fragment's data.
-void write_payload(std::byte* out, MessageOperation const& operation, Layout const& described,
-                   Fragment const& fragment) noexcept {
-  auto const copy = [&](auto const& description) {
-    if (description.empty()) return;
-    std::memcpy(out, description.data(), description.size_bytes());
-    out += description.size_bytes();
-  };
-  copy(described.dims);
-  copy(described.segments);
-  for (std::byte const* const source : {operation.source, operation.source2}) {
-    if (source == nullptr) continue;
-    pack(out, source, operation.source_layout, fragment.offset, fragment.bytes);
-    out += fragment.bytes;
-  }
-}
-
 }  // namespace
 
 Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
-  bool const get = transfer.direction == Direction::get;
-  MessageOperation operation;
-  operation.header =
-      wire::begin_header<wire::RequestHeader>(get ? wire::RequestKind::get : wire::RequestKind::put);
-  if (get) {
-    operation.sink = transfer.origin;
-    operation.sink_layout = transfer.origin_layout;
-  } else {
-    operation.source = transfer.origin;
-    operation.source_layout = transfer.origin_layout;
-  }
-  return start(peer, operation, transfer, std::move(hold));
+  return start(peer, message_of(transfer), transfer, std::move(hold));
 }
 
 Issued AgentPath::issue(Peer& peer, Update const& update, StripeHold hold) {
-  MessageOperation operation;
-  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::update);
-  wire::RequestHeader& header = operation.header;
-  header.element_type = static_cast<std::uint8_t>(update.type);
-  header.operation = static_cast<std::uint8_t>(update.operation);
-  if (update.scale != nullptr) {
-    header.flags |= wire::flag_scale;
-    std::memcpy(header.scale, update.scale, element_size(update.type));
-  }
-  unsigned const operands = operand_count(update.operation);
-  if (operands > 0) {
-    operation.source = update.origin;
-    operation.source_layout = update.origin_layout;
-  }
-  if (operands > 1) operation.source2 = update.operand2;
-  if (update.result != nullptr) {
-    header.flags |= wire::flag_fetch;
-    operation.sink = update.result;
-    operation.sink_layout = update.result_layout;
-  }
-  return start(peer, operation, update, std::move(hold));
+  return start(peer, message_of(update), update, std::move(hold));
 }
 
 Status AgentPath::reach(Peer& peer) {
@@ -87,15 +38,11 @@ Status AgentPath::reach(Peer& peer) {
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-/// Fills in what all operations have.
+/// Fills in what only messages have.
 template <typename Operation>
-Issued AgentPath::start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold) {
+Issued AgentPath::start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold) {
   message.header.context = operation.context;
-  message.header.address = operation.target;
-  message.header.exposure = static_cast<std::uint64_t>(operation.exposed.target);
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
-  message.target = operation.target_layout;
-  message.total = operation.target_layout.size();
   message.until_executed = has(operation.guarantees, Guarantee::remote_completion);
   message.completion = operation.completion;
   message.notify = operation.notify;
@@ -117,7 +64,6 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
-  header.total = operation.total;
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
@@ -298,27 +244,18 @@ void AgentPath::charge(Peer& peer, wire::RequestHeader const& header, std::size_
 
 Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                                 std::uint64_t sequence, Outstanding* entry) {
-  Layout const described = fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.segments};
-  wire::RequestHeader header = operation.header;
+  Layout const described = described_by(operation, fragment);
+  wire::RequestHeader header = header_of(operation, fragment, described);
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
-  header.dimensions = static_cast<std::uint8_t>(described.dims.size());
-  header.segments = static_cast<std::uint32_t>(described.segments.size());
-  header.block = described.block;
-  header.position = fragment.position;
-  header.bytes = fragment.bytes;
-  header.offset = fragment.offset;
-
-  std::size_t const description = described.dims.size_bytes() + described.segments.size_bytes();
-  std::size_t const copies =
-      (operation.source != nullptr ? 1u : 0u) + (operation.source2 != nullptr ? 1u : 0u);
-  std::size_t const payload_bytes = description + copies * fragment.bytes;
+  std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
   if (joins(peer, operation, payload_bytes)) {
-    write_payload(join(peer, header, payload_bytes), operation, described, fragment);
+    write_payload(join(peer, header, payload_bytes), operation, fragment, described);
     return Status::ok;
   }
   Message& message = transport_.message();
-  bool const borrow = entry != nullptr && copies == 1 && description == 0 && fragment.bytes >= borrow_bytes &&
+  bool const only_source = operation.has_data() && payload_bytes == fragment.bytes;
+  bool const borrow = entry != nullptr && only_source && fragment.bytes >= borrow_bytes &&
                       operation.source_layout.is_contiguous();
   if (borrow) {
     message.borrow(operation.source + fragment.offset, fragment.bytes);
@@ -329,7 +266,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
       if (--sent.sends_in_flight == 0) sent.path->due_.push_back(sent.peer);
     };
   } else if (payload_bytes != 0) {
-    write_payload(message.payload(payload_bytes), operation, described, fragment);
+    write_payload(message.payload(payload_bytes), operation, fragment, described);
   }
   return send(peer, header, message, payload_bytes);
 }

@@ -144,7 +144,7 @@ class AgentPath {
   MessageOperation lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                 std::uint32_t owner) const noexcept;
   template <typename Operation>
-  Issued start(Peer& peer, MessageOperation& message, Operation const& operation, StripeHold hold);
+  Issued start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold);
   Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);

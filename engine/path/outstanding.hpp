@@ -10,37 +10,13 @@
 
 #include "engine/agent/wire.hpp"
 #include "engine/atomic/stripes.hpp"
-#include "engine/operation.hpp"
+#include "engine/path/message_operation.hpp"
 
 namespace mpix::engine {
 
 class AgentPath;
 class OutstandingList;
 class Peer;
-
-/// What transfers and updates have in common as messages.
-struct MessageOperation {
-  /// Complete but for the fields that differ by fragment: sequence, position, bytes, offset.
-  wire::RequestHeader header{};
-  Layout target;
-  /// Data that goes to the target: `source` and then, for operations with two operands, `source2`, both in
-  /// `source_layout`. Null: the request carries no data.
-  std::byte const* source = nullptr;
-  Layout source_layout;
-  std::byte const* source2 = nullptr;
-  /// Where data that comes back goes. Null: nothing comes back.
-  std::byte* sink = nullptr;
-  Layout sink_layout;
-  std::size_t total = 0;        ///< bytes at the target
-  bool until_executed = false;  ///< complete when executed at the target, not when sent
-  bool travels_alone = false;   ///< holds stripes of this process until it is answered
-  RemoteAddress notify = 0;
-  StripeSets target_stripes;  ///< of an atomic operation
-  Completion* completion = nullptr;
-
-  bool has_data() const noexcept { return source != nullptr; }
-  bool expects_data() const noexcept { return sink != nullptr; }
-};
 
 /// An atomic operation of several messages asks the target for its stripes first.
 enum class LockState : std::uint8_t { not_needed, wanted, asked, granted };
