@@ -6,6 +6,7 @@
 #include "engine/agent/unwatched.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
+#include "engine/layout/boxes.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -19,16 +20,12 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
     auto const begin = static_cast<std::ptrdiff_t>(position);
     return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
   }
-  if (bytes == layout.size()) return layout.extent();
   Extent extent{PTRDIFF_MAX, PTRDIFF_MIN};
-  LayoutCursor cursor(layout);
-  cursor.seek(position);
-  while (bytes != 0) {
-    Segment const run = cursor.next(bytes);
-    extent.begin = std::min(extent.begin, run.offset);
-    extent.end = std::max(extent.end, run.offset + static_cast<std::ptrdiff_t>(run.length));
-    bytes -= run.length;
-  }
+  for_boxes(layout, position, bytes, [&](Layout const& box, std::ptrdiff_t offset, std::size_t) {
+    Extent const part = box.extent();
+    extent.begin = std::min(extent.begin, offset + part.begin);
+    extent.end = std::max(extent.end, offset + part.end);
+  });
   return extent;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 
+#include "engine/layout/boxes.hpp"
 #include "engine/layout/layout.hpp"
 
 namespace mpix::engine {
@@ -133,14 +134,12 @@ void walk(Rows rows, Side const& first, Others const&... others) noexcept {
 template <typename Rows, typename... Packed>
 void walk_part(Rows rows, Side const& first, std::size_t position, std::size_t bytes,
                Packed... packed) noexcept {
-  constexpr std::size_t sides = 1 + sizeof...(packed);
   if (bytes == 0) return;
-  Layout const contiguous = Layout::contiguous(bytes);
-  if (position == 0 && bytes == first.layout.size()) return walk(rows, first, Side{packed, contiguous}...);
-  LayoutCursor cursor(first.layout);
-  cursor.seek(position);
-  auto const packed_cursor = [&](std::byte*) { return LayoutCursor(contiguous); };
-  for_runs<sides>({first.base, packed...}, {cursor, packed_cursor(packed)...}, bytes, rows);
+  if (position == 0 && bytes == first.layout.size())
+    return walk(rows, first, Side{packed, Layout::contiguous(bytes)}...);
+  for_boxes(first.layout, position, bytes, [&](Layout const& box, std::ptrdiff_t offset, std::size_t done) {
+    walk(rows, Side{first.base + offset, box}, Side{packed + done, Layout::contiguous(box.size())}...);
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/kernel/kernels.hpp"
+#include "engine/layout/boxes.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpix::engine {
@@ -78,6 +79,42 @@ TEST(Layout, normalisation_finds_the_simple_form) {
   EXPECT_EQ(rows.view().dims[0].stride, 64);
   Segment const adjacent[] = {{0, 16}, {16, 8}};
   EXPECT_TRUE(OwnedLayout(Layout{24, {}, adjacent}).view().is_contiguous());
+}
+
+void expect_boxes_of_each_part(Layout const& layout, std::mt19937_64& random) {
+  std::vector<std::ptrdiff_t> const offsets = offsets_of(layout);
+  if (offsets.empty()) return;
+  std::size_t const begin = random() % offsets.size();
+  std::size_t const bytes = random() % (offsets.size() - begin) + 1;
+  std::vector<std::ptrdiff_t> found;
+  int boxes = 0;
+  for_boxes(layout, begin, bytes, [&](Layout const& box, std::ptrdiff_t base, std::size_t done) {
+    EXPECT_EQ(done, found.size());
+    for (std::ptrdiff_t const offset : offsets_of(box)) found.push_back(base + offset);
+    ++boxes;
+  });
+  auto const first = offsets.begin() + static_cast<std::ptrdiff_t>(begin);
+  EXPECT_EQ(found, std::vector(first, first + static_cast<std::ptrdiff_t>(bytes)));
+  auto const segments = static_cast<int>(std::max<std::size_t>(layout.segments.size(), 1));
+  bool const few = boxes <= 2 * (static_cast<int>(layout.dims.size()) + segments);
+  EXPECT_TRUE(few || layout.dims.size() > max_dimensions) << boxes;
+}
+
+TEST(Layout, boxes_are_the_bytes_of_a_part_in_order) {
+  auto const start = seed();
+  std::mt19937_64 random(start);
+  for (int round = 0; round < 2000; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
+    expect_boxes_of_each_part(RandomLayout(random, 3000, 1 + random() % 8).view(), random);
+  }
+}
+
+TEST(Layout, boxes_of_more_dimensions_than_normalised_layouts_have) {
+  auto const start = seed();
+  std::mt19937_64 random(start);
+  std::vector<Dimension> dims(max_dimensions + 2, Dimension{1, 1});
+  for (std::size_t const level : {0u, 5u, 16u, 17u}) dims[level] = {3, 100 * (static_cast<int>(level) + 1)};
+  for (int round = 0; round < 100; ++round) expect_boxes_of_each_part(Layout{5, dims, {}}, random);
 }
 
 TEST(Copy, every_pair_of_layouts_moves_each_byte_to_its_place) {
