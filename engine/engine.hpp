@@ -253,6 +253,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
+  bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
   Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                       std::uint32_t context);
   template <typename Hold>

@@ -1,6 +1,10 @@
 /// Engine: locks, those of this process and of others.
-#include <atomic>
+#include <sched.h>
 
+#include <atomic>
+#include <chrono>
+
+#include "engine/atomic/backoff.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/engine.hpp"
 #include "engine/peer/liveness.hpp"
@@ -25,6 +29,30 @@ Holder Engine::own_holder(std::uint32_t owner) const noexcept {
   return holder_of(own_process, process(), owner);
 }
 
+/// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at the
+/// agent come first; nobody waits here for long, and at the agent it is first come, first served.
+bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
+  constexpr std::chrono::microseconds patience{50};
+  constexpr unsigned looks_per_turn = 64;
+  std::chrono::steady_clock::time_point end;
+  for (unsigned looks = 1;; ++looks) {
+    if (word.seems_free()) {
+      auto const [outcome, tell] = word.try_lock(holder, mode);
+      if (outcome == SharedLock::Outcome::done) return true;
+      if (tell || outcome == SharedLock::Outcome::missing) return false;
+    }
+    word.want();
+    cpu_relax();
+    if (looks % looks_per_turn != 0) continue;
+    auto const now = std::chrono::steady_clock::now();
+    if (looks == looks_per_turn) end = now + patience;
+    if (now >= end) return false;
+    // Who has it may need this processor, or an answer.
+    progress();
+    sched_yield();
+  }
+}
+
 Issued Engine::lock(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
@@ -39,6 +67,7 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
     if (given_up && tell) (void)send_release(peer, request.lock, request.owner, wire::ReleaseKind::taken, 0);
     if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
+    if (!request.attempt && !tell && take_shortly(*word, holder, request.mode)) return {};
   }
   wait_for_room(peer);
   Channel& channel = channel_of(peer);
@@ -57,6 +86,7 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
     // What was issued under the lock and travels as messages comes before the next holder.
     if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
     auto const [outcome, tell] = word->unlock(holder);
+    if (outcome == SharedLock::Outcome::done && word->is_wanted()) give_way(*word);
     if (outcome == SharedLock::Outcome::done)
       return tell ? send_release(peer, lock, owner, wire::ReleaseKind::taken, context) : Issued{};
   }

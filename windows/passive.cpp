@@ -142,8 +142,10 @@ int Window::give_back_lock(Target& target) {
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
   // A full barrier: what was stored under the lock comes before the next holder.
   if (held == Lock::exclusive && target.lock_word != nullptr && target.process->newest() == 0 &&
-      target.lock_word->try_unlock_exclusive(holder_))
+      target.lock_word->try_unlock_exclusive(holder_)) {
+    if (target.lock_word->is_wanted()) engine::give_way(*target.lock_word);
     return error;
+  }
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
   return first_of(error, class_of(issued.status));
 }

@@ -1,5 +1,8 @@
 #include "engine/atomic/shared_lock.hpp"
 
+#include <sched.h>
+
+#include "engine/atomic/backoff.hpp"
 #include "engine/atomic/coarse_clock.hpp"
 #include "engine/peer/liveness.hpp"
 
@@ -18,6 +21,17 @@ bool may_be_orphaned(SharedLock& lock) noexcept {
     return true;
   });
   return orphaned;
+}
+
+void give_way(SharedLock& lock) noexcept {
+  constexpr int looks = 64;
+  // Who has ended meanwhile does not say it again.
+  lock.forget_wanted();
+  for (int look = 0; look < looks; ++look) {
+    if (!lock.seems_free()) return;
+    cpu_relax();
+  }
+  sched_yield();
 }
 
 }  // namespace mpix::engine

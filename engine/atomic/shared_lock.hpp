@@ -96,6 +96,16 @@ class alignas(128) BasicSharedLock {
     return held;
   }
 
+  /// Relaxed: try_lock() finds out.
+  bool seems_free() const noexcept { return word_.load(std::memory_order_relaxed) == exists; }
+
+  // Who waits for it here says so, and who leaves gives way: a hint, relaxed throughout.
+  void want() noexcept {
+    if (!is_wanted()) wanted_.store(1, std::memory_order_relaxed);
+  }
+  bool is_wanted() const noexcept { return wanted_.load(std::memory_order_relaxed) != 0; }
+  void forget_wanted() noexcept { wanted_.store(0, std::memory_order_relaxed); }
+
   bool is_queued() const noexcept { return (word_.load(std::memory_order_seq_cst) & queued) != 0; }
 
   // For the process that the lock belongs to.
@@ -203,15 +213,19 @@ class alignas(128) BasicSharedLock {
   }
 
   Atomic<std::uint64_t> word_{0};
+  Atomic<std::uint64_t> wanted_{0};
   std::array<Atomic<Holder>, Shares> shares_{};
 };
 
-using SharedLock = BasicSharedLock<std::atomic, 15>;
+using SharedLock = BasicSharedLock<std::atomic, 14>;
 static_assert(sizeof(SharedLock) == 128);
 
 /// Locks with higher numbers are the agent's alone.
 inline constexpr std::uint32_t shared_lock_count = 4096;
 using SharedLocks = std::array<SharedLock, shared_lock_count>;
+
+/// After leaving a lock that others wait for: lets them go first, also those who need this processor for that.
+void give_way(SharedLock& lock) noexcept;
 
 /// For those who are refused again and again: from time to time, whether a process that has taken the lock
 /// has ended.
