@@ -20,6 +20,7 @@
 #include "engine/config.h"
 #include "engine/lock.hpp"
 #include "engine/operation.hpp"
+#include "engine/path/remainder.hpp"
 #include "engine/peer/peer.hpp"
 #include "engine/segment/allocation_hints.hpp"
 #include "engine/statistics.hpp"
@@ -273,10 +274,15 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::optional<Status> issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
                                      std::size_t bytes);
   template <typename Operation>
-  std::optional<Status> issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
-                                           std::size_t bytes);
+  bool reaches_across(Peer& peer, Operation const& operation) noexcept;
   template <typename Operation>
-  std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held);
+  std::optional<Status> issue_across(Peer& peer, Operation const& operation);
+  template <typename Operation>
+  std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
+                                   std::vector<DataRange>* left);
+  template <typename Operation>
+  Status issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
+                    std::span<DataRange const> left);
   template <typename Operation>
   Status resolve(Peer& peer, Operation* operation);
   template <typename Operation>

@@ -1,10 +1,12 @@
 /// Engine: choice of the path for an operation.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
@@ -22,6 +24,15 @@ RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
   return address + static_cast<std::uint64_t>(offset);
 }
 
+struct TargetRange {
+  RemoteAddress begin;
+  std::size_t bytes;
+};
+TargetRange touched_by(auto const& operation) noexcept {
+  Extent const extent = operation.target_layout.extent();
+  return {plus(operation.target, extent.begin), static_cast<std::size_t>(extent.end - extent.begin)};
+}
+
 /// The CPU's atomics do not reach into another address space.
 bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
 bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
@@ -32,6 +43,21 @@ bool is_ordered_update(Transfer const&) noexcept { return false; }
 bool is_ordered_update(Update const& update) noexcept {
   return has(update.guarantees, Guarantee::update_ordered);
 }
+
+/// Of an operation that is waited for.
+struct End : Completion {
+  End() noexcept {
+    done = [](Completion& self, Status result, std::size_t) noexcept {
+      auto& end = static_cast<End&>(self);
+      end.status = result;
+      // Release: whoever sees it reads the status, and leaves.
+      end.has_come.store(true, std::memory_order_release);
+    };
+  }
+
+  Status status = Status::ok;
+  std::atomic<bool> has_come{false};
+};
 
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
@@ -165,16 +191,19 @@ std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operatio
   return bad ? std::optional(Status::bad_address) : std::nullopt;
 }
 
-/// Through the kernel, or nullopt.
+/// Whether the kernel moves it. The caller holds the stripes that it asks for.
 template <typename Operation>
-std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& operation, RemoteAddress begin,
-                                                 std::size_t bytes) {
-  if (!peer.state().cross_memory.load(std::memory_order_relaxed) ||
-      needs_cpu_atomics(operation, peer.stripes()->modes))
-    return std::nullopt;
-  if (is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
+bool Engine::reaches_across(Peer& peer, Operation const& operation) noexcept {
+  return peer.state().cross_memory.load(std::memory_order_relaxed) &&
+         !needs_cpu_atomics(operation, peer.stripes()->modes);
+}
+
+/// Through the kernel, where it reaches across; nullopt when it has come to refuse that.
+template <typename Operation>
+std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation) {
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
+  auto const [begin, bytes] = touched_by(operation);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
     RemoteSegments::Found found;
     if (!peer.state().segments->find(begin, &found) || bytes > found.length - (begin - found.base))
@@ -189,17 +218,40 @@ std::optional<Status> Engine::issue_cross_memory(Peer& peer, Operation const& op
   return status;
 }
 
-/// Through the peer's mailbox, or nullopt. `held`: the stripes of the target are.
+/// Through the peer's mailbox, or nullopt. `held`: the stripes of the target are. `across`: the kernel would
+/// move it. `left`: what the peer did not look for any more.
 template <typename Operation>
-std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held) {
+std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
+                                         std::vector<DataRange>* left) {
   auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
   // Of messages that are under way it would be executed before.
   bool const first = peer.state().messages.executed.load(std::memory_order_acquire) >= peer.newest();
   if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
-  auto const status =
-      deliver(operation, held, process(), peer, patience, [this] { state_->channels.take_mail(); });
+  std::function<void()> const serve = [this] { state_->channels.take_mail(); };
+  auto const status = deliver(operation, {process(), peer, held, across, patience, serve}, left);
   if (status == Status::ok) count(peer, Path::agent, operation);
   return status;
+}
+
+/// What the mailbox has left of an operation.
+template <typename Operation>
+Status Engine::issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
+                          std::span<DataRange const> left) {
+  Remainder const rest(operation, left);
+  if (reaches_across(peer, operation)) {
+    if (auto const status = issue_across(peer, rest.operation())) return *status;
+  }
+  // A message would ask for the stripes itself.
+  if (held) return Status::unsupported;
+  Remainder const named_rest(named, left);
+  Operation awaited = named_rest.operation();
+  End end;
+  awaited.completion = &end;
+  awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
+  Issued const issued = issue_message(peer, awaited);
+  if (failed(issued.status) || issued.complete) return issued.status;
+  wait_until(peer, [&] { return end.has_come.load(std::memory_order_acquire); });
+  return end.status;
 }
 
 /// By load and store or through the kernel, or nullopt. `named`: the same with exposures, if it has them.
@@ -214,9 +266,7 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
     held.unlock();
     wait_until(peer, [&] { return finished(peer, last); });
   }
-  Extent const extent = operation.target_layout.extent();
-  RemoteAddress const begin = plus(operation.target, extent.begin);
-  auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
+  auto const [begin, bytes] = touched_by(operation);
   if (begin + bytes < begin) return Status::bad_address;
   Footprint const footprint = footprint_of(operation, peer.stripes()->modes);
   Holds const holds = hold(peer, footprint);
@@ -225,8 +275,14 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
     if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
     return status;
   }
-  if (auto const status = issue_mail(peer, named, !footprint.target.empty())) return status;
-  return issue_cross_memory(peer, operation, begin, bytes);
+  bool const held = !footprint.target.empty();
+  bool const across = reaches_across(peer, operation);
+  std::vector<DataRange> left;
+  if (auto const status = issue_mail(peer, named, held, across, &left)) return status;
+  if (!left.empty()) return issue_left(peer, operation, named, held, left);
+  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
+  if (by_message || !across) return std::nullopt;
+  return issue_across(peer, operation);
 }
 
 /// The rest of an operation whose memory accesses are done: its notification, if it asks for one.

@@ -172,6 +172,8 @@ class Executor {
 
   // mail.cpp: requests in the mailbox.
   Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
+  Status execute_staged(StagedRequest& staged) noexcept;
+  Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
 
   // answers.cpp: what goes back.
   void answer();

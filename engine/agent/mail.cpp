@@ -1,17 +1,17 @@
 /// Executor: requests in the mailbox.
-#include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "engine/agent/executor.hpp"
 #include "engine/agent/unwatched.hpp"
 #include "engine/atomic/backoff.hpp"
+#include "engine/kernel/kernels.hpp"
 
 namespace mpix::engine {
 
 namespace {
 
-constexpr unsigned permitted_flags =
-    wire::flag_atomic | wire::flag_fetch | wire::flag_held | wire::flag_registered | wire::flag_elements;
+constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire::flag_held |
+                                     wire::flag_registered | wire::flag_elements | wire::flag_scale;
 
 /// The header of a message with the same request.
 wire::RequestHeader header_of(Mail const& mail) noexcept {
@@ -26,30 +26,53 @@ wire::RequestHeader header_of(Mail const& mail) noexcept {
   return header;
 }
 
-bool moves_data(Mail const& mail) noexcept {
-  auto const kind = static_cast<wire::RequestKind>(mail.kind);
+bool moves_data(wire::RequestHeader const& header) noexcept {
+  auto const kind = static_cast<wire::RequestKind>(header.kind);
   return kind == wire::RequestKind::put || kind == wire::RequestKind::get ||
          kind == wire::RequestKind::update;
+}
+
+/// Whether there is nothing in it that only makes sense in a stream of messages.
+bool is_plain(wire::RequestHeader const& header) noexcept {
+  return moves_data(header) && (header.flags & ~permitted_flags) == 0 &&
+         (header.notify | header.notify_exposure) == 0;
 }
 
 }  // namespace
 
 int Executor::take_mail(Mailbox& mailbox) noexcept {
-  return mail_.take(mailbox, [this](Mail& mail) {
+  return mail_.take(mailbox, [this](Mail& mail, StagedRequest& staged) {
     Mail const request = mail;  // what its origin writes from here on does not matter
-    mail.status = static_cast<std::uint8_t>(execute_mail(request, mail.data));
+    Status const status = request.is_staged != 0 ? execute_staged(staged) : execute_mail(request, mail.data);
+    mail.status = static_cast<std::uint8_t>(status);
   });
 }
 
-/// busy: the stripes are not free.
 Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
   wire::RequestHeader const header = header_of(mail);
   wire::CheckedRequest request{};
-  bool const fits = mail.bytes <= Mail::most_data && mail.data_bytes <= Mail::most_data;
   char const* fault = "mail that is none";
-  if (fits && moves_data(mail) && (mail.flags & ~permitted_flags) == 0)
+  if (mail.bytes <= Mail::most_data && mail.data_bytes <= Mail::most_data)
     fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(mail.data).first(mail.data_bytes),
                         &request);
+  return execute_mail(request, fault, answer);
+}
+
+Status Executor::execute_staged(StagedRequest& staged) noexcept {
+  alignas(8) std::array<std::byte, StagedRequest::most_description> description;
+  wire::CheckedRequest request{};
+  char const* fault = "mail that is none";
+  std::uint64_t const payload_bytes = staged.payload_bytes;  // once: its origin may change it
+  if (payload_bytes <= StagedRequest::most_payload)
+    fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
+                        std::span(staged.payload).first(payload_bytes), &request, description);
+  if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "more mail than fits";
+  return execute_mail(request, fault, staged.fetched);
+}
+
+/// busy: the stripes are not free. `fault`: what the check of the request has found.
+Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
+  if (fault == nullptr && !is_plain(request.header)) fault = "mail that is none";
   if (fault != nullptr) {
     drops_.note(fault);
     return Status::malformed;
@@ -59,13 +82,16 @@ Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
   if (!stripes.empty()) neighbours_.release();
   StripeHold hold(segments_.stripes(), stripes);
   if (!acquire_shortly(hold)) return Status::busy;
-  if (Status const status = reachable(request, wire::is_write(request.header)); failed(status)) return status;
+  wire::RequestHeader const& header = request.header;
+  if (Status const status = reachable(request, wire::is_write(header)); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
-  auto* const base = reinterpret_cast<std::byte*>(request.header.address);
-  switch (static_cast<wire::RequestKind>(mail.kind)) {
-    case wire::RequestKind::put: std::memcpy(base, mail.data, mail.bytes); break;
-    case wire::RequestKind::get: std::memcpy(answer, base, mail.bytes); break;
-    default: update_part_of(request, base, 0, mail.bytes, wire::is_fetching(header) ? answer : nullptr);
+  auto* const base = reinterpret_cast<std::byte*>(header.address);
+  switch (static_cast<wire::RequestKind>(header.kind)) {
+    case wire::RequestKind::put:
+      unpack(base, request.layout, header.position, request.data.data(), header.bytes);
+      break;
+    case wire::RequestKind::get: pack(answer, base, request.layout, header.position, header.bytes); break;
+    default: update_part_of(request, base, 0, header.bytes, wire::is_fetching(header) ? answer : nullptr);
   }
   return Status::ok;
 }

@@ -92,6 +92,10 @@ bool is_plain(RequestHeader const& header) noexcept {
   return !moves && named && (header.flags & ~flag_quiet) == 0;
 }
 
+std::size_t description_bytes(RequestHeader const& header) noexcept {
+  return header.dimensions * sizeof(WireDimension) + std::size_t{header.segments} * sizeof(WireSegment);
+}
+
 /// For typed operations every boundary must fall between elements.
 bool whole_elements(CheckedRequest const& request) noexcept {
   std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
@@ -100,13 +104,8 @@ bool whole_elements(CheckedRequest const& request) noexcept {
   return request.layout.has_whole(element);
 }
 
-}  // namespace
-
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
-                  CheckedRequest* out) noexcept {
-  if (header.size() != sizeof(RequestHeader)) return "request header of wrong size";
-  RequestHeader& fields = out->header;
-  std::memcpy(&fields, header.data(), sizeof fields);
+/// What the fields say, but for the layout.
+char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
   if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
       fields.kind > static_cast<unsigned>(RequestKind::release)) {
@@ -129,26 +128,45 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (answered && !named) return "lock without a name";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "more than a request for a lock";
+  return nullptr;
+}
 
-  std::size_t const dimension_bytes = fields.dimensions * sizeof(WireDimension);
-  std::size_t const segment_bytes = std::size_t{fields.segments} * sizeof(WireSegment);
-  if (payload.size() < dimension_bytes + segment_bytes) return "layout does not fit into the payload";
+/// `description`: of the layout, as much as out->header says.
+char const* check_layout(std::span<std::byte const> description, std::span<std::byte const> data,
+                         CheckedRequest* out) noexcept {
+  RequestHeader const& fields = out->header;
   out->layout.block = fields.block;
-  out->layout.dims = {reinterpret_cast<Dimension const*>(payload.data()), fields.dimensions};
-  out->layout.segments = {reinterpret_cast<Segment const*>(payload.data() + dimension_bytes),
-                          fields.segments};
+  out->layout.dims = {reinterpret_cast<Dimension const*>(description.data()), fields.dimensions};
+  out->layout.segments = {
+      reinterpret_cast<Segment const*>(description.data() + fields.dimensions * sizeof(WireDimension)),
+      fields.segments};
   std::uint64_t size = 0;
   if (!measure(fields, out->layout, &size)) return "layout overflows";
   if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
   if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset)
     return "range outside of the operation";
 
-  out->data = payload.subspan(dimension_bytes + segment_bytes);
+  out->data = data;
   if (fields.bytes > SIZE_MAX / 2 || out->data.size() != copies_of_data(fields) * fields.bytes)
     return "data does not fit the request";
   if (!is_reasonable(fields)) return "asks for too much";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
+}
+
+}  // namespace
+
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
+                  std::span<std::byte> copy) noexcept {
+  if (header.size() != sizeof(RequestHeader)) return "request header of wrong size";
+  std::memcpy(&out->header, header.data(), sizeof out->header);
+  if (char const* const fault = check_fields(out->header)) return fault;
+  std::size_t const described = description_bytes(out->header);
+  std::size_t const room = copy.empty() ? payload.size() : std::min(copy.size(), payload.size());
+  if (room < described) return "layout does not fit into the payload";
+  if (copy.empty()) return check_layout(payload.first(described), payload.subspan(described), out);
+  std::copy_n(payload.begin(), described, copy.begin());
+  return check_layout(copy.first(described), payload.subspan(described), out);
 }
 
 std::uint64_t session_of(std::span<std::byte const> header) noexcept {

@@ -228,9 +228,10 @@ struct CheckedRequest {
 std::uint64_t session_of(std::span<std::byte const> header) noexcept;
 
 /// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills
-/// `out` when it is sound, else a text that says what is wrong with it.
-char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
-                  CheckedRequest* out) noexcept;
+/// `out` when it is sound, else a text that says what is wrong with it. `copy`: where the description of the
+/// layout is copied to first, when somebody else may change the message meanwhile; aligned to 8 bytes.
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
+                  std::span<std::byte> copy = {}) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ReplyHeader* out) noexcept;
 char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept;

@@ -3,9 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/agent/wire.hpp"
 #include "engine/atomic/backoff.hpp"
+#include "engine/path/cross_memory.hpp"
+#include "engine/path/message_operation.hpp"
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/mailbox.hpp"
 #include "engine/segment/probe.hpp"
@@ -14,6 +17,7 @@ namespace mpix::engine {
 
 namespace {
 
+/// Whether it fits into a slot.
 bool suits(Transfer const& transfer) noexcept {
   return transfer.target_layout.is_contiguous() && transfer.target_layout.block <= Mail::most_data;
 }
@@ -23,12 +27,25 @@ bool suits(Update const& update) noexcept {
          update.target_layout.block * std::max<std::size_t>(operands, 1) <= Mail::most_data;
 }
 
-/// An origin that is not there is to be an error, as it is where the kernel moves the data.
-bool origin_is_there(Transfer const& transfer) noexcept {
-  if (!transfer.origin_layout.is_contiguous()) return true;
-  return accessible(transfer.origin, transfer.origin_layout.block, transfer.direction == Direction::get);
+/// Whether it is worth while to stage it, beside the other ways.
+bool suits_staging(Transfer const& transfer, MailRoute const& route) noexcept {
+  // What is staged moves from one processor's cache to the other's twice: the kernel copies more than this in
+  // the time, but not in many small pieces.
+  constexpr std::size_t most_beside_kernel = 4 * 1024;
+  if (!route.across) return !route.held;
+  return transfer.target_layout.size() <= most_beside_kernel || is_scattered(transfer.target_layout);
 }
-bool origin_is_there(Update const&) noexcept { return true; }
+bool suits_staging(Update const&, MailRoute const& route) noexcept {
+  // The stripes are held until the last part is executed: whatever is left must not ask for them.
+  return !route.held || route.across;
+}
+
+/// An origin that is not there is to be an error, as it is where the kernel moves the data.
+bool origin_is_there(Transfer const& transfer, DataRange range) noexcept {
+  if (!transfer.origin_layout.is_contiguous()) return true;
+  return accessible(transfer.origin + range.offset, range.bytes, transfer.direction == Direction::get);
+}
+bool origin_is_there(Update const&, DataRange) noexcept { return true; }
 
 /// `element_flag`: what asks for atomicity of each element, where the stripes are not held.
 unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_flag) noexcept {
@@ -38,24 +55,29 @@ unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_fla
   return flags;
 }
 
-void write(Mail& mail, Transfer const& transfer, bool held) noexcept {
-  bool const get = transfer.direction == Direction::get;
-  mail.kind = static_cast<std::uint8_t>(get ? wire::RequestKind::get : wire::RequestKind::put);
-  mail.element_type = mail.operation = 0;
-  mail.flags = static_cast<std::uint16_t>(flags_of(transfer.guarantees, held, wire::flag_atomic));
-  mail.data_bytes = get ? 0 : mail.bytes;
-  if (!get) pack(mail.data, transfer.origin, transfer.origin_layout, 0, mail.bytes);
+std::uint16_t flags_for(Transfer const& transfer, bool held) noexcept {
+  return static_cast<std::uint16_t>(flags_of(transfer.guarantees, held, wire::flag_atomic));
 }
-
-void write(Mail& mail, Update const& update, bool held) noexcept {
-  mail.kind = static_cast<std::uint8_t>(wire::RequestKind::update);
-  mail.element_type = static_cast<std::uint8_t>(update.type);
-  mail.operation = static_cast<std::uint8_t>(update.operation);
+std::uint16_t flags_for(Update const& update, bool held) noexcept {
   unsigned flags = flags_of(update.guarantees, held, wire::flag_elements);
   // The first one of a single element switches its memory, for which the stripe is held.
   if (held && !has(update.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
   if (update.result != nullptr) flags |= wire::flag_fetch;
-  mail.flags = static_cast<std::uint16_t>(flags);
+  return static_cast<std::uint16_t>(flags);
+}
+
+void write(Mail& mail, Transfer const& transfer) noexcept {
+  bool const get = transfer.direction == Direction::get;
+  mail.kind = static_cast<std::uint8_t>(get ? wire::RequestKind::get : wire::RequestKind::put);
+  mail.element_type = mail.operation = 0;
+  mail.data_bytes = get ? 0 : mail.bytes;
+  if (!get) pack(mail.data, transfer.origin, transfer.origin_layout, 0, mail.bytes);
+}
+
+void write(Mail& mail, Update const& update) noexcept {
+  mail.kind = static_cast<std::uint8_t>(wire::RequestKind::update);
+  mail.element_type = static_cast<std::uint8_t>(update.type);
+  mail.operation = static_cast<std::uint8_t>(update.operation);
   unsigned const operands = operand_count(update.operation);
   mail.data_bytes = static_cast<std::uint16_t>(operands * mail.bytes);
   if (operands > 0) pack(mail.data, update.origin, update.origin_layout, 0, mail.bytes);
@@ -79,71 +101,192 @@ Status status_of(Mail const& mail) noexcept {
 
 enum class Outcome : std::uint8_t { answered, unseen, lost };
 
-/// Until the slot is answered, or nobody has taken it for `patience`.
-Outcome wait(MailSlot& slot, Peer const& peer, std::chrono::nanoseconds patience,
-             std::function<void()> const& serve) {
+/// Until the slot is answered, or nobody has taken it for the route's patience.
+Outcome wait(MailSlot& slot, MailRoute const& route) {
   constexpr unsigned looks_per_time = 16;
   constexpr unsigned patient_looks = 4096;
   std::chrono::steady_clock::time_point end;
   bool taken = false;
   for (unsigned looks = 1; !slot.is_answered(); ++looks) {
-    serve();
+    route.serve();
     cpu_relax();
     if (looks % looks_per_time != 0) continue;
     auto const now = std::chrono::steady_clock::now();
-    if (looks == looks_per_time) end = now + patience;
+    if (looks == looks_per_time) end = now + route.patience;
     if (!taken && now >= end) {
       if (slot.try_take_back()) return Outcome::unseen;
       taken = true;
     }
     if (looks < patient_looks) continue;
-    if (peer.is_lost()) return Outcome::lost;
+    if (route.peer.is_lost()) return Outcome::lost;
     sched_yield();
   }
   return Outcome::answered;
 }
 
 template <typename Operation>
-std::optional<Status> deliver_any(Operation const& operation, bool held, std::uint64_t origin, Peer& peer,
-                                  std::chrono::nanoseconds patience, std::function<void()> const& serve) {
-  RemoteSegments& target = *peer.state().segments;
-  MailUse& use = target.mailbox_use();
-  if (!suits(operation) || !use.permits()) return std::nullopt;
-  if (!origin_is_there(operation)) return Status::bad_origin;
+std::optional<Status> deliver_small(Operation const& operation, MailRoute const& route) {
+  RemoteSegments& target = *route.peer.state().segments;
   Mailbox& mailbox = target.mailbox();
-  MailSlot* const slot = mailbox.claim(origin);
+  std::size_t const bytes = operation.target_layout.block;
+  if (!origin_is_there(operation, {0, bytes})) return Status::bad_origin;
+  MailSlot* const slot = mailbox.claim(route.origin);
   if (slot == nullptr) return std::nullopt;
   Mail& mail = slot->content();
+  mail.is_staged = 0;
   mail.address = operation.target;
   mail.exposure = static_cast<std::uint64_t>(operation.exposed.target);
-  mail.bytes = static_cast<std::uint16_t>(operation.target_layout.block);
-  write(mail, operation, held);
+  mail.bytes = static_cast<std::uint16_t>(bytes);
+  mail.flags = flags_for(operation, route.held);
+  write(mail, operation);
   mailbox.post(*slot);
-  switch (wait(*slot, peer, patience, serve)) {
-    case Outcome::answered: break;
-    case Outcome::unseen:
-      slot->free();
-      use.note_unseen();
-      return std::nullopt;
-    case Outcome::lost: return Status::transport;
-  }
-  Status const status = status_of(mail);
+  Outcome const outcome = wait(*slot, route);
+  if (outcome == Outcome::lost) return Status::transport;
+  bool const answered = outcome == Outcome::answered;
+  Status const status = answered ? status_of(mail) : Status::busy;
   if (!failed(status)) read(mail, operation);
   slot->free();
-  use.note_answered();
+  answered ? target.mailbox_use().note_answered() : target.mailbox_use().note_unseen();
   return status == Status::busy ? std::nullopt : std::optional(status);
+}
+
+/// An operation in fragments, of which some are under way at once.
+template <typename Operation>
+class StagedDelivery {
+ public:
+  StagedDelivery(Operation const& operation, MailRoute const& route)
+      : operation_(operation),
+        message_(message_of(operation)),
+        route_(route),
+        target_(*route.peer.state().segments) {
+    message_.header.flags |= flags_for(operation, route.held);
+    message_.header.sequence = 1;
+  }
+
+  std::optional<Status> run(std::vector<DataRange>* left) {
+    for (;;) {
+      send();
+      if (used_ == 0) break;
+      receive(left);
+    }
+    if (failed(status_)) return status_;
+    if (sent_ < message_.total) left->push_back({sent_, message_.total - sent_});
+    if (left->empty()) return Status::ok;
+    // Nothing was executed: all of it may go another way.
+    if (executed_ == 0) left->clear();
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t depth = 4;
+  static constexpr std::size_t least_bytes = 4 * 1024;
+  struct UnderWay {
+    MailSlot* slot;
+    DataRange range;
+  };
+
+  FragmentLimits limits() const noexcept {
+    std::size_t const part = message_.total / depth / 64 * 64;
+    return {std::clamp(part, least_bytes, StagedRequest::most_data), StagedRequest::most_segments};
+  }
+
+  /// Posts the next fragments for which there are slots.
+  void send() {
+    while (!stopped_ && sent_ < message_.total && used_ < depth) {
+      Fragment const fragment = fragment_at(message_.target, message_.total, sent_, limits());
+      DataRange const range{fragment.offset, fragment.bytes};
+      if (!origin_is_there(operation_, range)) return fail(Status::bad_origin);
+      MailSlot* const slot = target_.mailbox().claim(route_.origin);
+      if (slot == nullptr) return;
+      stage(target_.mailbox().staged_of(*slot), fragment);
+      slot->content().is_staged = 1;
+      target_.mailbox().post(*slot);
+      under_way_[(first_ + used_++) % depth] = {slot, range};
+      sent_ += fragment.bytes;
+    }
+  }
+
+  void stage(StagedRequest& staged, Fragment const& fragment) const noexcept {
+    Layout const described = described_by(message_, fragment);
+    staged.header = header_of(message_, fragment, described);
+    staged.payload_bytes = payload_bytes_of(message_, fragment, described);
+    write_payload(staged.payload, message_, fragment, described);
+  }
+
+  /// The end of the oldest one.
+  void receive(std::vector<DataRange>* left) {
+    UnderWay const oldest = under_way_[first_];
+    first_ = (first_ + 1) % depth;
+    --used_;
+    Outcome const outcome =
+        unseen_ && oldest.slot->try_take_back() ? Outcome::unseen : wait(*oldest.slot, route_);
+    switch (outcome) {
+      case Outcome::lost: return fail(Status::transport);  // the slot is lost, too
+      case Outcome::unseen:
+        if (!unseen_) target_.mailbox_use().note_unseen();
+        unseen_ = stopped_ = true;
+        left->push_back(oldest.range);
+        break;
+      case Outcome::answered: take_answer(oldest, left);
+    }
+    oldest.slot->free();
+  }
+
+  void take_answer(UnderWay const& answered, std::vector<DataRange>* left) {
+    if (!unseen_) target_.mailbox_use().note_answered();
+    Status const status = status_of(answered.slot->content());
+    if (status == Status::busy) {
+      stopped_ = true;
+      left->push_back(answered.range);
+      return;
+    }
+    if (failed(status)) return fail(status);
+    executed_ += answered.range.bytes;
+    if (message_.sink == nullptr) return;
+    StagedRequest const& staged = target_.mailbox().staged_of(*answered.slot);
+    unpack(message_.sink, message_.sink_layout, answered.range.offset, staged.fetched, answered.range.bytes);
+  }
+
+  void fail(Status status) noexcept {
+    if (!failed(status_)) status_ = status;
+    stopped_ = true;
+  }
+
+  Operation const& operation_;
+  MessageOperation message_;
+  MailRoute const& route_;
+  RemoteSegments& target_;
+  std::array<UnderWay, depth> under_way_;
+  std::size_t first_ = 0;
+  std::size_t used_ = 0;
+  std::size_t sent_ = 0;      ///< bytes
+  std::size_t executed_ = 0;  ///< bytes
+  bool stopped_ = false;      ///< nothing more is sent
+  bool unseen_ = false;
+  Status status_ = Status::ok;
+};
+
+template <typename Operation>
+std::optional<Status> deliver_any(Operation const& operation, MailRoute const& route,
+                                  std::vector<DataRange>* left) {
+  bool const small = suits(operation);
+  // No message describes more dimensions.
+  bool const described = operation.target_layout.dims.size() <= max_dimensions;
+  if (!small && !(described && suits_staging(operation, route))) return std::nullopt;
+  if (!route.peer.state().segments->mailbox_use().permits()) return std::nullopt;
+  if (small) return deliver_small(operation, route);
+  return StagedDelivery(operation, route).run(left);
 }
 
 }  // namespace
 
-std::optional<Status> deliver(Transfer const& transfer, bool held, std::uint64_t origin, Peer& peer,
-                              std::chrono::nanoseconds patience, std::function<void()> const& serve) {
-  return deliver_any(transfer, held, origin, peer, patience, serve);
+std::optional<Status> deliver(Transfer const& transfer, MailRoute const& route,
+                              std::vector<DataRange>* left) {
+  return deliver_any(transfer, route, left);
 }
 
-std::optional<Status> deliver(Update const& update, bool held, std::uint64_t origin, Peer& peer,
-                              std::chrono::nanoseconds patience, std::function<void()> const& serve) {
-  return deliver_any(update, held, origin, peer, patience, serve);
+std::optional<Status> deliver(Update const& update, MailRoute const& route, std::vector<DataRange>* left) {
+  return deliver_any(update, route, left);
 }
 
 }  // namespace mpix::engine

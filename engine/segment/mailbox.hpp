@@ -1,12 +1,15 @@
-/// Small requests of the processes of a host to one that is looking for them, in memory that they share: a
+/// Requests of the processes of a host to one that is looking for them, in memory that they share: a
 /// round trip of two cache lines, without a system call. Nobody is woken for them. An origin that finds
-/// nobody looking takes its request back, and does without.
+/// nobody looking takes its request back, and does without. What does not fit into a slot is staged beside
+/// it.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "engine/agent/wire.hpp"
 
 namespace mpix::engine {
 
@@ -21,9 +24,25 @@ struct Mail {
   std::uint16_t flags;
   std::uint16_t bytes;       ///< of the target
   std::uint16_t data_bytes;  ///< of `data`: operands
+  std::uint16_t is_staged;   ///< 1: a StagedRequest, and only `status` counts of this
   std::uint64_t address;
   std::uint64_t exposure;
   std::byte data[most_data];  ///< answer: what was fetched, `bytes` of it
+};
+
+/// A fragment of a larger request, as a message. Its memory is not there before it is used.
+struct StagedRequest {
+  static constexpr std::size_t most_data = 16 * 1024;  ///< bytes of the target
+  static constexpr std::size_t most_segments = 256;
+  static constexpr std::size_t most_operands = 2;
+  static constexpr std::size_t most_description =
+      max_dimensions * sizeof(Dimension) + most_segments * sizeof(Segment);
+  static constexpr std::size_t most_payload = most_description + most_operands * most_data;
+
+  wire::RequestHeader header;
+  std::uint64_t payload_bytes;
+  alignas(64) std::byte payload[most_payload];
+  alignas(64) std::byte fetched[most_data];  ///< answer
 };
 
 /// Goes from hand to hand: an origin claims it, writes the request, and posts it; whoever looks in the target
@@ -90,6 +109,9 @@ class Mailbox {
     }
     return nullptr;
   }
+  StagedRequest& staged_of(MailSlot const& slot) noexcept {
+    return staged_[static_cast<std::size_t>(&slot - slots_.data())];
+  }
   void post(MailSlot& slot) noexcept {
     slot.post();
     // Release: whoever finds the number finds the slot posted.
@@ -102,6 +124,7 @@ class Mailbox {
 
   alignas(64) std::atomic<std::uint32_t> posts_{0};  ///< so far
   std::array<MailSlot, slots> slots_;
+  alignas(4096) std::array<StagedRequest, slots> staged_;
 };
 
 /// Somebody in the target who looks into its mailbox. Several may look at once, each with a reader of its
@@ -115,10 +138,10 @@ class MailReader {
            news(mailbox.posts_.load(std::memory_order_relaxed)) > 0;
   }
 
-  /// Calls execute(mail) for everything that is there; how many these were. By one thread at a time.
+  /// Calls execute(mail, staged) for everything that is there; how many these were. By one thread at a time.
   template <typename Execute>
   int take(Mailbox& mailbox, Execute execute) noexcept {
-    int taken = take_one(mailbox.slots_[last_.load(std::memory_order_relaxed)], execute);
+    int taken = take_one(mailbox, last_.load(std::memory_order_relaxed), execute);
     std::uint32_t const seen = seen_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(taken);
     seen_.store(seen, std::memory_order_relaxed);
     // Acquire: pairs with post().
@@ -126,7 +149,7 @@ class MailReader {
     if (news(posts) <= 0) return taken;
     seen_.store(posts, std::memory_order_relaxed);
     for (std::size_t i = 0; i < Mailbox::slots; ++i) {
-      if (take_one(mailbox.slots_[i], execute) == 0) continue;
+      if (take_one(mailbox, i, execute) == 0) continue;
       last_.store(i, std::memory_order_relaxed);
       ++taken;
     }
@@ -140,9 +163,10 @@ class MailReader {
   }
 
   template <typename Execute>
-  static int take_one(MailSlot& slot, Execute& execute) noexcept {
+  static int take_one(Mailbox& mailbox, std::size_t number, Execute& execute) noexcept {
+    MailSlot& slot = mailbox.slots_[number];
     if (!slot.is_posted() || !slot.try_take()) return 0;
-    execute(slot.content());
+    execute(slot.content(), mailbox.staged_[number]);
     slot.answer();
     return 1;
   }

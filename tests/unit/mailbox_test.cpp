@@ -13,44 +13,15 @@
 
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
+#include "tests/support/mailbox_target.hpp"
 
 namespace mpix::engine {
 namespace {
 
-constexpr int words = 64;
-
-/// Whoever looks is never given up.
-void patient(mpix_engine_config& config) { config.mailbox_us = 60'000'000; }
-
-/// Calls `body` in the origins while the last process looks into its mailbox, and then `check` in that.
-/// `messages`: not everything goes through the mailbox.
-void with_target(int origins, test::Configure const& configure,
-                 std::function<void(Rank&, Peer&, std::int64_t*)> body,
-                 std::function<void(std::int64_t const*)> check, bool messages = false) {
-  run_job(origins + 1, configure, [&](Rank& rank) {
-    auto const memory = std::make_unique<std::int64_t[]>(words);
-    int const target = origins;
-    rank.show(0, memory.get());
-    rank.barrier();
-    if (rank.rank() == target) {
-      for (int origin = 0; origin < origins; ++origin) {
-        while (__atomic_load_n(rank.place(origin, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
-      }
-      check(memory.get());
-      EXPECT_EQ(rank.engine().statistics().traffic.messages_executed != 0, messages);
-    } else {
-      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
-      body(rank, rank.peer(target), there);
-      EXPECT_EQ(rank.engine().traffic(Rank::process_of(target)).operations_by(Path::cross_memory), 0u);
-      EXPECT_NE(rank.engine().traffic(Rank::process_of(target)).operations_by(Path::agent), 0u);
-      rank.tell(1, 1);
-    }
-  });
-}
-
-RemoteAddress at(std::int64_t* base, std::size_t index) {
-  return reinterpret_cast<RemoteAddress>(base + index);
-}
+using test::at;
+using test::patient;
+using test::with_target;
+using test::words;
 
 TEST(Mailbox, operations_of_every_kind_move_the_values) {
   with_target(
@@ -161,6 +132,31 @@ TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
   ::munmap(hole, page);
 }
 
+/// The memory of a single element that is updated is switched, and not what stands at the address that its
+/// offset in an exposure would be.
+TEST(Mailbox, single_elements_switch_their_own_memory_only) {
+  run_job(2, patient, [](Rank& rank) {
+    Exposed const memory(rank, false, Rights::all);
+    rank.show(1, memory.at(8));
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::int64_t const one = 1;
+      std::int64_t before = 0;
+      Update update = contiguous(Operation::sum, ElementType::int64, &one, 8, 8, &before);
+      update.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), update), Status::ok);
+      UpdateModes const& modes = rank.peer(1).stripes()->modes;
+      EXPECT_TRUE(modes.by_element(rank.shown(1, 1)));
+      int switched = 0;
+      for (RemoteAddress granule = 0; granule < granule_count; ++granule)
+        switched += modes.by_element(granule << granule_shift) ? 1 : 0;
+      EXPECT_EQ(switched, 1);
+      rank.tell(2, 1);
+    }
+    while (__atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+  });
+}
+
 /// Nobody looks: the operations are done all the same.
 TEST(Mailbox, is_done_without_where_nobody_looks) {
   auto const soon = [](mpix_engine_config& config) { config.mailbox_us = 1; };
@@ -230,6 +226,8 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
           large.fill(i);
           Transfer put = contiguous(Direction::put, large.data(), at(there, 0), small ? 8 : sizeof large);
           put.guarantees = Guarantee::ordered;
+          // What needs the stripes of both sides is not cut into pieces.
+          if (!small) put.guarantees = put.guarantees | Guarantee::atomic;
           Issued const issued = rank.engine().issue(peer, put);
           ASSERT_EQ(issued.status, Status::ok);
           last = std::max(last, issued.sequence);
@@ -242,7 +240,8 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
         }
         rank.engine().complete(peer, last);
       },
-      [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); }, true);
+      [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); },
+      {.ways = test::Ways::mail_and_messages});
 }
 
 /// An origin whose request nobody will ever answer finds that out.
@@ -273,15 +272,17 @@ TEST(Mailbox, does_not_keep_those_waiting_who_ask_the_dead) {
 /// What other processes scribble into a mailbox does no harm.
 TEST(Mailbox, is_not_believed) {
   std::mt19937 random(20081);
-  Mailbox mailbox{};
+  auto const mailbox = std::make_unique<Mailbox>();
   MailReader reader;
   int executed = 0;
+  constexpr std::size_t before_staged = sizeof(MailSlot) * (Mailbox::slots + 1);
   for (int round = 0; round < 1000; ++round) {
-    for (std::size_t i = 0; i < sizeof mailbox / 4; ++i) {
+    for (std::size_t i = 0; i < before_staged / 4; ++i) {
       auto const noise = static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 6);
-      std::memcpy(reinterpret_cast<std::byte*>(&mailbox) + 4 * i, &noise, 4);
+      std::memcpy(reinterpret_cast<std::byte*>(mailbox.get()) + 4 * i, &noise, 4);
     }
-    if (reader.has_news(mailbox)) executed += reader.take(mailbox, [](Mail& mail) { mail.status = 0; });
+    if (reader.has_news(*mailbox))
+      executed += reader.take(*mailbox, [](Mail& mail, StagedRequest&) { mail.status = 0; });
   }
   EXPECT_GT(executed, 0);
   EXPECT_LE(executed, 1000 * static_cast<int>(Mailbox::slots + 1));

@@ -1,0 +1,61 @@
+/// Jobs in which one process looks into its mailbox, and others operate on memory of it that is not mapped.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "tests/support/engine_paths.hpp"
+
+namespace mpix::test {
+
+/// Of memory of the target, unless a test asks for more.
+inline constexpr int words = 64;
+
+/// Whoever looks is never given up.
+inline void patient(mpix_engine_config& config) { config.mailbox_us = 60'000'000; }
+
+/// Whether operations come another way than by the mailbox.
+enum class Ways : std::uint8_t { mail_only, mail_and_messages, any };
+
+struct MailboxTarget {
+  int words = test::words;
+  Ways ways = Ways::mail_only;
+  std::function<void(engine::Engine&)> look = [](engine::Engine& engine) { engine.progress(); };
+};
+
+/// Calls `body` in the origins while the last process looks into its mailbox, and then `check` in that.
+inline void with_target(int origins, Configure const& configure,
+                        std::function<void(Rank&, engine::Peer&, std::int64_t*)> body,
+                        std::function<void(std::int64_t const*)> check, MailboxTarget const& options = {}) {
+  run_job(origins + 1, configure, [&](Rank& rank) {
+    auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(options.words));
+    int const target = origins;
+    rank.show(0, memory.get());
+    rank.barrier();
+    if (rank.rank() == target) {
+      for (int origin = 0; origin < origins; ++origin) {
+        while (__atomic_load_n(rank.place(origin, 1), __ATOMIC_ACQUIRE) == 0) options.look(rank.engine());
+      }
+      check(memory.get());
+      if (options.ways == Ways::any) return;
+      bool const messages = options.ways == Ways::mail_and_messages;
+      EXPECT_EQ(rank.engine().statistics().traffic.messages_executed != 0, messages);
+    } else {
+      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
+      body(rank, rank.peer(target), there);
+      auto const traffic = rank.engine().traffic(Rank::process_of(target));
+      bool const only = traffic.operations_by(engine::Path::cross_memory) == 0 &&
+                        traffic.operations_by(engine::Path::agent) != 0;
+      EXPECT_TRUE(only || options.ways == Ways::any);
+      rank.tell(1, 1);
+    }
+  });
+}
+
+inline engine::RemoteAddress at(std::int64_t* base, std::size_t index) {
+  return reinterpret_cast<engine::RemoteAddress>(base + index);
+}
+
+}  // namespace mpix::test

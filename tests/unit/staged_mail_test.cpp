@@ -1,0 +1,329 @@
+// Operations that do not fit into a slot of the mailbox: in fragments, and also when the target stops looking
+// in the middle.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/peer/peer_state.hpp"
+#include "engine/segment/mailbox.hpp"
+#include "tests/support/mailbox_target.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::at;
+using test::MailboxTarget;
+using test::Ways;
+using test::with_target;
+
+constexpr int many_words = 40000;
+constexpr std::size_t word = sizeof(std::int64_t);
+
+/// Layouts of up to 24,000 words of which none comes twice.
+struct RandomWords {
+  explicit RandomWords(std::mt19937_64& random) {
+    auto const up_to = [&](std::size_t limit) { return 1 + random() % limit; };
+    switch (random() % 3) {
+      case 0: layout.block = up_to(random() % 2 == 0 ? 64 : 24000) * word; break;
+      case 1: {
+        std::size_t const block = up_to(6);
+        std::size_t const count = up_to(2000);
+        layout.block = block * word;
+        dimensions.push_back({count, static_cast<std::ptrdiff_t>((block + random() % 3) * word)});
+        break;
+      }
+      default: {
+        std::size_t const count = up_to(1000);  // more than one fragment describes
+        std::ptrdiff_t offset = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          std::size_t const length = up_to(8) * word;
+          segments.push_back({offset, length});
+          offset += static_cast<std::ptrdiff_t>(length + random() % 3 * word);
+          layout.block += length;
+        }
+      }
+    }
+    layout.dims = dimensions;
+    layout.segments = segments;
+  }
+  RandomWords(RandomWords const&) = delete;
+  RandomWords& operator=(RandomWords const&) = delete;
+
+  std::vector<Dimension> dimensions;
+  std::vector<Segment> segments;
+  Layout layout{0, {}, {}};
+};
+
+/// The numbers of the words of the layout.
+std::vector<std::size_t> words_of(Layout const& layout) {
+  std::vector<std::size_t> words;
+  LayoutCursor cursor(layout);
+  while (cursor.remaining() != 0) {
+    Segment const run = cursor.next();
+    for (std::size_t i = 0; i < run.length / word; ++i)
+      words.push_back(static_cast<std::size_t>(run.offset) / word + i);
+  }
+  return words;
+}
+
+/// Random operations, and what must have become of the target's memory.
+class Model {
+ public:
+  Model(Rank& rank, Peer& peer, std::int64_t* there, std::uint64_t seed)
+      : rank_(rank), peer_(peer), there_(there), random_(seed) {}
+
+  void operate() {
+    RandomWords const target(random_);
+    std::size_t const bytes = target.layout.size();
+    std::vector<std::size_t> const words = words_of(target.layout);
+    std::size_t const begin = random_() % (static_cast<std::size_t>(many_words) - words.back());
+    // Every second word of the origin, or all of them.
+    std::size_t const step = 1 + random_() % 2;
+    Dimension const every{bytes / word, static_cast<std::ptrdiff_t>(step * word)};
+    Layout const local = step == 1 ? Layout::contiguous(bytes) : Layout{word, {&every, 1}, {}};
+    std::vector<std::int64_t> origin(words.size() * step);
+    std::vector<std::int64_t> second(words.size() * step);
+    std::vector<std::int64_t> result(words.size() * step);
+    for (std::int64_t& value : origin) value = static_cast<std::int64_t>(random_() % 3);
+    for (std::int64_t& value : second) value = static_cast<std::int64_t>(random_() % 1000);
+    auto const kind = random_() % 6;
+    if (kind < 2) {
+      Transfer transfer;
+      transfer.direction = kind == 0 ? Direction::put : Direction::get;
+      transfer.origin = reinterpret_cast<std::byte*>(kind == 0 ? origin.data() : result.data());
+      transfer.origin_layout = local;
+      transfer.target = at(there_, begin);
+      transfer.target_layout = target.layout;
+      if (random_() % 4 == 0) transfer.guarantees = Guarantee::atomic;
+      ASSERT_EQ(run(rank_.engine(), peer_, transfer), Status::ok);
+    } else {
+      static constexpr std::int64_t factor = 3;
+      Update update = contiguous(kind == 5 ? Operation::compare_swap_eq : Operation::sum, ElementType::int64,
+                                 origin.data(), at(there_, begin), 0);
+      if (kind != 2) update.result = reinterpret_cast<std::byte*>(result.data());
+      if (kind == 4) update.scale = &factor;
+      update.operand2 = reinterpret_cast<std::byte const*>(second.data());
+      update.origin_layout = update.result_layout = local;
+      update.target_layout = target.layout;
+      if (random_() % 4 == 0) update.guarantees = Guarantee::atomic;
+      ASSERT_EQ(run(rank_.engine(), peer_, update), Status::ok);
+    }
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::int64_t& value = memory_[begin + words[i]];
+      std::size_t const here = i * step;
+      bool const fetched = kind != 0 && kind != 2;
+      ASSERT_TRUE(!fetched || result[here] == value) << "kind " << kind << ", word " << i;
+      if (kind == 0) value = origin[here];
+      if (kind >= 2 && kind <= 4) value += origin[here] * (kind == 4 ? 3 : 1);
+      if (kind == 5 && value == origin[here]) value = second[here];
+    }
+  }
+
+  void compare() {
+    std::vector<std::int64_t> found(many_words);
+    ASSERT_EQ(run(rank_.engine(), peer_,
+                  contiguous(Direction::get, found.data(), at(there_, 0), many_words * word)),
+              Status::ok);
+    EXPECT_EQ(found, memory_);
+  }
+
+ private:
+  Rank& rank_;
+  Peer& peer_;
+  std::int64_t* there_;
+  std::mt19937_64 random_;
+  std::vector<std::int64_t> memory_ = std::vector<std::int64_t>(many_words);
+};
+
+/// Looks some times, and then not for longer than anybody waits.
+void look_now_and_then(Engine& engine) {
+  static std::mt19937 random(20082);
+  for (unsigned looks = random() % 64; looks != 0; --looks) engine.progress();
+  ::usleep(random() % 3 == 0 ? 200 : 0);
+}
+
+void without_kernel(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_DIRECT;
+}
+
+struct Case {
+  char const* name;
+  bool kernel;
+  bool always_looks;
+};
+
+class StagedMail : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Targets, StagedMail,
+                         ::testing::Values(Case{"looks", true, true},
+                                           Case{"looks_without_kernel", false, true},
+                                           Case{"stops", true, false},
+                                           Case{"stops_without_kernel", false, false}),
+                         [](auto const& instance) { return std::string(instance.param.name); });
+
+MailboxTarget target_of(Case const& test_case) {
+  MailboxTarget target{.words = many_words, .ways = Ways::any};
+  if (!test_case.always_looks) target.look = look_now_and_then;
+  return target;
+}
+
+auto configuration_of(Case const& test_case) {
+  return [test_case](mpix_engine_config& config) {
+    if (test_case.always_looks) test::patient(config);
+    if (!test_case.kernel) without_kernel(config);
+  };
+}
+
+TEST_P(StagedMail, agrees_with_a_model) {
+  std::uint64_t const seed = test::seed();
+  with_target(
+      1, configuration_of(GetParam()),
+      [&](Rank& rank, Peer& peer, std::int64_t* there) {
+        Model model(rank, peer, there, seed);
+        for (int i = 0; i < 300 / test::slowness && !::testing::Test::HasFailure(); ++i) model.operate();
+        model.compare();
+        auto const traffic = rank.engine().traffic(Rank::process_of(1));
+        EXPECT_TRUE(!GetParam().always_looks || traffic.operations_by(Path::agent) != 0);
+      },
+      [](std::int64_t const*) {}, target_of(GetParam()));
+}
+
+/// Each element of each origin's arrays is added once.
+TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
+  constexpr int origins = 3;
+  constexpr int updates = 60;
+  constexpr int elements = 3000;
+  with_target(
+      origins, configuration_of(GetParam()),
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        std::vector<std::int64_t> const ones(elements, 1);
+        for (int i = 0; i < updates; ++i) {
+          Update update = contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 7), 0);
+          update.origin_layout = update.target_layout = Layout::contiguous(elements * word);
+          if (i % 3 == 0) update.guarantees = Guarantee::atomic;
+          ASSERT_EQ(run(rank.engine(), peer, update), Status::ok);
+        }
+      },
+      [](std::int64_t const* memory) {
+        EXPECT_EQ(memory[6], 0);
+        for (int i = 7; i < 7 + elements; ++i) ASSERT_EQ(memory[i], origins * updates) << i;
+        EXPECT_EQ(memory[7 + elements], 0);
+      },
+      target_of(GetParam()));
+}
+
+/// An address that is not there is found in whatever fragment it stands.
+TEST_P(StagedMail, refuses_wrong_addresses) {
+  with_target(
+      1, configuration_of(GetParam()),
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        constexpr std::size_t bytes = 30000;
+        std::vector<std::byte> values(bytes, std::byte{1});
+        Segment const pieces[] = {{0, bytes - word}, {-(std::ptrdiff_t{1} << 44), word}};
+        Update update =
+            contiguous(Operation::replace, ElementType::int64, values.data(), at(there, 0), bytes);
+        update.target_layout = {bytes, {}, pieces};
+        EXPECT_EQ(run(rank.engine(), peer, update), Status::bad_address);
+        Transfer put = contiguous(Direction::put, values.data(), at(there, 0), bytes);
+        put.target_layout = {bytes, {}, pieces};
+        EXPECT_EQ(run(rank.engine(), peer, put), Status::bad_address);
+        std::int64_t const one = 1;
+        EXPECT_EQ(run(rank.engine(), peer,
+                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 9000), 8)),
+                  Status::ok);
+      },
+      [](std::int64_t const* memory) { EXPECT_EQ(memory[9000], 1); }, target_of(GetParam()));
+}
+
+/// More dimensions than requests describe.
+TEST_P(StagedMail, leaves_what_it_cannot_describe_to_others) {
+  with_target(
+      1, configuration_of(GetParam()),
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        std::vector<Dimension> dims(max_dimensions + 2, Dimension{1, 1});
+        dims.front() = {1000, 2 * word};
+        dims.back() = {3, 3000 * word};
+        std::vector<std::int64_t> const ones(3000, 1);
+        Update update =
+            contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 0), 3000 * word);
+        update.target_layout = {word, dims, {}};
+        ASSERT_EQ(run(rank.engine(), peer, update), Status::ok);
+        std::int64_t const one = 1;
+        ASSERT_EQ(run(rank.engine(), peer,
+                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 1), word)),
+                  Status::ok);
+      },
+      [](std::int64_t const* memory) {
+        for (int i = 0; i < 9000; ++i)
+          ASSERT_EQ(memory[i], (i % 3000 < 2000 && i % 2 == 0) || i == 1 ? 1 : 0) << i;
+      },
+      target_of(GetParam()));
+}
+
+/// What is not a fragment of ours is refused before it touches anything.
+TEST(StagedRequest, is_not_believed) {
+  using Spoil = void (*)(StagedRequest&);
+  static constexpr Spoil spoils[] = {
+      [](StagedRequest& staged) { staged.payload_bytes = UINT64_MAX; },
+      [](StagedRequest& staged) { staged.payload_bytes = StagedRequest::most_payload + 1; },
+      [](StagedRequest& staged) { staged.payload_bytes = 63; },
+      [](StagedRequest& staged) {
+        staged.header.bytes = staged.header.total = staged.header.block = 1u << 30;
+      },
+      [](StagedRequest& staged) { staged.header.segments = UINT32_MAX; },
+      [](StagedRequest& staged) { staged.header.segments = StagedRequest::most_segments + 1; },
+      [](StagedRequest& staged) { staged.header.dimensions = 255; },
+      [](StagedRequest& staged) { staged.header.position = 1; },
+      [](StagedRequest& staged) { staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock); },
+      [](StagedRequest& staged) {
+        staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::release);
+      },
+      [](StagedRequest& staged) { staged.header.kind = 77; },
+      [](StagedRequest& staged) { staged.header.flags = wire::flag_tell; },
+      [](StagedRequest& staged) { staged.header.notify = 64; },
+      [](StagedRequest& staged) { staged.header.notify_exposure = 3; },
+      [](StagedRequest& staged) { staged.header.magic ^= 1; },
+      // A get of more than there is room for in the answer.
+      [](StagedRequest& staged) {
+        staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::get);
+        staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::most_data + 1;
+        staged.payload_bytes = 0;
+      }};
+  with_target(
+      1, test::patient,
+      [](Rank& rank, Peer& peer, std::int64_t* there) {
+        std::int64_t value = 0;
+        ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)), Status::ok);
+        Mailbox& mailbox = peer.state().segments->mailbox();
+        for (std::size_t i = 0; i <= std::size(spoils); ++i) {
+          MailSlot* const slot = mailbox.claim(i);
+          ASSERT_NE(slot, nullptr);
+          StagedRequest& staged = mailbox.staged_of(*slot);
+          staged.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
+          staged.header.sequence = 1;
+          staged.header.address = at(there, 0);
+          staged.header.block = staged.header.bytes = staged.header.total = staged.payload_bytes = 64;
+          std::memset(staged.payload, 1, sizeof staged.payload);
+          bool const spoilt = i < std::size(spoils);
+          if (spoilt) spoils[i](staged);
+          slot->content().is_staged = 1;
+          mailbox.post(*slot);
+          while (!slot->is_answered()) rank.engine().progress();
+          EXPECT_EQ(slot->content().status,
+                    static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
+              << i;
+          slot->free();
+          ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)),
+                    Status::ok);
+          EXPECT_EQ(value, spoilt ? 0 : 0x0101010101010101) << i;
+        }
+      },
+      [](std::int64_t const* memory) { EXPECT_EQ(memory[8], 0); });
+}
+
+}  // namespace
+}  // namespace mpix::engine
