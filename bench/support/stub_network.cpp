@@ -27,6 +27,7 @@ struct Target {
   std::uint64_t executed;
   std::uint64_t done;
   bool owes_answer;
+  bool has_parted;  ///< the engine has closed the connection
 };
 
 struct Handler {
@@ -98,8 +99,9 @@ void agree(std::uint32_t number, wire::FarewellHeader const& asked) {
   auto answer = wire::begin_header<wire::FarewellHeader>(wire::Farewell::agree);
   answer.session = targets[number].session;
   answer.token = asked.token;
-  if (asked.kind == static_cast<std::uint8_t>(wire::Farewell::ask))
-    inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
+  if (asked.kind != static_cast<std::uint8_t>(wire::Farewell::ask)) return;
+  targets[number].has_parted = true;
+  inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
 }
 
 mpix::engine::ProcessAddress address_of(std::uint32_t number) {
@@ -129,6 +131,7 @@ std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std:
   mpix::engine::SessionOpening const opening{first_process + number, 1, its.process, 1, {}};
   *tokens = mpix::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // what the engine knows it by, in farewells
+  targets[number].has_parted = false;
   return mpix::engine::make_introduction(its_secret, opening, mpix::engine::encode(address_of(number)));
 }
 
@@ -140,6 +143,8 @@ void open_stub_network(std::size_t processes) {
 void send_to_engine(wire::RequestHeader const& header, std::vector<std::byte> payload) {
   inbound.push_back({wire::MessageClass::request, bytes_of(header), std::move(payload)});
 }
+
+bool has_parted(std::uint32_t number) { return targets[number].has_parted; }
 
 std::size_t waiting_in_stub_network() { return owing_count + inbound.size(); }
 

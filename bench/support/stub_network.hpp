@@ -29,6 +29,9 @@ void open_stub_network(std::size_t processes);
 /// The engine gets this request with its next progress.
 void send_to_engine(mpix::engine::wire::RequestHeader const& header, std::vector<std::byte> payload);
 
+/// Whether the engine has closed its connection to a made-up process since that has introduced itself.
+bool has_parted(std::uint32_t number);
+
 /// Requests of the engine that were not acknowledged yet, and requests for it.
 std::size_t waiting_in_stub_network();
 
