@@ -36,10 +36,7 @@ Status Engine::start() {
   state.locks.open(state.segments.control().shared);
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
-  // UCX may give up connections of processes with different features: where all are told to have this one, they
-  // have it, whatever paths each takes.
-  bool const remote_memory = state.rdma_usable || state.config.rdma_without_hardware != 0;
-  if (Status const status = state.channels.open(remote_memory, state.config.interfaces); failed(status))
+  if (Status const status = state.channels.open(state.rdma_usable, state.config.interfaces); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
   state.device_memory.open(state.channels.context().get());
   if (char const* const kind = state.device_memory.known_kind())
