@@ -129,23 +129,6 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
                   [factor](T a, T b) { return add(a, multiply(factor, b)); });
 }
 
-/// Whether the loads of `from` that follow the stores shortly are held up by them, as above.
-inline bool holds_up_soon(void const* to, void const* from) noexcept {
-  std::uintptr_t const ahead =
-      (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
-  return ahead != 0 && ahead < 512;
-}
-
-/// The same for stores to `target` and `result` and loads of `target` and `origin`, of which those of the
-/// other way round would be held up in blocks from the end.
-inline bool is_faster_from_end(void const* target, void const* origin, void const* result) noexcept {
-  bool const forward =
-      holds_up_soon(target, origin) || holds_up_soon(result, origin) || holds_up_soon(result, target);
-  bool const backward =
-      holds_up_soon(origin, target) || holds_up_soon(origin, result) || holds_up_soon(target, result);
-  return forward && !backward;
-}
-
 /// Sets each element to f(element, origin, operand2), of which only the first `operands` are read.
 template <typename T, unsigned operands, bool fetch, typename F>
 inline void update_elements(Rows const& rows, std::size_t row, std::size_t count, F f) noexcept {
@@ -159,19 +142,12 @@ inline void update_elements(Rows const& rows, std::size_t row, std::size_t count
     c = reinterpret_cast<Unaligned<T>*>(const_cast<std::byte*>(rows.operand2) + at * rows.origin_stride);
   [[maybe_unused]] auto* const result =
       fetch ? reinterpret_cast<Unaligned<T>*>(rows.result + at * rows.result_stride) : nullptr;
-  auto const update = [&](std::size_t begin, std::size_t end) {
-    MPIX_INDEPENDENT_ITERATIONS
-    for (std::size_t i = begin; i < end; ++i) {
-      T const old = target[i].value;
-      target[i].value = f(old, b[i].value, c[i].value);
-      if constexpr (fetch) result[i].value = old;
-    }
-  };
-  constexpr std::size_t block = 256 / sizeof(T);
-  if (fetch && std::is_arithmetic_v<T> && count >= 2 * block && is_faster_from_end(target, b, result)) {
-    for (; count >= block; count -= block) update(count - block, count);
+  MPIX_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < count; ++i) {
+    T const old = target[i].value;
+    target[i].value = f(old, b[i].value, c[i].value);
+    if constexpr (fetch) result[i].value = old;
   }
-  update(0, count);
 }
 
 template <typename T, unsigned operands, bool fetch, typename F>
