@@ -27,7 +27,8 @@ struct Target {
   std::uint64_t executed;
   std::uint64_t done;
   bool owes_answer;
-  bool has_parted;  ///< the engine has closed the connection
+  std::uint64_t introductions;  ///< to the engine, so far
+  bool has_parted;              ///< the engine has closed the connection
 };
 
 struct Handler {
@@ -128,7 +129,8 @@ std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std:
   mpix::engine::ProcessAddress its;
   mpix::engine::Secret its_secret{};
   if (!mpix::engine::read_published(target, &its, &its_secret)) std::abort();
-  mpix::engine::SessionOpening const opening{first_process + number, 1, its.process, 1, {}};
+  mpix::engine::SessionOpening const opening{
+      first_process + number, 1, its.process, ++targets[number].introductions, {}};
   *tokens = mpix::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // what the engine knows it by, in farewells
   targets[number].has_parted = false;
