@@ -49,7 +49,7 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
   if (last < first) return false;
   // A system call takes as long as the touch of many pages that are there, and of few that are not.
-  constexpr std::size_t few_pages = 4;
+  constexpr std::size_t few_pages = 8;  // a fragment of mail, wherever it begins
   if (last - first <= few_pages * page) {
     Touched const touched = touch(begin, begin + bytes, page, write);
     if (touched != Touched::unknown) return touched == Touched::all;
