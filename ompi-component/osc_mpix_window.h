@@ -22,7 +22,13 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
     return ((osc_mpix_module_t *) win->w_osc_module)->window;
 }
 
-/* osc_mpix_window.c: mpix_host_ops. */
+/* NULL where it is another component's. */
+mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle);
+
+/* As attributes, once somebody has asked for them. */
+void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win);
+
+/* osc_mpix_window_extensions.c: mpix_host_ops. */
 int ompi_osc_mpix_window_targets(mpix_handle_t window);
 int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num);
 void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int most_key, int value_key);
