@@ -61,6 +61,19 @@ struct SpreadServers : ::testing::Test {
   static int run_tool(std::string const& arguments) {
     return std::system((std::string(MPIX_NAM_TOOL) + " " + arguments + " > /dev/null 2>&1").c_str());
   }
+  /// A backup of the window is one of all parts: it is restored as one window at one server.
+  void expect_saved(std::string const& port, std::uint64_t bytes_of_region) const {
+    std::string const file = (first.directory() / "saved").string();
+    ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
+    Locator const grant = second.grant(1u << 20);
+    ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
+    auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
+    WindowInfo window;
+    Session session = Session::connect(restored, &window);
+    ASSERT_EQ(window.regions.size(), ranks);
+    for (std::uint64_t rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(content(session, window, rank), pattern(bytes_of_region, static_cast<unsigned>(rank)));
+  }
 
   TestServer first;
   TestServer second;
@@ -186,32 +199,11 @@ TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with
   EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
 }
 
-TEST_F(SpreadServers, the_tool_saves_regions_in_stripes) {
-  std::string const port = make_divided();
-  std::string const file = (first.directory() / "saved").string();
-  ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
-  Locator const grant = second.grant(1u << 20);
-  ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
-  auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
-  WindowInfo window;
-  Session session = Session::connect(restored, &window);
-  ASSERT_EQ(window.regions.size(), ranks);
-  for (std::uint64_t rank = 0; rank < ranks; ++rank)
-    EXPECT_EQ(content(session, window, rank), pattern(divided_bytes, static_cast<unsigned>(rank)));
-}
+TEST_F(SpreadServers, the_tool_saves_regions_in_stripes) { expect_saved(make_divided(), divided_bytes); }
 
 TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
   std::string const port = make();
-  std::string const file = (first.directory() / "saved").string();
-  ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
-  Locator const grant = second.grant(1u << 20);
-  ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
-  auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
-  WindowInfo window;
-  Session session = Session::connect(restored, &window);
-  ASSERT_EQ(window.regions.size(), ranks);
-  for (std::uint64_t rank = 0; rank < ranks; ++rank)
-    EXPECT_EQ(content(session, window, rank), pattern(bytes, static_cast<unsigned>(rank)));
+  expect_saved(port, bytes);
   EXPECT_NE(used(second, grants[1]), 0u);
   ASSERT_EQ(run_tool("evict '" + port + "'"), 0);
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0 && used(second, grants[1]) == 0; }));
