@@ -1,22 +1,19 @@
 /// Windows that are spread over several memory servers.
 #include <mpix_rma.h>
 
-#include <numeric>
-
-#include "tests/windows/nam_support.hpp"
+#include "tests/windows/nam_filled.hpp"
 
 namespace mpix::test {
 namespace {
 
 JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
 
-class NamServers : public WindowTest {
+class NamServers : public FilledWindows {
  protected:
   static constexpr MPI_Aint page = 4096;
 
-  NamServers() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
-  ~NamServers() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
-
+  /// Rank r has r + 1 pages.
+  int longs_of(int rank) const override { return (rank + 1) * static_cast<int>(page / 8); }
   static int server_of(int rank) { return rank % servers_of_job(); }
   /// Of an error: a part, or a grant, of all.
   static std::string named(char const* what, int part) {
@@ -24,37 +21,12 @@ class NamServers : public WindowTest {
   }
   static int allocate(MPI_Aint bytes, char const* kind, MPI_Win* window) {
     Info const info{{"deep_mem_kind", kind}};
-    int const code = MPIX_Win_allocate_nam(bytes, 8, info.get(), world, window);
-    if (code == MPI_SUCCESS) MPI_Win_set_errhandler(*window, MPI_ERRORS_RETURN);
-    return code;
+    return FilledWindows::allocate(bytes, 8, info.get(), window);
   }
-  /// Rank r has r + 1 pages.
   MPI_Win make(char const* kind) const {
     MPI_Win window = MPI_WIN_NULL;
-    EXPECT_EQ(allocate((rank_ + 1) * page, kind, &window), MPI_SUCCESS);
+    EXPECT_EQ(allocate(longs_of(rank_) * 8, kind, &window), MPI_SUCCESS);
     return window;
-  }
-  static long value_for(int rank, MPI_Aint i) { return 100000L * rank + i; }
-  static std::vector<long> values_for(int rank) {
-    std::vector<long> values(static_cast<std::size_t>((rank + 1) * page / 8));
-    std::iota(values.begin(), values.end(), value_for(rank, 0));
-    return values;
-  }
-  /// Each rank fills the region of the next one. In an epoch of locks.
-  void fill(MPI_Win window) const {
-    std::vector<long> const values = values_for(next_);
-    auto const count = static_cast<int>(values.size());
-    EXPECT_EQ(MPI_Put(values.data(), count, MPI_LONG, next_, 0, count, MPI_LONG, window), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Win_flush(next_, window), MPI_SUCCESS);
-    MPI_Barrier(world);
-  }
-  /// What fill() has stored. In an epoch of locks.
-  static void expect_filled(MPI_Win window, int rank) {
-    std::vector<long> found(values_for(rank).size());
-    auto const count = static_cast<int>(found.size());
-    EXPECT_EQ(MPI_Get(found.data(), count, MPI_LONG, rank, 0, count, MPI_LONG, window), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Win_flush(rank, window), MPI_SUCCESS);
-    EXPECT_EQ(found, values_for(rank)) << "rank " << rank;
   }
   static std::uint64_t used(std::size_t server) {
     return job->server(server).show(job->grants()[server]).at("used").get<std::uint64_t>();
@@ -62,7 +34,7 @@ class NamServers : public WindowTest {
   std::uint64_t bytes_of(int server) const {
     std::uint64_t bytes = 0;
     for (int rank = 0; rank < size_; ++rank) {
-      if (server_of(rank) == server) bytes += static_cast<std::uint64_t>((rank + 1) * page);
+      if (server_of(rank) == server) bytes += static_cast<std::uint64_t>(longs_of(rank)) * 8;
     }
     return bytes;
   }
@@ -154,22 +126,8 @@ TEST_F(NamServers, a_port_name_leads_to_all_of_them) {
     EXPECT_EQ(parts[i].other_parts.size(), i == 0 ? parts.size() - 1 : 0);
   }
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  for (MPI_Comm const comm : {MPI_COMM_SELF, world}) {
-    ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, comm, &window), MPI_SUCCESS);
-    MPI_Win_lock_all(0, window);
-    for (int rank = 0; rank < size_; ++rank) {
-      MPI_Aint bytes = 0;
-      int unit = 0;
-      EXPECT_EQ(MPIX_Win_query(window, rank, &bytes, &unit), MPI_SUCCESS);
-      EXPECT_EQ(bytes, (rank + 1) * page);
-      EXPECT_EQ(unit, 8);
-      expect_filled(window, rank);
-    }
-    MPI_Win_unlock_all(window);
-    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  }
-  MPI_Barrier(world);
-  if (rank_ == 0) evict(port);
+  for (MPI_Comm const comm : {MPI_COMM_SELF, world}) expect_filled(port, comm);
+  evict_by_first(port);
 }
 
 TEST_F(NamServers, when_one_ends_the_others_go_on) {
@@ -194,13 +152,8 @@ TEST_F(NamServers, when_one_ends_the_others_go_on) {
   EXPECT_NE(text_of(code).find(named("part", 2)), std::string::npos) << text_of(code);
   if (rank_ == 0) job->start_again(1);
   MPI_Barrier(world);
-  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
-  MPI_Win_lock_all(0, window);
-  for (int rank = 0; rank < size_; ++rank) expect_filled(window, rank);
-  MPI_Win_unlock_all(window);
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  MPI_Barrier(world);
-  if (rank_ == 0) evict(port);
+  expect_filled(port, world);
+  evict_by_first(port);
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 /// Windows whose regions are divided in stripes between memory servers.
 #include <mpix_rma.h>
 
-#include <numeric>
-
-#include "tests/windows/nam_support.hpp"
+#include "tests/windows/nam_filled.hpp"
 
 namespace mpix::test {
 namespace {
@@ -13,48 +11,19 @@ JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", 
 constexpr MPI_Aint stripe = 4096;
 constexpr int stripe_longs = stripe / sizeof(long);
 
-class NamStriped : public WindowTest {
+class NamStriped : public FilledWindows {
  protected:
-  NamStriped() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
-  ~NamStriped() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
+  /// Regions end in the midst of a stripe: rank r has 5 + r and some.
+  int longs_of(int rank) const override { return (5 + rank) * stripe_longs + 7; }
 
   static int allocate(MPI_Aint bytes, int unit, char const* size, char const* kind, MPI_Win* window) {
     Info const info{{"deep_mem_kind", kind}, {"mpix_nam_stripe", size}};
-    int const code = MPIX_Win_allocate_nam(bytes, unit, info.get(), world, window);
-    if (code == MPI_SUCCESS) MPI_Win_set_errhandler(*window, MPI_ERRORS_RETURN);
-    return code;
+    return FilledWindows::allocate(bytes, unit, info.get(), window);
   }
-  /// Regions end in the midst of a stripe: rank r has 5 + r and some.
-  static int longs_of(int rank) { return (5 + rank) * stripe_longs + 7; }
   MPI_Win make(char const* kind = "deep_nam") const {
     MPI_Win window = MPI_WIN_NULL;
     EXPECT_EQ(allocate(longs_of(rank_) * 8, 8, "4096", kind, &window), MPI_SUCCESS);
     return window;
-  }
-  static std::vector<long> values_for(int rank) {
-    std::vector<long> values(static_cast<std::size_t>(longs_of(rank)));
-    std::iota(values.begin(), values.end(), 100000L * rank);
-    return values;
-  }
-  /// Each rank fills the region of the next one. In an epoch of locks.
-  void fill(MPI_Win window) const {
-    std::vector<long> const values = values_for(next_);
-    auto const count = static_cast<int>(values.size());
-    EXPECT_EQ(MPI_Put(values.data(), count, MPI_LONG, next_, 0, count, MPI_LONG, window), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Win_flush(next_, window), MPI_SUCCESS);
-    MPI_Barrier(world);
-  }
-  static std::vector<long> content(MPI_Win window, int rank) {
-    std::vector<long> found(static_cast<std::size_t>(longs_of(rank)));
-    auto const count = static_cast<int>(found.size());
-    EXPECT_EQ(MPI_Get(found.data(), count, MPI_LONG, rank, 0, count, MPI_LONG, window), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Win_flush(rank, window), MPI_SUCCESS);
-    return found;
-  }
-  static void expect_filled(MPI_Win window) {
-    int size = 0;
-    MPI_Comm_size(world, &size);
-    for (int rank = 0; rank < size; ++rank) EXPECT_EQ(content(window, rank), values_for(rank)) << rank;
   }
 };
 
@@ -63,7 +32,7 @@ TEST_F(NamStriped, a_region_is_in_stripes_at_all_servers) {
   EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
   MPI_Win_lock_all(0, window);
   fill(window);
-  expect_filled(window);
+  for (int rank = 0; rank < size_; ++rank) expect_filled(window, rank);
   MPI_Aint bytes = -1;
   int unit = 0;
   void* base = nullptr;
@@ -89,8 +58,7 @@ TEST_F(NamStriped, a_region_is_in_stripes_at_all_servers) {
     ASSERT_EQ(value, values[static_cast<std::size_t>(i)]) << i;
   }
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  MPI_Barrier(world);
-  if (rank_ == 0) evict(port);
+  evict_by_first(port);
 }
 
 TEST_F(NamStriped, what_connects_finds_the_stripes) {
@@ -101,21 +69,11 @@ TEST_F(NamStriped, what_connects_finds_the_stripes) {
   EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
   std::string const port = value_of(window, "deep_win_port_name");
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  for (MPI_Comm const comm : {MPI_COMM_SELF, world}) {
-    ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, comm, &window), MPI_SUCCESS);
-    EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
-    MPI_Aint bytes = 0;
-    int unit = 0;
-    EXPECT_EQ(MPIX_Win_query(window, next_, &bytes, &unit), MPI_SUCCESS);
-    EXPECT_EQ(bytes, longs_of(next_) * 8);
-    EXPECT_EQ(unit, 8);
-    MPI_Win_lock_all(0, window);
-    expect_filled(window);
-    MPI_Win_unlock_all(window);
-    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  }
-  MPI_Barrier(world);
-  if (rank_ == 0) evict(port);
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  for (MPI_Comm const comm : {MPI_COMM_SELF, world}) expect_filled(port, comm);
+  evict_by_first(port);
 }
 
 TEST_F(NamStriped, derived_datatypes_cross_borders) {
@@ -370,13 +328,8 @@ TEST_F(NamStriped, when_a_server_ends_the_stripes_of_others_stay) {
   MPI_Barrier(world);
   if (rank_ == 0) job->start_again(1);
   MPI_Barrier(world);
-  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
-  MPI_Win_lock_all(0, window);
-  expect_filled(window);
-  MPI_Win_unlock_all(window);
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  MPI_Barrier(world);
-  if (rank_ == 0) evict(port);
+  expect_filled(port, world);
+  evict_by_first(port);
 }
 
 }  // namespace
