@@ -9,6 +9,7 @@
 #include "engine/atomic/backoff.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/message_operation.hpp"
+#include "engine/peer/liveness.hpp"
 #include "engine/peer/peer_state.hpp"
 #include "engine/segment/mailbox.hpp"
 #include "engine/segment/probe.hpp"
@@ -99,6 +100,16 @@ Status status_of(Mail const& mail) noexcept {
   return known ? static_cast<Status>(mail.status) : Status::malformed;
 }
 
+/// nullptr: all that this process tries are in use.
+MailSlot* claim(MailRoute const& route) {
+  RemoteSegments& target = *route.peer.state().segments;
+  if (MailSlot* const slot = target.mailbox().claim(route.origin, own_process)) return slot;
+  if (target.mailbox_use().note_full())
+    target.mailbox().free_of_ended(route.origin, own_process,
+                                   [](pid_t pid) { return process_is_alive(pid); });
+  return nullptr;
+}
+
 enum class Outcome : std::uint8_t { answered, unseen, lost };
 
 /// Until the slot is answered, or nobody has taken it for the route's patience.
@@ -130,7 +141,7 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
   Mailbox& mailbox = target.mailbox();
   std::size_t const bytes = operation.target_layout.block;
   if (!origin_is_there(operation, {0, bytes})) return Status::bad_origin;
-  MailSlot* const slot = mailbox.claim(route.origin);
+  MailSlot* const slot = claim(route);
   if (slot == nullptr) return std::nullopt;
   Mail& mail = slot->content();
   mail.is_staged = 0;
@@ -196,7 +207,7 @@ class StagedDelivery {
       Fragment const fragment = fragment_at(message_.target, message_.total, sent_, limits());
       DataRange const range{fragment.offset, fragment.bytes};
       if (!origin_is_there(operation_, range)) return fail(Status::bad_origin);
-      MailSlot* const slot = target_.mailbox().claim(route_.origin);
+      MailSlot* const slot = claim(route_);
       if (slot == nullptr) return;
       stage(target_.mailbox().staged_of(*slot), fragment);
       slot->content().is_staged = 1;

@@ -27,14 +27,20 @@ class MailUse {
     pause_.store(pause, std::memory_order_relaxed);
     next_pause_.store(std::min(2 * pause, longest), std::memory_order_relaxed);
   }
+  /// All slots are in use. Whether it is time to find out by whom: that takes system calls.
+  bool note_full() noexcept {
+    return full_.fetch_add(1, std::memory_order_relaxed) % full_between_looks == 0;
+  }
 
  private:
+  static constexpr std::uint32_t full_between_looks = 64;
   // Operations that do without before the next attempt.
   static constexpr std::uint32_t shortest = 8;
   static constexpr std::uint32_t longest = 1024;
 
   std::atomic<std::uint32_t> pause_{0};
   std::atomic<std::uint32_t> next_pause_{shortest};
+  std::atomic<std::uint32_t> full_{0};
 };
 
 }  // namespace mpix::engine

@@ -4,6 +4,9 @@
 /// it.
 #pragma once
 
+#include <sched.h>
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -52,19 +55,41 @@ struct StagedRequest {
 /// Whoever hands it on does so by a release operation, and whoever has it next has read that by an acquire
 /// operation.
 ///
+/// Of an origin that ends with it in hand another one inherits it. It is lost where that happens between two
+/// instructions of a claim.
+///
 /// As engine/peer/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 template <template <typename> class Atomic, typename Content>
 class alignas(64) BasicMailSlot {
  public:
-  // For origins.
-  bool try_claim() noexcept { return change(State::free, State::claimed); }
+  // For origins. `owner`: a number of the process, not 0.
+  bool try_claim(std::uint32_t owner) noexcept {
+    if (!change(State::free, State::claimed)) return false;
+    owner_.store(owner, std::memory_order_relaxed);
+    return true;
+  }
   void post() noexcept { give(State::posted); }
   bool try_take_back() noexcept { return change(State::posted, State::claimed); }
   bool is_answered() const noexcept {
     // Acquire: pairs with answer().
     return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::answered);
   }
-  void free() noexcept { give(State::free); }
+  void free() noexcept {
+    owner_.store(0, std::memory_order_relaxed);
+    give(State::free);
+  }
+  /// Who has claimed it last; 0: somebody who has freed it, or who claims it just now.
+  std::uint32_t owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
+  /// Instead of `ended`, which will not touch it any more.
+  bool try_inherit(std::uint32_t ended, std::uint32_t owner) noexcept {
+    return owner_.compare_exchange_strong(ended, owner, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  /// Of what was inherited: whether the target will not touch it any more.
+  bool is_in_hand() noexcept {
+    // Acquire: pairs with answer().
+    auto const state = static_cast<State>(state_.load(std::memory_order_acquire));
+    return state != State::taken && (state != State::posted || try_take_back());
+  }
 
   // For the target.
   /// Relaxed: try_take() finds out.
@@ -88,26 +113,44 @@ class alignas(64) BasicMailSlot {
   void give(State to) noexcept { state_.store(static_cast<std::uint32_t>(to), std::memory_order_release); }
 
   Atomic<std::uint32_t> state_{0};
+  Atomic<std::uint32_t> owner_{0};
   Content content_;
 };
 
 using MailSlot = BasicMailSlot<std::atomic, Mail>;
 static_assert(sizeof(MailSlot) == 128);
 
-/// Of one process. Zero-initialised memory is an empty one. A slot whose origin has ended with it in hand is
-/// lost; there are others.
+/// Of one process. Zero-initialised memory is an empty one.
 class Mailbox {
  public:
   static constexpr std::size_t slots = 32;
 
-  /// nullptr: those that the process tries are in use.
-  MailSlot* claim(std::uint64_t process) noexcept {
+  /// nullptr: those that the process tries are in use. `pid`: its own.
+  MailSlot* claim(std::uint64_t process, pid_t pid) noexcept {
     __builtin_prefetch(&posts_, 1);
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
       MailSlot& slot = slots_[(process + attempt) % slots];
-      if (slot.try_claim()) return &slot;
+      if (slot.try_claim(static_cast<std::uint32_t>(pid))) return &slot;
     }
     return nullptr;
+  }
+  /// Frees those of them whose owners have ended: is_alive(pid) tells.
+  template <typename IsAlive>
+  void free_of_ended(std::uint64_t process, pid_t pid, IsAlive is_alive) noexcept {
+    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+      MailSlot& slot = slots_[(process + attempt) % slots];
+      std::uint32_t const owner = slot.owner();
+      if (owner == 0 || is_alive(static_cast<pid_t>(owner))) continue;
+      if (!slot.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
+      // The target may be at it, or have ended at it: then the slot is lost.
+      for (int looks = 0; looks < 1000; ++looks) {
+        if (slot.is_in_hand()) {
+          slot.free();
+          break;
+        }
+        sched_yield();
+      }
+    }
   }
   StagedRequest& staged_of(MailSlot const& slot) noexcept {
     return staged_[static_cast<std::size_t>(&slot - slots_.data())];

@@ -204,7 +204,7 @@ struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
   BasicMailSlot<Atomic, Content> slot;
 
   void ask(int question) {
-    if (!slot.try_claim()) return;
+    if (!slot.try_claim(static_cast<std::uint32_t>(question))) return;
     slot.content().value($) = question;
     slot.post();
     if (!slot.is_answered() && slot.try_take_back()) return slot.free();
@@ -218,6 +218,40 @@ struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
       if (!slot.try_take()) continue;
       int const question = slot.content().value($);
       slot.content().value($) = 2 * question;
+      slot.answer();
+    }
+  }
+};
+
+/// An origin ends with a request under way, and two others find that out while the target may be at it.
+template <template <typename> class Atomic>
+struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
+  using Content = typename MailSlotModel<Atomic>::Content;
+  BasicMailSlot<Atomic, Content> slot;
+  Atomic<int> ended;
+
+  void before() { ended.store(0, std::memory_order_relaxed); }
+  void ask(std::uint32_t owner) {
+    if (!slot.try_claim(owner)) return;
+    slot.content().value($) = static_cast<int>(owner);
+    slot.post();
+  }
+  void inherit(std::uint32_t owner) {
+    while (ended.load(std::memory_order_acquire) == 0) rl::yield(1, $);
+    if (slot.owner() == 1 && slot.try_inherit(1, owner)) {
+      while (!slot.is_in_hand()) rl::yield(1, $);
+      slot.free();
+    }
+    ask(owner);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ask(1);
+      ended.store(1, std::memory_order_release);
+    } else if (index < 3) {
+      inherit(index + 1);
+    } else if (slot.try_take()) {
+      slot.content().value($) = 0;
       slot.answer();
     }
   }
@@ -345,6 +379,10 @@ TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {
 
 TEST(LockFreeModel, a_request_in_a_mailbox_is_answered_or_taken_back) {
   expect_that_order_matters<MailSlotModel>();
+}
+
+TEST(LockFreeModel, what_is_left_in_a_mailbox_is_inherited_once) {
+  expect_that_order_matters<InheritedSlotModel>();
 }
 
 TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {

@@ -11,6 +11,8 @@
 #include <random>
 #include <vector>
 
+#include "engine/peer/liveness.hpp"
+#include "engine/peer/peer_state.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
 #include "tests/support/mailbox_target.hpp"
@@ -244,27 +246,86 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
       {.ways = test::Ways::mail_and_messages});
 }
 
+/// Parameter: words of an operation, which fits into a slot or is staged.
+class MailboxOfDead : public ::testing::TestWithParam<int> {
+ protected:
+  /// Adds 1 to all words of the target's memory.
+  static Status update(Rank& rank, int target) {
+    std::vector<std::int64_t> const ones(static_cast<std::size_t>(GetParam()), 1);
+    auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
+    return run(rank.engine(), rank.peer(target),
+               contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size()));
+  }
+  /// Once it has been used.
+  static Mailbox& mailbox_of(Rank& rank, int process) {
+    return rank.peer(process).state().segments->mailbox();
+  }
+  static MailSlot* claim(Mailbox& mailbox, Rank& rank) {
+    return mailbox.claim(rank.engine().process(), ::getpid());
+  }
+  /// In all slots that the process tries: some of them are posted.
+  static void leave_requests(Rank& rank, Mailbox& mailbox) {
+    bool posts = false;
+    while (MailSlot* const slot = claim(mailbox, rank)) {
+      if (posts) mailbox.post(*slot);
+      posts = !posts;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Words, MailboxOfDead, ::testing::Values(1, 20000));
+
 /// An origin whose request nobody will ever answer finds that out.
-TEST(Mailbox, does_not_keep_those_waiting_who_ask_the_dead) {
+TEST_P(MailboxOfDead, does_not_keep_those_waiting_who_ask) {
   run_job(
       2, patient,
       [](Rank& rank) {
-        auto const memory = std::make_unique<std::int64_t[]>(words);
+        auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
         rank.show(0, memory.get());
         rank.barrier();
         if (rank.rank() == 1) {
           while (__atomic_load_n(&memory[0], __ATOMIC_RELAXED) < 100) rank.engine().progress();
           rank.die();
         }
-        auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(1, 0));
-        std::int64_t const one = 1;
         Status status = Status::ok;
         int updates = 0;
-        for (; status == Status::ok; ++updates)
-          status = run(rank.engine(), rank.peer(1),
-                       contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8));
+        for (; status == Status::ok; ++updates) status = update(rank, 1);
         EXPECT_GE(updates, 100);
         EXPECT_TRUE(status == Status::transport || status == Status::unreachable) << to_string(status);
+      },
+      test::JobKind::mortal);
+}
+
+/// Those who have ended with requests in it leave their slots to others.
+TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
+  constexpr int dying = 0;
+  constexpr int surviving = 1;
+  constexpr int target = 2;
+  run_job(
+      3, patient,
+      [](Rank& rank) {
+        auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
+        rank.show(0, memory.get());
+        rank.show(1, static_cast<std::uint64_t>(::getpid()));
+        rank.barrier();
+        if (rank.rank() == dying) {
+          EXPECT_EQ(update(rank, target), Status::ok);
+          leave_requests(rank, mailbox_of(rank, target));
+          rank.die();
+        }
+        auto const ending = static_cast<pid_t>(rank.shown(dying, 1));
+        if (rank.rank() == target) {
+          while (__atomic_load_n(rank.place(surviving, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+          return;
+        }
+        while (process_is_alive(ending)) ::usleep(1000);
+        EXPECT_EQ(update(rank, target), Status::ok);
+        Mailbox& mailbox = mailbox_of(rank, target);
+        MailSlot* const own = claim(mailbox, rank);  // the others were left by the dead one
+        ASSERT_NE(own, nullptr);
+        for (int i = 0; i < 200; ++i) EXPECT_EQ(update(rank, target), Status::ok);
+        for (int i = 0; i < 3; ++i) EXPECT_NE(claim(mailbox, rank), nullptr) << i;
+        rank.tell(2, 1);
       },
       test::JobKind::mortal);
 }

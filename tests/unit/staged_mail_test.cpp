@@ -300,7 +300,7 @@ TEST(StagedRequest, is_not_believed) {
         ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)), Status::ok);
         Mailbox& mailbox = peer.state().segments->mailbox();
         for (std::size_t i = 0; i <= std::size(spoils); ++i) {
-          MailSlot* const slot = mailbox.claim(i);
+          MailSlot* const slot = mailbox.claim(i, ::getpid());
           ASSERT_NE(slot, nullptr);
           StagedRequest& staged = mailbox.staged_of(*slot);
           staged.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
