@@ -101,24 +101,36 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   return true;
 }
 
+/// The operation, of which `operation` says what it does, as one.
+template <typename Operation>
+bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, Operation& operation) {
+  operation.guarantees = Guarantee::atomic;
+  operation.origin = static_cast<std::byte*>(origin);
+  operation.target = address;
+  operation.origin_layout = Layout::contiguous(quick.bytes);
+  operation.target_layout = operation.origin_layout;
+  return try_direct_atomic(*quick.target, operation);
+}
+
 template <Direction direction>
 inline bool copy_quickly(Quick const& quick, void* origin, RemoteAddress address) {
   if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
     return try_direct<direction>(*quick.target, origin, address, quick.bytes);
   engine::Transfer transfer;
   transfer.direction = direction;
-  transfer.guarantees = Guarantee::atomic;
-  transfer.origin = static_cast<std::byte*>(origin);
-  transfer.target = address;
-  transfer.origin_layout = Layout::contiguous(quick.bytes);
-  transfer.target_layout = transfer.origin_layout;
-  return try_direct_atomic(*quick.target, transfer);
+  return atomic_quickly(quick, origin, address, transfer);
 }
 
-inline bool add_quickly(Quick const& quick, void const* origin, RemoteAddress address) {
-  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) != 0 || !quick.type->defines(engine::Operation::sum)) return false;
-  engine::Reduction const sum{quick.type->flat().element, engine::Operation::sum, false, nullptr};
-  return try_direct_accumulate(*quick.target, sum, origin, address, quick.bytes);
+inline bool add_quickly(Quick const& quick, void* origin, RemoteAddress address) {
+  if (!quick.type->defines(engine::Operation::sum)) return false;
+  engine::ElementType const element = quick.type->flat().element;
+  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+    return try_direct_accumulate(*quick.target, {element, engine::Operation::sum, false, nullptr}, origin,
+                                 address, quick.bytes);
+  engine::Update update;
+  update.type = element;
+  update.operation = engine::Operation::sum;
+  return atomic_quickly(quick, origin, address, update);
 }
 
 /// A transfer by load and store. False, with nothing done and nothing checked for good, when that does not
