@@ -1,20 +1,25 @@
-# Debian's Global Arrays for Open MPI, whose ARMCI symbols are left to be resolved by a library of choice.
-# Gives GlobalArrays::GA; link an ARMCI after it.
+# Debian's Global Arrays for Open MPI, and the one for MPICH where that is, whose ARMCI symbols are left to be resolved by a
+# library of choice.
 find_path(GlobalArrays_INCLUDE_DIR ga.h)
-find_library(GlobalArrays_LIBRARY NAMES ga-openmpi)
-find_library(GlobalArrays_SCALAPACK NAMES scalapack-openmpi)
+foreach(mpi openmpi mpich)
+  find_library(GlobalArrays_LIBRARY_${mpi} NAMES ga-${mpi})
+  find_library(GlobalArrays_SCALAPACK_${mpi} NAMES scalapack-${mpi})
+endforeach()
 find_library(GlobalArrays_LAPACK NAMES lapack)
 find_library(GlobalArrays_BLAS NAMES blas)
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(GlobalArrays REQUIRED_VARS GlobalArrays_INCLUDE_DIR GlobalArrays_LIBRARY
-  GlobalArrays_SCALAPACK GlobalArrays_LAPACK GlobalArrays_BLAS)
-if(GlobalArrays_FOUND AND NOT TARGET GlobalArrays::GA)
-  add_library(GlobalArrays::GA INTERFACE IMPORTED)
-  set(GlobalArrays_DEPENDENCIES ${GlobalArrays_SCALAPACK} ${GlobalArrays_LAPACK} ${GlobalArrays_BLAS} gfortran m quadmath pthread)
-endif()
+find_package_handle_standard_args(GlobalArrays REQUIRED_VARS GlobalArrays_INCLUDE_DIR GlobalArrays_LIBRARY_openmpi
+  GlobalArrays_SCALAPACK_openmpi GlobalArrays_LAPACK GlobalArrays_BLAS)
 
-# link_global_arrays(target armci-target...): the static library in front, then the ARMCI, then what both need.
-function(link_global_arrays target)
+# link_static_global_arrays(target mpi library...): the static library in front, then the libraries, then what it needs.
+function(link_static_global_arrays target mpi)
   target_include_directories(${target} PRIVATE ${GlobalArrays_INCLUDE_DIR})
-  target_link_libraries(${target} PRIVATE ${GlobalArrays_LIBRARY} ${ARGN} ${GlobalArrays_DEPENDENCIES} MPI::MPI_C)
+  target_link_libraries(${target} PRIVATE ${GlobalArrays_LIBRARY_${mpi}} ${ARGN} ${GlobalArrays_SCALAPACK_${mpi}}
+    ${GlobalArrays_LAPACK} ${GlobalArrays_BLAS} gfortran m quadmath pthread)
+endfunction()
+
+# link_global_arrays(target armci-target...): Global Arrays for Open MPI, on that ARMCI.
+function(link_global_arrays target)
+  link_static_global_arrays(${target} openmpi ${ARGN})
+  target_link_libraries(${target} PRIVATE MPI::MPI_C)
 endfunction()

@@ -5,8 +5,13 @@ set -eu
 ours=$1 peer=$2 mpirun=$3 ranks=$4 two_hosts=${5:-}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+case "$mpirun" in
+  *mpich* | *hydra*) placement= ;;
+  *) placement="--oversubscribe --bind-to none" ;;
+esac
 run() {
-  "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$1" < /dev/null
+  # shellcheck disable=SC2086
+  "$mpirun" $placement -np "$ranks" "$1" < /dev/null
 }
 untimed() {
   sed -E 's/[0-9.]+ (s|ms|us)\b/TIME/' "$1"
