@@ -156,7 +156,7 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
   bool const answered = outcome == Outcome::answered;
   Status const status = answered ? status_of(mail) : Status::busy;
   if (!failed(status)) read(mail, operation);
-  slot->free();
+  mailbox.free(*slot);
   answered ? target.mailbox_use().note_answered() : target.mailbox_use().note_unseen();
   return status == Status::busy ? std::nullopt : std::optional(status);
 }
@@ -240,7 +240,7 @@ class StagedDelivery {
         break;
       case Outcome::answered: take_answer(oldest, left);
     }
-    oldest.slot->free();
+    target_.mailbox().free(*oldest.slot);
   }
 
   void take_answer(UnderWay const& answered, std::vector<DataRange>* left) {

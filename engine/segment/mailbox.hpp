@@ -48,41 +48,42 @@ struct StagedRequest {
   alignas(64) std::byte fetched[most_data];  ///< answer
 };
 
-/// Goes from hand to hand: an origin claims it, writes the request, and posts it; whoever looks in the target
-/// takes it, executes it and writes the answer; the origin reads that and frees it. Between being posted and
-/// being taken it is the origin's who takes it back, or the target's: one exchange decides.
+/// Which origin has a slot in hand. Apart from the slot: what the target looks at all the time is written
+/// once for each request only.
+template <template <typename> class Atomic>
+class alignas(64) BasicMailClaim {
+ public:
+  /// `owner`: a number of the process, not 0.
+  bool try_claim(std::uint32_t owner) noexcept { return try_inherit(0, owner); }
+  /// Instead of `ended`, which will not touch it any more.
+  bool try_inherit(std::uint32_t ended, std::uint32_t owner) noexcept {
+    // Acquire: pairs with free().
+    return owner_.compare_exchange_strong(ended, owner, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  void free() noexcept { owner_.store(0, std::memory_order_release); }
+  std::uint32_t owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
+
+ private:
+  Atomic<std::uint32_t> owner_{0};
+};
+
+/// Goes from hand to hand: an origin that has claimed it writes the request, and posts it; whoever looks in
+/// the target takes it, executes it and writes the answer, and it is the origin's again. Between being posted
+/// and being taken it is the origin's who takes it back, or the target's: one exchange decides.
 ///
 /// Whoever hands it on does so by a release operation, and whoever has it next has read that by an acquire
 /// operation.
-///
-/// Of an origin that ends with it in hand another one inherits it. It is lost where that happens between two
-/// instructions of a claim.
 ///
 /// As engine/peer/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 template <template <typename> class Atomic, typename Content>
 class alignas(64) BasicMailSlot {
  public:
-  // For origins. `owner`: a number of the process, not 0.
-  bool try_claim(std::uint32_t owner) noexcept {
-    if (!change(State::free, State::claimed)) return false;
-    owner_.store(owner, std::memory_order_relaxed);
-    return true;
-  }
+  // For the origin that has claimed it.
   void post() noexcept { give(State::posted); }
-  bool try_take_back() noexcept { return change(State::posted, State::claimed); }
+  bool try_take_back() noexcept { return change(State::posted, State::origins); }
   bool is_answered() const noexcept {
     // Acquire: pairs with answer().
-    return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::answered);
-  }
-  void free() noexcept {
-    owner_.store(0, std::memory_order_relaxed);
-    give(State::free);
-  }
-  /// Who has claimed it last; 0: somebody who has freed it, or who claims it just now.
-  std::uint32_t owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
-  /// Instead of `ended`, which will not touch it any more.
-  bool try_inherit(std::uint32_t ended, std::uint32_t owner) noexcept {
-    return owner_.compare_exchange_strong(ended, owner, std::memory_order_acquire, std::memory_order_relaxed);
+    return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::origins);
   }
   /// Of what was inherited: whether the target will not touch it any more.
   bool is_in_hand() noexcept {
@@ -97,12 +98,12 @@ class alignas(64) BasicMailSlot {
     return state_.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(State::posted);
   }
   bool try_take() noexcept { return change(State::posted, State::taken); }
-  void answer() noexcept { give(State::answered); }
+  void answer() noexcept { give(State::origins); }
 
   Content& content() noexcept { return content_; }
 
  private:
-  enum class State : std::uint32_t { free, claimed, posted, taken, answered };
+  enum class State : std::uint32_t { origins, posted, taken };
 
   bool change(State from, State to) noexcept {
     auto present = static_cast<std::uint32_t>(from);
@@ -113,14 +114,15 @@ class alignas(64) BasicMailSlot {
   void give(State to) noexcept { state_.store(static_cast<std::uint32_t>(to), std::memory_order_release); }
 
   Atomic<std::uint32_t> state_{0};
-  Atomic<std::uint32_t> owner_{0};
   Content content_;
 };
 
+using MailClaim = BasicMailClaim<std::atomic>;
 using MailSlot = BasicMailSlot<std::atomic, Mail>;
 static_assert(sizeof(MailSlot) == 128);
 
-/// Of one process. Zero-initialised memory is an empty one.
+/// Of one process. Zero-initialised memory is an empty one. Of an origin that ends with slots in hand others
+/// inherit them.
 class Mailbox {
  public:
   static constexpr std::size_t slots = 32;
@@ -129,32 +131,32 @@ class Mailbox {
   MailSlot* claim(std::uint64_t process, pid_t pid) noexcept {
     __builtin_prefetch(&posts_, 1);
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      MailSlot& slot = slots_[(process + attempt) % slots];
-      if (slot.try_claim(static_cast<std::uint32_t>(pid))) return &slot;
+      std::size_t const number = (process + attempt) % slots;
+      if (claims_[number].try_claim(static_cast<std::uint32_t>(pid))) return &slots_[number];
     }
     return nullptr;
   }
-  /// Frees those of them whose owners have ended: is_alive(pid) tells.
+  void free(MailSlot const& slot) noexcept { claims_[number_of(slot)].free(); }
+  /// Frees those that the process tries whose owners have ended: is_alive(pid) tells.
   template <typename IsAlive>
   void free_of_ended(std::uint64_t process, pid_t pid, IsAlive is_alive) noexcept {
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      MailSlot& slot = slots_[(process + attempt) % slots];
-      std::uint32_t const owner = slot.owner();
+      std::size_t const number = (process + attempt) % slots;
+      MailClaim& claim = claims_[number];
+      std::uint32_t const owner = claim.owner();
       if (owner == 0 || is_alive(static_cast<pid_t>(owner))) continue;
-      if (!slot.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
+      if (!claim.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
       // The target may be at it, or have ended at it: then the slot is lost.
       for (int looks = 0; looks < 1000; ++looks) {
-        if (slot.is_in_hand()) {
-          slot.free();
+        if (slots_[number].is_in_hand()) {
+          claim.free();
           break;
         }
         sched_yield();
       }
     }
   }
-  StagedRequest& staged_of(MailSlot const& slot) noexcept {
-    return staged_[static_cast<std::size_t>(&slot - slots_.data())];
-  }
+  StagedRequest& staged_of(MailSlot const& slot) noexcept { return staged_[number_of(slot)]; }
   void post(MailSlot& slot) noexcept {
     slot.post();
     // Release: whoever finds the number finds the slot posted.
@@ -164,9 +166,16 @@ class Mailbox {
  private:
   friend class MailReader;
   static constexpr std::size_t attempts = 4;
+  // A processor may fetch the line beside the one that it misses.
+  static constexpr std::size_t lines_apart = 128;
 
-  alignas(64) std::atomic<std::uint32_t> posts_{0};  ///< so far
-  std::array<MailSlot, slots> slots_;
+  std::size_t number_of(MailSlot const& slot) const noexcept {
+    return static_cast<std::size_t>(&slot - slots_.data());
+  }
+
+  std::array<MailClaim, slots> claims_;
+  alignas(lines_apart) std::atomic<std::uint32_t> posts_{0};  ///< so far
+  alignas(lines_apart) std::array<MailSlot, slots> slots_;
   alignas(4096) std::array<StagedRequest, slots> staged_;
 };
 

@@ -201,58 +201,58 @@ struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
   struct Content {
     rl::var<int> value;
   };
+  BasicMailClaim<Atomic> claim;
   BasicMailSlot<Atomic, Content> slot;
 
   void ask(int question) {
-    if (!slot.try_claim(static_cast<std::uint32_t>(question))) return;
+    if (!claim.try_claim(static_cast<std::uint32_t>(question))) return;
     slot.content().value($) = question;
     slot.post();
-    if (!slot.is_answered() && slot.try_take_back()) return slot.free();
+    if (!slot.is_answered() && slot.try_take_back()) return claim.free();
     while (!slot.is_answered()) rl::yield(1, $);
     RL_ASSERT(int(slot.content().value($)) == 2 * question);
-    slot.free();
+    claim.free();
+  }
+  void answer() {
+    if (!slot.try_take()) return;
+    int const question = slot.content().value($);
+    slot.content().value($) = 2 * question;
+    slot.answer();
   }
   void thread(unsigned index) {
     if (index < 2) return ask(static_cast<int>(index) + 1);
-    for (int look = 0; look < 2; ++look) {
-      if (!slot.try_take()) continue;
-      int const question = slot.content().value($);
-      slot.content().value($) = 2 * question;
-      slot.answer();
-    }
+    for (int look = 0; look < 2; ++look) answer();
   }
 };
 
 /// An origin ends with a request under way, and two others find that out while the target may be at it.
 template <template <typename> class Atomic>
 struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
-  using Content = typename MailSlotModel<Atomic>::Content;
-  BasicMailSlot<Atomic, Content> slot;
+  MailSlotModel<Atomic> mail;
   Atomic<int> ended;
 
   void before() { ended.store(0, std::memory_order_relaxed); }
-  void ask(std::uint32_t owner) {
-    if (!slot.try_claim(owner)) return;
-    slot.content().value($) = static_cast<int>(owner);
-    slot.post();
+  void post(std::uint32_t owner) {
+    if (!mail.claim.try_claim(owner)) return;
+    mail.slot.content().value($) = static_cast<int>(owner);
+    mail.slot.post();
   }
   void inherit(std::uint32_t owner) {
     while (ended.load(std::memory_order_acquire) == 0) rl::yield(1, $);
-    if (slot.owner() == 1 && slot.try_inherit(1, owner)) {
-      while (!slot.is_in_hand()) rl::yield(1, $);
-      slot.free();
+    if (mail.claim.owner() == 1 && mail.claim.try_inherit(1, owner)) {
+      while (!mail.slot.is_in_hand()) rl::yield(1, $);
+      mail.claim.free();
     }
-    ask(owner);
+    post(owner);
   }
   void thread(unsigned index) {
     if (index == 0) {
-      ask(1);
+      post(1);
       ended.store(1, std::memory_order_release);
     } else if (index < 3) {
       inherit(index + 1);
-    } else if (slot.try_take()) {
-      slot.content().value($) = 0;
-      slot.answer();
+    } else {
+      mail.answer();
     }
   }
 };

@@ -316,7 +316,7 @@ TEST(StagedRequest, is_not_believed) {
           EXPECT_EQ(slot->content().status,
                     static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
               << i;
-          slot->free();
+          mailbox.free(*slot);
           ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)),
                     Status::ok);
           EXPECT_EQ(value, spoilt ? 0 : 0x0101010101010101) << i;
