@@ -169,6 +169,18 @@ void measure_all(std::string const& implementation, std::string const& memory, c
   measure_rmw<Implementation, int>(implementation, memory, target, options);
 }
 
+/// A put that gives a request, which is waited for.
+void measure_request(std::string const& implementation, char* target) {
+  double const value = 1.0;
+  bench::measure({"rma", implementation, "put_request", "allocated", 1, sizeof value}, [&] {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<double*>(&value), 1, MPI_DOUBLE, 1, target, 1, MPI_DOUBLE,
+                  &request, &world, nullptr);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPIX_RMA_Complete(&world, 1);
+  });
+}
+
 /// Rank 1's address, known to both.
 char* address_of_target(void* mine) {
   auto value = reinterpret_cast<std::uintptr_t>(mine);
@@ -194,6 +206,7 @@ int main(int argc, char** argv) {
     void* bases[2];
     MPIX_RMA_Allocate(bench::aside + max_bytes, MPI_INFO_NULL, &world, bases);
     measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + bench::aside, options);
+    measure_request(implementation, static_cast<char*>(bases[1]) + bench::aside);
     measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);
     MPIX_RMA_Free(bases[bench::rank()], &world);
   } else if (kind == "window") {

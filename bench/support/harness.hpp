@@ -106,9 +106,10 @@ inline void require(bool right, Case const& what) {
 }
 
 inline std::vector<std::size_t> sizes(bool quick) {
-  if (quick) return {8, 4096, 262144};
+  if (quick) return {8, 4096, 65536, 262144};
   std::vector<std::size_t> all;
   for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 8) all.push_back(bytes);
+  all.push_back(64u << 10);
   all.push_back(4u << 20);
   return all;
 }
