@@ -1,6 +1,7 @@
 #include "datatype/predefined.hpp"
 
 #include <cstddef>
+#include <type_traits>
 
 namespace mpix {
 
@@ -14,6 +15,8 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   };
   // Fortran's types have the sizes of the compiler that Open MPI was built for.
   static Entry const table[] = {
+      // MPI defines no arithmetic for it, and MPI libraries have it: their programs use it.
+      {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},
       {MPI_SIGNED_CHAR, ElementType::int8},
       {MPI_UNSIGNED_CHAR, ElementType::uint8},
       {MPI_SHORT, ElementType::int16},

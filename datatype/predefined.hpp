@@ -9,7 +9,7 @@
 
 namespace mpix {
 
-/// ElementType::none for types that only can be moved (MPI_BYTE, MPI_CHAR, MPI_PACKED...).
+/// ElementType::none for types that only can be moved (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 
 /// True for the types of MPI_MINLOC and MPI_MAXLOC, whose size leaves out their padding.
