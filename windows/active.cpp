@@ -113,7 +113,7 @@ int Window::start(MPI_Group group, int assertion) {
   }
   Guard const guard(spin_);
   if (!may_begin()) return MPI_ERR_RMA_SYNC;
-  epoch_.store(Epoch::group, std::memory_order_relaxed);
+  begin_epoch(Epoch::group);
   unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
   for (int const rank : targets) known_target(rank)->in_group = true;
   group_ = std::move(targets);

@@ -26,6 +26,12 @@ struct Grant : engine::Completion {
 /// Whether no epoch with operations is open.
 bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
 
+/// One that the calls of the program open. After another one there are no operations of the last fence.
+void Window::begin_epoch(Epoch epoch) noexcept {
+  epoch_.store(epoch, std::memory_order_relaxed);
+  fence_open_ = false;
+}
+
 /// Whether an operation may begin to access the target, and after what.
 int Window::permit(Target const& target, Permission* permission) const noexcept {
   *permission = Permission::yes;
@@ -159,7 +165,7 @@ int Window::lock(int type, int rank, int assertion) {
     Guard const guard(spin_);
     if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
     if (made->access.load(std::memory_order_relaxed) != Access::closed) return MPI_ERR_RMA_SYNC;
-    epoch_.store(Epoch::locks, std::memory_order_relaxed);
+    begin_epoch(Epoch::locks);
     ++locks_;
     made->lock = Lock::unchecked;
     note_open(*made);
@@ -197,7 +203,7 @@ int Window::lock_all(int assertion) {
   {
     Guard const guard(spin_);
     if (!may_begin()) return MPI_ERR_RMA_SYNC;
-    epoch_.store(Epoch::lock_all, std::memory_order_relaxed);
+    begin_epoch(Epoch::lock_all);
     unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
   }
   if (unchecked_) return MPI_SUCCESS;

@@ -29,6 +29,12 @@ inline Operation operation_of(MPI_Op op) noexcept {
   return mpix::operation_of(op).value_or(Operation::count_);
 }
 
+/// Compare-and-swap is for one element of a type that the CPU's atomics update.
+inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
+  return element != ElementType::none && engine::has_cpu_atomics(element) &&
+         bytes == engine::element_size(element);
+}
+
 /// What the elements of a type are to an operation. Error class.
 int element_for(Operation operation, FlatType const& flat, ElementType* element) {
   if (flat.mixed) return MPI_ERR_TYPE;
@@ -37,8 +43,7 @@ int element_for(Operation operation, FlatType const& flat, ElementType* element)
   bool const bits =
       operation == Operation::band || operation == Operation::bor || operation == Operation::bxor;
   if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
-  if (swap)
-    return *element != ElementType::none && engine::has_cpu_atomics(*element) ? MPI_SUCCESS : MPI_ERR_TYPE;
+  if (swap) return is_swapped(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
   return engine::is_defined(operation, *element) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
@@ -141,7 +146,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   if (mapped == nullptr) return false;
   ElementType const element = type->flat().element;
   bool const swap = call.operation == Operation::compare_swap_eq;
-  if (swap && (element == ElementType::none || !engine::has_cpu_atomics(element))) return false;
+  if (swap && !is_swapped(element, bytes)) return false;
   engine::Reduction const reduction{element, call.operation, true, nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
     if (engine::has_cpu_atomics(reduction.type)) {

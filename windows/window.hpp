@@ -271,6 +271,7 @@ class Window : public mpix_window {
   /// What has to be done before the first operation of an epoch.
   enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
   bool may_begin() const noexcept;
+  void begin_epoch(Epoch epoch) noexcept;
   int permit(Target const& target, Permission* permission) const noexcept;
   int enter(Target& target, Permission* permission, bool* open);
   void note_open(Target& target);

@@ -56,6 +56,20 @@ TEST_P(Errors, W116_03_a_fence_inside_of_a_lock) {
   expect_works(window);
 }
 
+/// Operations after a fence begin before any other epoch does.
+TEST_P(Errors, W116_15_operations_of_a_fence_after_a_lock) {
+  Window const window(GetParam(), 64);
+  MPI_Win_fence(0, window);
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
+  EXPECT_EQ(MPI_Win_unlock(next_, window), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window)),
+            MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(MPI_Win_fence(0, window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Get(&value_, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_fence(0, window), MPI_SUCCESS);
+  expect_works(window);
+}
+
 TEST_P(Errors, W116_04_a_lock_inside_of_a_lock) {
   Window const window(GetParam(), 64);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);

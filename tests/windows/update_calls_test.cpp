@@ -199,6 +199,23 @@ TEST_P(Calls, W11344_01_compare_and_swap) {
   expect_swaps<int>(win(), at(4), next_, MPI_LOGICAL);
 }
 
+TEST_P(Calls, W11344_03_what_is_not_swapped) {
+  MPI_Win_set_errhandler(win(), MPI_ERRORS_RETURN);
+  char const wanted[16] = {};
+  char result[16] = {};
+  MPI_Datatype words[2];
+  MPI_Type_contiguous(2, MPI_INT, &words[0]);
+  MPI_Type_contiguous(4, MPI_BYTE, &words[1]);
+  for (MPI_Datatype& type : words) MPI_Type_commit(&type);
+  for (MPI_Datatype const type : {words[0], words[1], MPI_DOUBLE, MPI_FLOAT, MPI_2INT, MPI_LONG_DOUBLE}) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      EXPECT_EQ(class_of(MPI_Compare_and_swap(wanted, wanted, result, type, next_, at(0), win())),
+                MPI_ERR_TYPE);
+    }
+  }
+  for (MPI_Datatype& type : words) MPI_Type_free(&type);
+}
+
 TEST_P(Calls, W1172_01_accumulates_are_ordered) {
   // 100 replacements, the last one stays; each fetch sees what was before it.
   std::vector<long> values(100);
