@@ -30,6 +30,7 @@ int Window::make_control(RankEntry& mine) {
           class_of(engine_.expose(control, layout_.bytes(), engine::Rights::all, &mine.control));
       error != MPI_SUCCESS)
     return error;
+  if (mine.kind != MemoryKind::host) mine.lock = NamWindow::mapped_before();
   if (hints_.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
   int const error = class_of(engine_.create_locks(1, &lock_id_));
   has_lock_ = error == MPI_SUCCESS;

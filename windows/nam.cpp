@@ -23,62 +23,84 @@ int outcome_of(Call call, std::string* text) {
   }
 }
 
-/// From `root` to all: an outcome with its text, most often in one message.
-int broadcast(int error_class, std::string* text, int root, MPI_Comm comm) {
+/// What a process tells the others of its attempt to have the window.
+struct Outcome {
+  int error_class = MPI_SUCCESS;
+  std::uint32_t mapped_in = 0;  ///< as of NamWindow
+  std::string text;             ///< the description of the window, or what is wrong
+};
+
+/// From `root` to all, most often in one message.
+void broadcast(Outcome* outcome, int root, MPI_Comm comm) {
   struct {
     int error_class;
+    std::uint32_t mapped_in;
     int length;
-    char begin[2040];
-  } told{error_class, static_cast<int>(std::min<std::size_t>(text->size(), INT32_MAX)), {}};
+    char begin[2036];
+  } told{outcome->error_class,
+         outcome->mapped_in,
+         static_cast<int>(std::min<std::size_t>(outcome->text.size(), INT32_MAX)),
+         {}};
   constexpr int most = sizeof told.begin;
-  std::copy_n(text->data(), std::min(told.length, most), told.begin);
+  std::copy_n(outcome->text.data(), std::min(told.length, most), told.begin);
   PMPI_Bcast(&told, sizeof told, MPI_BYTE, root, comm);
-  text->resize(static_cast<std::size_t>(told.length));
+  outcome->error_class = told.error_class;
+  outcome->mapped_in = told.mapped_in;
+  outcome->text.resize(static_cast<std::size_t>(told.length));
   if (told.length > most) {
-    PMPI_Bcast(text->data(), told.length, MPI_CHAR, root, comm);
+    PMPI_Bcast(outcome->text.data(), told.length, MPI_CHAR, root, comm);
   } else {
-    std::copy_n(told.begin, told.length, text->data());
+    std::copy_n(told.begin, told.length, outcome->text.data());
   }
-  return told.error_class;
 }
 
 /// The worst of all outcomes, with its text, at all.
-int agree(int error_class, std::string* text, int rank, MPI_Comm comm) {
+void agree(Outcome* outcome, int rank, MPI_Comm comm) {
   struct {
     int error_class;
     int rank;
-  } own{error_class, rank}, worst{};
+  } own{outcome->error_class, rank}, worst{};
   PMPI_Allreduce(&own, &worst, 1, MPI_2INT, MPI_MAXLOC, comm);
-  if (worst.error_class != MPI_SUCCESS) (void)broadcast(worst.error_class, text, worst.rank, comm);
-  return worst.error_class;
+  outcome->error_class = worst.error_class;
+  if (worst.error_class != MPI_SUCCESS) broadcast(outcome, worst.rank, comm);
+}
+
+/// Whether all processes have told that they map these grants.
+bool all_map(RankTable const& table, std::uint32_t grants) {
+  auto const all = table.all();
+  auto const maps = [=](RankEntry const& entry) { return entry.lock == grants; };
+  return grants != 0 && !all.empty() && std::ranges::all_of(all, maps);
 }
 
 }  // namespace
 
-/// Collective: the first process makes it, the others join.
+/// Collective: the first process makes it, the others join. Where all map the grants already, nobody fails to
+/// join, and they need not agree. After a failure nobody relies on that.
 template <typename Make>
 int Window::share_nam(MPI_Comm comm, Make make) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
-  std::string told;
-  int error = MPI_SUCCESS;
-  if (rank == 0) {
-    error = outcome_of([&] { told = (nam_ = make())->description(); }, &told);
-  }
-  error = broadcast(error, &told, 0, comm);
-  if (error == MPI_SUCCESS) {
-    std::string why;
-    if (rank != 0) error = outcome_of([&] { nam_ = NamWindow::join(told); }, &why);
-    error = agree(error, &why, rank, comm);
-    told = why;
-  }
-  if (error == MPI_SUCCESS) {
-    hints_.tell_port(nam_->port());
-    std::uint64_t const stripe = nam_->stripe_bytes();
-    hints_.tell_stripe(stripe != 0 ? std::to_string(stripe) : "");
-    return MPI_SUCCESS;
-  }
-  return refuse(error, told);
+  Outcome made;
+  auto const describe = [&] {
+    nam_ = make();
+    made.text = nam_->description();
+    made.mapped_in = nam_->mapped_in();
+  };
+  NamWindow::note_mapped(0);
+  if (rank == 0) made.error_class = outcome_of(describe, &made.text);
+  broadcast(&made, 0, comm);
+  if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
+  bool const is_mapped = all_map(table_, made.mapped_in);
+  Outcome joined;
+  auto const join = [&] { nam_ = NamWindow::join(made.text, is_mapped); };
+  if (rank != 0) joined.error_class = outcome_of(join, &joined.text);
+  if (!is_mapped) agree(&joined, rank, comm);
+  if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
+  NamWindow::note_mapped(nam_->mapped_in());
+  hints_.tell_port(nam_->port());
+  std::uint64_t const stripe = nam_->stripe_bytes();
+  hints_.tell_stripe(stripe != 0 ? std::to_string(stripe) : "");
+  return MPI_SUCCESS;
 }
 
 int Window::allocate_at_server(MPI_Comm comm) {

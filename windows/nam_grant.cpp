@@ -51,6 +51,11 @@ std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_
   return found;
 }
 
+std::shared_ptr<NamGrant> NamGrant::mapped(nam::Locator const& locator, std::uint64_t control) {
+  auto found = registry().known(locator);
+  return found != nullptr && found->control() == control ? found : nullptr;
+}
+
 bool NamGrant::is_served() {
   std::lock_guard const held(lock_);
   return session_.is_open();

@@ -23,6 +23,9 @@ class NamGrant {
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator);
   /// The one whose control memory is `control` at its server.
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator, std::uint64_t control);
+  /// The same, if there is one, also if its session has ended: others see to its windows. nullptr: there is
+  /// none.
+  static std::shared_ptr<NamGrant> mapped(nam::Locator const& locator, std::uint64_t control);
 
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                            nam::WindowWishes const& wishes);

@@ -2,6 +2,9 @@
 
 #include <mpi.h>
 
+#include <functional>
+#include <string>
+
 #include "windows/nam_error.hpp"
 #include "windows/nam_served.hpp"
 
@@ -22,6 +25,10 @@ class MappedNamWindow final : public ServedWindow {
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
 
   std::string description() const override { return describe(grant_->locator(), grant_->control()).dump(); }
+  std::uint32_t mapped_in() const noexcept override {
+    auto const name = grant_->locator().grant + '/' + std::to_string(grant_->control());
+    return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;
+  }
   void release() override {
     at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
   }

@@ -62,11 +62,13 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window) {
   return join_remote(locator, window);
 }
 
-std::unique_ptr<NamWindow> join_described(Json const& description) {
+std::unique_ptr<NamWindow> join_described(Json const& description, bool is_mapped) {
   nam::Locator const locator = nam::parse_locator(nam::field<std::string>(description, "grant"));
+  auto const control = nam::field<std::uint64_t>(description, "control");
   nam::WindowInfo info = window_from(description);
-  if (auto grant = find_mapped(locator, nam::field<std::uint64_t>(description, "control")))
-    return make_mapped(std::move(grant), std::move(info));
+  auto grant = is_mapped ? NamGrant::mapped(locator, control) : nullptr;
+  if (grant == nullptr) grant = find_mapped(locator, control);
+  if (grant != nullptr) return make_mapped(std::move(grant), std::move(info));
   return join_remote(locator, info);
 }
 

@@ -18,7 +18,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
                                           nam::WindowWishes const& wishes);
 /// The persistent window that a session has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
-/// What the description of another process's window says.
-std::unique_ptr<NamWindow> join_described(nam::Json const& description);
+/// What the description of another process's window says; `is_mapped` as of NamWindow::join.
+std::unique_ptr<NamWindow> join_described(nam::Json const& description, bool is_mapped);
 
 }  // namespace mpix::windows

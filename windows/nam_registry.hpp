@@ -13,6 +13,12 @@ namespace mpix::windows {
 template <typename Grant>
 class GrantRegistry {
  public:
+  /// The one of the locator, served or not; nullptr: there is none.
+  std::shared_ptr<Grant> known(nam::Locator const& locator) {
+    std::lock_guard const held(lock_);
+    auto const known = grants_.find(locator.grant);
+    return known != grants_.end() ? known->second : nullptr;
+  }
   /// The one of the locator that is served still; nullptr: there is none.
   std::shared_ptr<Grant> find(nam::Locator const& locator) {
     std::lock_guard const held(lock_);

@@ -32,6 +32,7 @@ class RemoteNamWindow final : public ServedWindow {
 
   /// Those who map the memory look at its control memory themselves.
   std::string description() const override { return describe(grant_->locator(), 0).dump(); }
+  std::uint32_t mapped_in() const noexcept override { return 0; }
   void release() override {
     at_server([this] {
       if (!info_.port.empty()) return evict(grant_->locator());

@@ -39,6 +39,14 @@ class SpreadNamWindow final : public NamWindow {
     for (auto const& part : parts_) told.push_back(nam::Json::parse(part->description()));
     return nam::Json{{"stripe", stripe_bytes()}, {"parts", std::move(told)}}.dump();
   }
+  std::uint32_t mapped_in() const noexcept override {
+    std::uint32_t grants = 0;
+    for (auto const& part : parts_) {
+      if (part->mapped_in() == 0) return 0;
+      grants = grants * 31 + part->mapped_in();
+    }
+    return grants;
+  }
   void release() override {
     for_all(parts_, [](NamWindow& part) { part.release(); });
   }
@@ -146,10 +154,10 @@ std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
   return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(nam::Json const& description) {
-  if (!description.contains("parts")) return join_described(description);
+std::unique_ptr<NamWindow> join_parts(nam::Json const& description, bool is_mapped) {
+  if (!description.contains("parts")) return join_described(description, is_mapped);
   Parts parts;
-  for (nam::Json const& part : description.at("parts")) parts.push_back(join_described(part));
+  for (nam::Json const& part : description.at("parts")) parts.push_back(join_described(part, is_mapped));
   nam::Spread const spread(parts.size(), nam::field<std::uint64_t>(description, "stripe"));
   return join_parts(std::move(parts), spread);
 }

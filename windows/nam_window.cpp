@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <charconv>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,7 @@ namespace {
 
 std::mutex settings_lock;
 NamSettings settings;
+std::atomic<std::uint32_t> noted{0};  ///< by note_mapped()
 
 /// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
 std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
@@ -74,8 +76,11 @@ std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::join(std::string const& description) {
-  return at_server([&] { return join_parts(nam::Json::parse(description)); });
+std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped) {
+  return at_server([&] { return join_parts(nam::Json::parse(description), is_mapped); });
 }
+
+std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }
+void NamWindow::note_mapped(std::uint32_t grants) noexcept { noted.store(grants, std::memory_order_relaxed); }
 
 }  // namespace mpix::windows

@@ -78,14 +78,21 @@ class NamWindow {
                                              NamWishes const& wishes);
   /// The persistent window with this port name.
   static std::unique_ptr<NamWindow> connect(std::string const& port);
-  /// What another process of the job has told by description().
-  static std::unique_ptr<NamWindow> join(std::string const& description);
+  /// What another process of the job has told by description(). `is_mapped`: mapped_before() of this process
+  /// was what mapped_in() of the other's window is.
+  static std::unique_ptr<NamWindow> join(std::string const& description, bool is_mapped = false);
+
+  /// mapped_in() of the newest window that all of its processes have joined.
+  static std::uint32_t mapped_before() noexcept;
+  static void note_mapped(std::uint32_t grants) noexcept;
 
   virtual ~NamWindow() = default;
   NamWindow(NamWindow const&) = delete;
   NamWindow& operator=(NamWindow const&) = delete;
 
   virtual std::string description() const = 0;
+  /// Tells the grants apart that have its memory; 0: this process does not map all of it.
+  virtual std::uint32_t mapped_in() const noexcept = 0;
   /// The window ends, and its memory goes back to the grant. By who has allocated it.
   virtual void release() = 0;
   /// Returns when what was completed before is as durable as the window is to be.

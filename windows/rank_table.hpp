@@ -24,7 +24,7 @@ struct RankEntry {
   std::uint64_t offset = 0;       ///< of its memory in the exposure
   std::uint64_t size = 0;         ///< bytes
   engine::ExposureId control{};   ///< see ControlLayout
-  std::uint32_t lock = 0;
+  std::uint32_t lock = 0;         ///< of memory at a server: NamWindow::mapped_before
   std::int32_t disp_unit = 1;
   std::int32_t owner = 0;
   std::int16_t error_class = 0;  ///< why the window cannot be made

@@ -173,14 +173,14 @@ void DataProcess::reconcile(Json const& windows, bool adopted) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;
     }
-    keep(std::move(window), 0);
+    keep(std::move(window), 0, shared_->find(id));
   }
 }
 
-/// There is a place for it: that was looked at when it was made.
-void DataProcess::keep(Window window, SessionId session) {
+/// In a new place, unless it has one. There is one: that was looked at when it was made.
+void DataProcess::keep(Window window, SessionId session, std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;
-  auto const slot = shared_->place(id);
+  auto const slot = place ? place : shared_->place(id);
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
   regions_ += window.regions.size();
   windows_.emplace(id, Held{std::move(window), session, *slot});

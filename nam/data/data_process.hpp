@@ -68,7 +68,7 @@ class DataProcess {
   void set_up(Message& message);
   void open_memory(Message& message);
   void reconcile(Json const& windows, bool adopted);
-  void keep(Window window, SessionId session);
+  void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
   void withdraw_all() noexcept;
   void open_session(Message& message);
   void close_session(SessionId id);

@@ -53,17 +53,25 @@ FileDescriptor SharedControl::reopen() const {
   return opened;
 }
 
-std::optional<SharedControl::Slot> SharedControl::place(std::string const& window) {
+std::optional<SharedControl::Slot> SharedControl::find(std::string const& window) const noexcept {
   std::uint64_t const key = key_of(window);
-  std::optional<Slot> free;
   for (std::uint64_t slot = 0; slot < slots(); ++slot) {
     // Relaxed, as below: only the data process writes them.
-    std::uint64_t const there = entry(slot).window.load(std::memory_order_relaxed);
-    if (there == key) return static_cast<Slot>(slot);
-    if (there == 0 && !free) free = static_cast<Slot>(slot);
+    if (entry(slot).window.load(std::memory_order_relaxed) == key) return static_cast<Slot>(slot);
   }
-  if (free) entry(*free).window.store(key, std::memory_order_relaxed);
-  return free;
+  return std::nullopt;
+}
+
+/// The search goes on where the last one has ended: most often the first place is free.
+std::optional<SharedControl::Slot> SharedControl::place(std::string const& window) noexcept {
+  for (std::uint64_t tried = 0; tried < slots(); ++tried) {
+    std::uint64_t const slot = next_;
+    next_ = (next_ + 1) % slots();
+    if (entry(slot).window.load(std::memory_order_relaxed) != 0) continue;
+    entry(slot).window.store(key_of(window), std::memory_order_relaxed);
+    return static_cast<Slot>(slot);
+  }
+  return std::nullopt;
 }
 
 bool SharedControl::is_taken(Slot slot) const noexcept {

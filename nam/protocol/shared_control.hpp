@@ -46,8 +46,10 @@ class SharedControl {
   // For the data process, and to withdraw for whoever finds that there is none. Windows are known by their
   // identifiers.
 
-  /// A place for a window, or the one that it has; nothing where all are taken.
-  std::optional<Slot> place(std::string const& window);
+  /// The place that a window has.
+  std::optional<Slot> find(std::string const& window) const noexcept;
+  /// A place for a window that has none; nothing where all are taken.
+  std::optional<Slot> place(std::string const& window) noexcept;
   void withdraw(Slot slot) const noexcept;
   /// Those that are not among `windows`.
   void withdraw_others(std::vector<std::string> const& windows) noexcept;
@@ -89,6 +91,7 @@ class SharedControl {
 
   FileDescriptor descriptor_;
   engine::Mapping mapping_;
+  std::uint64_t next_ = 0;  ///< where the search for a free place begins
 };
 
 }  // namespace mpix::nam

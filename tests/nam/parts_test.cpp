@@ -7,12 +7,14 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 
 #include "nam/client/spread.hpp"
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/window.hpp"
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/protocol/shared_control.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
 #include "tests/support/slowness.hpp"
@@ -345,6 +347,27 @@ TEST_F(ChannelTest, nonsense_is_refused) {
     (void)receiver.fill();
     EXPECT_THROW(while (receiver.next()){}, Error);
   }
+}
+
+TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
+  SharedControl control = SharedControl::make(4);
+  std::map<std::string, SharedControl::Slot> places;
+  for (std::string const window : {"a", "b", "c", "d"}) places[window] = control.place(window).value();
+  std::set<SharedControl::Slot> distinct;
+  for (auto const& [window, slot] : places) {
+    EXPECT_EQ(control.find(window), slot);
+    EXPECT_TRUE(distinct.insert(slot).second);
+  }
+  EXPECT_FALSE(control.place("e"));
+  EXPECT_FALSE(control.find("e"));
+  for (std::string const ended : {"b", "a"}) {
+    std::uint64_t const generation = control.generation(places[ended]).load();
+    control.withdraw(places[ended]);
+    EXPECT_FALSE(control.find(ended));
+    EXPECT_EQ(control.place("after " + ended), places[ended]);
+    EXPECT_NE(control.generation(places[ended]).load(), generation);
+  }
+  EXPECT_EQ(control.find("d"), places["d"]);
 }
 
 TEST(WindowTest, regions_stand_aligned_behind_each_other) {
