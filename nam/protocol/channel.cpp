@@ -58,16 +58,14 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
 
 bool Channel::fill() {
   std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
-  if (taken_ != 0) {
-    input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(taken_));
-    taken_ = 0;
-  }
-  while (input_.size() < limit) {
-    std::size_t const had = input_.size();
+  arrived_bytes_ -= taken_;
+  if (taken_ != 0 && arrived_bytes_ != 0) std::memmove(input_.data(), input_.data() + taken_, arrived_bytes_);
+  taken_ = 0;
+  while (arrived_bytes_ < limit) {
+    if (input_.size() < arrived_bytes_ + chunk_bytes) input_.resize(arrived_bytes_ + chunk_bytes);
     std::size_t got = 0;
-    input_.resize(had + chunk_bytes);
-    bool const open = take_in(input_.data() + had, chunk_bytes, &got);
-    input_.resize(had + got);
+    bool const open = take_in(input_.data() + arrived_bytes_, chunk_bytes, &got);
+    arrived_bytes_ += got;
     if (!open) return false;
     if (got < chunk_bytes) return true;
   }
@@ -75,7 +73,7 @@ bool Channel::fill() {
 }
 
 std::optional<Message> Channel::next() {
-  std::size_t const there = input_.size() - taken_;
+  std::size_t const there = arrived_bytes_ - taken_;
   FrameHeader header{};
   if (there < sizeof header) return std::nullopt;
   std::byte const* const begin = input_.data() + taken_;

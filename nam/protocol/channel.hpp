@@ -48,7 +48,7 @@ class Channel {
   /// The next message. Throws Error(malformed), after which the channel is of no use.
   std::optional<Message> next();
   /// Whether something has arrived that next() has not given out.
-  bool has_input() const noexcept { return taken_ != input_.size(); }
+  bool has_input() const noexcept { return taken_ != arrived_bytes_; }
 
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
   /// Sends what can be sent. False: the other end is gone.
@@ -70,8 +70,9 @@ class Channel {
 
   FileDescriptor socket_;
   ChannelLimits limits_;
-  std::vector<std::byte> input_;
-  std::size_t taken_ = 0;  ///< of `input_`, given out
+  std::vector<std::byte> input_;   ///< with room for what comes next
+  std::size_t arrived_bytes_ = 0;  ///< of `input_`
+  std::size_t taken_ = 0;          ///< of these, given out
   std::deque<FileDescriptor> arrived_;
   std::deque<Outgoing> output_;
 };
