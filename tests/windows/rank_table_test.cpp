@@ -1,6 +1,7 @@
 /// What windows keep of each rank, where there are many: nothing where all of them are alike.
-#include <algorithm>
+#include <unistd.h>
 
+#include "tests/support/slowness.hpp"
 #include "tests/windows/support.hpp"
 
 namespace mpix::test {
@@ -64,13 +65,19 @@ void exchange_alike(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
   exchange(window, comm, unit, [](int) { return 4; });
 }
 
+class RankTable : public ::testing::Test {
+ protected:
+  /// So many processes share few cores.
+  static void SetUpTestSuite() { ::alarm(300 * slowness); }
+};
+
 constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
 
-TEST(RankTable, has_no_entries_where_ranks_are_alike) {
+TEST_F(RankTable, has_no_entries_where_ranks_are_alike) {
   for (Flavour const flavour : flavours) exchange_alike(flavour);
 }
 
-TEST(RankTable, has_no_entries_for_regular_parts_of_the_job) {
+TEST_F(RankTable, has_no_entries_for_regular_parts_of_the_job) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -83,7 +90,7 @@ TEST(RankTable, has_no_entries_for_regular_parts_of_the_job) {
 }
 
 /// Windows and memory of some ranks only: names and numbers of what each process has go apart.
-TEST(RankTable, has_no_entries_after_ranks_did_different_things) {
+TEST_F(RankTable, has_no_entries_after_ranks_did_different_things) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm part = MPI_COMM_NULL;
@@ -100,7 +107,7 @@ TEST(RankTable, has_no_entries_after_ranks_did_different_things) {
   MPI_Comm_free(&part);
 }
 
-TEST(RankTable, is_kept_once_where_ranks_differ) {
+TEST_F(RankTable, is_kept_once_where_ranks_differ) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
