@@ -94,9 +94,10 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
   return MPI_SUCCESS;
 }
 
-/// Carries out what is reached by load and store, with no other guarantee than that of elements.
+/// Carries out what is reached by load and store, with no other guarantee than that of elements; then the
+/// operation names its target by the address. False, with nothing done: it is not reached so.
 template <typename Operation>
-bool try_direct(Window const& window, Target const& target, Operation const& operation) {
+bool try_direct(Window const& window, Target const& target, Operation& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
@@ -110,6 +111,9 @@ bool try_direct(Window const& window, Target const& target, Operation const& ope
     mapped = target.memory->reach(begin, bytes);
   }
   if (mapped == nullptr) return false;
+  // Stripes and modes of memory go by its address, whatever it is named by.
+  operation.target = begin - static_cast<std::uint64_t>(extent.begin);
+  operation.exposed.target = engine::ExposureId::none;
   engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, begin, begin + bytes);
   return true;
 }

@@ -271,6 +271,24 @@ TEST_P(Calls, W1171_01_accumulates_of_many_origins_are_atomic_by_element) {
   }
 }
 
+/// The first call on a window says by an offset where its elements are, later ones by an address; origins for
+/// which the memory is not mapped send it.
+TEST_F(WindowTest, W1171_01_single_elements_and_arrays_of_one_window_after_another) {
+  constexpr int rounds = 60;
+  for (int round = 0; round < rounds; ++round) {
+    for (int count = 1; count <= 64; count *= 4) {
+      Window const window(Flavour::create, count * static_cast<MPI_Aint>(sizeof(int)));
+      std::vector<int> const ones(static_cast<std::size_t>(count), 1);
+      MPI_Win_fence(0, window);
+      MPI_Accumulate(ones.data(), count, MPI_INT, 0, window.at(0, 0), count, MPI_INT, MPI_SUM, window);
+      MPI_Win_fence(0, window);
+      if (rank_ != 0) continue;
+      std::vector<int> const found(window.base<int>(), window.base<int>() + count);
+      ASSERT_EQ(found, std::vector<int>(ones.size(), size_)) << "round " << round;
+    }
+  }
+}
+
 TEST_P(Calls, W11344_02_every_number_is_handed_out_once) {
   constexpr int rounds = 300;
   std::vector<int> mine_drawn(rounds);
