@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <array>
+#include <type_traits>
 
 // The two functions that may fault, in one piece, and where they go on when they do. In assembler: the
 // handler has to know the instructions, and no compiler or sanitizer is to add any.
@@ -106,7 +107,8 @@ class Handler {
     auto const place = static_cast<std::uintptr_t>(counter);
     if (place >= reinterpret_cast<std::uintptr_t>(&mpix_engine_touch_read) &&
         place < reinterpret_cast<std::uintptr_t>(mpix_engine_touch_end)) {
-      counter = reinterpret_cast<std::uintptr_t>(mpix_engine_touch_failed);
+      auto const failed = reinterpret_cast<std::uintptr_t>(mpix_engine_touch_failed);
+      counter = static_cast<std::remove_reference_t<decltype(counter)>>(failed);
       return;
     }
     instance().pass_on(signal, info, context);
