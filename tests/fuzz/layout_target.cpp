@@ -1,7 +1,9 @@
 /// Layouts: the normalised form names the same bytes in the same order, from every position.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "engine/layout/boxes.hpp"
 #include "engine/layout/layout.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/random_layout.hpp"
@@ -30,6 +32,16 @@ std::vector<std::ptrdiff_t> visited(Layout const& layout, std::size_t position, 
     for (std::size_t i = 0; i < run.length; ++i)
       offsets.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
   }
+  return offsets;
+}
+
+/// The bytes of the boxes that `bytes` bytes from `position` on consist of.
+std::vector<std::ptrdiff_t> in_boxes(Layout const& layout, std::size_t position, std::size_t bytes) {
+  std::vector<std::ptrdiff_t> offsets;
+  for_boxes(layout, position, bytes, [&](Layout const& box, std::ptrdiff_t base, std::size_t done) {
+    require(done == offsets.size() && box.size() != 0, "a box in the wrong place");
+    for (std::ptrdiff_t const offset : test::offsets_of(box)) offsets.push_back(base + offset);
+  });
   return offsets;
 }
 
@@ -64,6 +76,10 @@ bool layout(Input input) {
                                          expected.end());
   require(visited(raw, position, step) == rest, "a cursor visits other bytes");
   require(visited(normal, position, step) == rest, "a cursor visits other bytes of the normalised layout");
+  std::size_t const bytes = std::min(step, rest.size());
+  std::vector<std::ptrdiff_t> const part(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(bytes));
+  require(in_boxes(raw, position, bytes) == part, "boxes of other bytes");
+  require(in_boxes(normal, position, bytes) == part, "boxes of other bytes of the normalised layout");
   Extent const extent = normal.extent();
   for (std::ptrdiff_t const offset : expected)
     require(offset >= extent.begin && offset < extent.end, "a byte outside of the extent");

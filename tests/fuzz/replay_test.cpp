@@ -50,7 +50,7 @@ TEST_P(Replay, sound_inputs_are_taken_and_the_others_survived) {
 }
 
 TEST_P(Replay, mutations_are_survived) {
-  constexpr int rounds = 30000;
+  constexpr int rounds = 10000;
   std::mt19937_64 random(test::seed());
   auto const samples = corpus_of(GetParam());
   ASSERT_FALSE(samples.empty());

@@ -14,13 +14,22 @@ bool wire(Input input);
 bool joined(Input input);
 bool layout(Input input);
 bool address(Input input);
+bool mail(Input input);
+#if MPIX_HAVE_NAM
+bool messages(Input input);
+bool names(Input input);
+#endif
 
 struct Target {
   char const* name;  ///< also of its directory in the corpus
   bool (*run)(Input input);
 };
-inline constexpr Target targets[] = {
-    {"wire", &wire}, {"joined", &joined}, {"layout", &layout}, {"address", &address}};
+inline constexpr Target targets[] = {{"wire", &wire},         {"joined", &joined}, {"layout", &layout},
+                                     {"address", &address},   {"mail", &mail},
+#if MPIX_HAVE_NAM
+                                     {"messages", &messages}, {"names", &names}
+#endif
+};
 
 /// Ends the process with a line when `holds` is false.
 void require(bool holds, char const* what);
