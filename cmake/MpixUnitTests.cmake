@@ -18,7 +18,7 @@ function(mpix_unit_test name)
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
   endif()
   add_test(NAME ${test_name} COMMAND ${name})
-  if(MPIX_SANITIZE)
+  if(MPIX_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"

@@ -1,9 +1,21 @@
-# The parts that need neither UCX nor MPI, and their tests: what can be built for another processor than this
-# machine's without its libraries. GoogleTest is built from Debian's sources (googletest).
+# What can be built for another processor than this machine's, and its tests: the engine where its libraries are there
+# for that processor (scripts/aarch64), else the parts that need neither UCX nor MPI. GoogleTest is built from Debian's
+# sources (googletest).
 enable_testing()
 find_package(Threads REQUIRED)
+find_package(PkgConfig)
 add_subdirectory(/usr/src/googletest googletest EXCLUDE_FROM_ALL)
 include(MpixUnitTests)
-add_subdirectory(engine/layout)
-add_subdirectory(engine/kernel)
-include(${PROJECT_SOURCE_DIR}/tests/unit/portable.cmake)
+include(MpixExports)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(MPIX_ENGINE_LIBRARIES ucx libsodium)
+endif()
+if(MPIX_ENGINE_LIBRARIES_FOUND)
+  add_subdirectory(engine)
+  add_subdirectory(tests/unit)
+  add_subdirectory(tests/fuzz)
+else()
+  add_subdirectory(engine/layout)
+  add_subdirectory(engine/kernel)
+  include(${PROJECT_SOURCE_DIR}/tests/unit/portable.cmake)
+endif()
