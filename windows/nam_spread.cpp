@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "nam/client/spread_allocation.hpp"
 #include "windows/nam_part.hpp"
 
 namespace mpix::windows {
@@ -93,17 +94,24 @@ class SpreadNamWindow final : public NamWindow {
   int ranks_ = 0;
 };
 
-/// What `call` returns; which part it was is in the error.
-template <typename Call>
-auto for_part(std::size_t part, std::size_t parts, Call call) {
-  try {
-    return call();
-  } catch (nam::Error const& error) {
-    if (parts == 1) throw;
-    throw nam::Error(error.code(), "grant " + std::to_string(part + 1) + " of " + std::to_string(parts) +
-                                       ": " + error.what());
+/// Parts that windows make for the processes of a job.
+struct ServedParts {
+  std::vector<nam::Locator> const& grants;
+  Parts all;
+  std::vector<ServedWindow*> served;
+
+  ServedParts(std::vector<nam::Locator> const& known, std::size_t parts)
+      : grants(known), all(parts), served(parts) {}
+
+  void allocate(std::size_t part, std::vector<std::uint64_t> const& sizes,
+                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+    auto made = allocate_in(grants[part], sizes, units, wishes);
+    served[part] = made.get();
+    all[part] = std::move(made);
   }
-}
+  std::string port(std::size_t part) const { return served[part]->future_port(grants[part]); }
+  void keep(std::size_t part) { served[part]->keep(); }
+};
 
 /// Also where the servers of some have ended.
 void release_quietly(Parts const& parts) noexcept {
@@ -117,36 +125,17 @@ void release_quietly(Parts const& parts) noexcept {
 
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
-                                         std::vector<std::uint64_t> const& units, nam::WindowWishes wishes) {
-  // Regions that are divided use all grants.
-  nam::Spread const spread(wishes.stripe_bytes != 0 ? grants.size() : std::min(grants.size(), sizes.size()),
-                           grants.size() > 1 ? wishes.stripe_bytes : 0);
-  wishes.stripe_bytes = spread.stripe_bytes();
-  bool const persistent = wishes.persistent;
-  Parts parts(spread.parts());
-  std::vector<ServedWindow*> others;
-  std::vector<std::string> ports;
+                                         std::vector<std::uint64_t> const& units,
+                                         nam::WindowWishes const& wishes) {
+  nam::Spread const spread = nam::spread_over(grants, sizes.size(), wishes.stripe_bytes);
+  ServedParts parts(grants, spread.parts());
   try {
-    // The others go with this process until the first one, which leads to them, is there. It is the last.
-    for (std::size_t i = spread.parts(); i-- > 0;) {
-      wishes.persistent = persistent && i == 0;
-      if (wishes.persistent) wishes.other_parts = ports;
-      auto part = for_part(i, spread.parts(), [&] {
-        return allocate_in(grants[i], spread.share_of_sizes(sizes, i), spread.share(units, i), wishes);
-      });
-      if (persistent && i != 0) {
-        others.insert(others.begin(), part.get());
-        ports.insert(ports.begin(), part->future_port(grants[i]));
-      }
-      parts[i] = std::move(part);
-    }
-    for (std::size_t i = 0; i < others.size(); ++i)
-      for_part(i + 1, spread.parts(), [&] { others[i]->keep(); });
+    nam::make_parts(spread, sizes, units, wishes, parts);
   } catch (...) {
-    release_quietly(parts);
+    release_quietly(parts.all);
     throw;
   }
-  return join_parts(std::move(parts), spread);
+  return join_parts(std::move(parts.all), spread);
 }
 
 std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {

@@ -13,7 +13,8 @@ namespace mpix::windows {
 /// In as many of the grants as there are regions; all of them, or nothing. Throws nam::Error and NamError.
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
-                                         std::vector<std::uint64_t> const& units, nam::WindowWishes wishes);
+                                         std::vector<std::uint64_t> const& units,
+                                         nam::WindowWishes const& wishes);
 /// The window of all parts, in order: one part alone is the window.
 std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
                                       nam::Spread const& spread);
