@@ -112,7 +112,9 @@ int Window::allocate_at_server(MPI_Comm comm) {
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
-    return NamWindow::allocate(sizes, units, {persistent, hints_.durability(), hints_.stripe()});
+    auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
+    bool const one_host = std::ranges::all_of(table_.all(), is_here);
+    return NamWindow::allocate(sizes, units, {persistent, hints_.durability(), hints_.stripe(), one_host});
   });
   if (error != MPI_SUCCESS && rank_ == 0) release_nam();
   return error;

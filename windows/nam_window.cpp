@@ -30,6 +30,12 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
                    "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
+  if (!wishes.one_host)
+    throw NamError(
+        MPI_ERR_OTHER,
+        "the processes are on several hosts, and a memory server that is started for a job serves one: "
+        "start one with 'mpix-namd --size 1G --listen HOST:PORT --interfaces NETWORK', and set "
+        "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
   static std::unique_ptr<nam::PrivateServer> server;
   if (server == nullptr) server = std::make_unique<nam::PrivateServer>(settings.private_bytes);
   return {server->grant()};

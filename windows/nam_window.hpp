@@ -31,6 +31,7 @@ struct NamWishes {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
   std::string stripe;      ///< as of mpix_nam_stripe; empty: regions are not divided
+  bool one_host = true;    ///< all processes are on one
 };
 
 /// Where windows are allocated.

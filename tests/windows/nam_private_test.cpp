@@ -47,5 +47,25 @@ TEST_F(WithoutGrant, a_persistent_window_asks_for_a_server) {
   EXPECT_NE(text_of(code).find("mpix-namd --size"), std::string::npos) << text_of(code);
 }
 
+/// With processes on two hosts.
+TEST(PrivateServerOfTwoHosts, says_what_to_start) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Win window = MPI_WIN_NULL;
+  int const code = MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_OTHER);
+  EXPECT_NE(text_of(code).find("mpix-namd --size 1G --listen"), std::string::npos) << text_of(code);
+  ASSERT_EQ(MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window), MPI_SUCCESS);
+  long const value = 42;
+  long found = 0;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+  MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
+  MPI_Win_flush(0, window);
+  MPI_Get(&found, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
+  MPI_Win_unlock(0, window);
+  EXPECT_EQ(found, value);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 }  // namespace
 }  // namespace mpix::test
