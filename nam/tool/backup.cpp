@@ -4,7 +4,7 @@
 #include <iostream>
 #include <memory>
 
-#include "nam/client/spread.hpp"
+#include "nam/client/spread_allocation.hpp"
 #include "nam/tool/commands.hpp"
 
 namespace mpix::nam {
@@ -49,8 +49,11 @@ void backup(Arguments const& arguments) {
   }
   std::filesystem::path const unfinished = arguments.file.string() + ".unfinished";
   File const file = open_file(unfinished, "wb");
-  Json const head{
-      {"format", format_name}, {"sizes", sizes}, {"units", units}, {"durability", parts.front().durability}};
+  Json const head{{"format", format_name},
+                  {"sizes", sizes},
+                  {"units", units},
+                  {"durability", parts.front().durability},
+                  {"stripe", spread.stripe_bytes()}};
   std::string const line = head.dump() + "\n";
   bool good = std::fwrite(line.data(), 1, line.size(), file.get()) == line.size();
   for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
@@ -64,7 +67,7 @@ void backup(Arguments const& arguments) {
   std::filesystem::rename(unfinished, arguments.file);
 }
 
-/// Into a new persistent window of one grant; prints its port name.
+/// Into a new persistent window, over all grants that it is given; prints its port name.
 void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file, "rb");
   std::string line;
@@ -73,24 +76,27 @@ void restore(Arguments const& arguments) {
   Json const head = Json::parse(line, nullptr, false);
   if (!head.is_object() || field<std::string>(head, "format") != format_name)
     throw Error(ErrorCode::bad_request, arguments.file.string() + " is not a window that mpix-nam has saved");
-  auto const grant = is_locator(arguments.target) ? parse_locator(arguments.target)
-                                                  : Locator{arguments.target, "", address_of(arguments)};
-  Session session = Session::open(grant);
-  WindowInfo const window = session.allocate(field<std::vector<std::uint64_t>>(head, "sizes"),
-                                             field<std::vector<std::uint64_t>>(head, "units"),
-                                             {true, field<std::string>(head, "durability"), 0600});
-  for (std::uint64_t rank = 0; rank < window.regions.size(); ++rank) {
-    for_each_piece(Spread(1), rank, window.regions[rank], [&](auto const& at, std::span<std::byte> piece) {
+  WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
+  wishes.stripe_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  std::vector<Session> sessions;
+  std::vector<WindowInfo> const parts =
+      allocate_parts(grants_of(arguments), field<std::vector<std::uint64_t>>(head, "sizes"),
+                     field<std::vector<std::uint64_t>>(head, "units"), wishes, &sessions);
+  Spread const spread = spread_of(parts);
+  std::vector<WindowRegion> const regions = regions_of(parts);
+  for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
+    for_each_piece(spread, rank, regions[rank], [&](auto const& at, std::span<std::byte> piece) {
       if (std::fread(piece.data(), 1, piece.size(), file.get()) != piece.size())
         throw Error(ErrorCode::bad_request, arguments.file.string() + " ends too early");
-      session.write(window, rank, at.offset, piece);
+      sessions[at.part].write(parts[at.part], at.place, at.offset, piece);
     });
   }
-  session.persist(window);
+  for (std::size_t part = 0; part < parts.size(); ++part) sessions[part].persist(parts[part]);
+  std::string const& port = parts.front().port;
   if (arguments.json) {
-    std::cout << Json{{"port", window.port}}.dump(2) << "\n";
+    std::cout << Json{{"port", port}}.dump(2) << "\n";
   } else {
-    std::cout << window.port << "\n";
+    std::cout << port << "\n";
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include "nam/client/client.hpp"
 #include "nam/protocol/units.hpp"
@@ -48,7 +49,57 @@ void print_grant(Json const& grant) {
             << "\nprocess  " << count_of(grant, "pid") << "\n";
 }
 
+void print_windows(Json const& windows) {
+  if (windows.empty()) return;
+  std::cout << "\n";
+  Table table({"SIZE", "RANKS", "OWNER", "MODE", "SURVIVES", "PORT"});
+  for (Json const& each : windows) {
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%03o", field<unsigned>(each, "mode"));
+    table.add({bytes_of(each, "bytes"), std::to_string(each.at("sizes").size()), text_of(each, "owner"), mode,
+               text_of(each, "durability"), text_of(each, "port")});
+  }
+  table.print();
+}
+
+enum class OnFailure { end, go_on };
+
+/// As ask(), of each grant that the arguments name. A list of answers is printed as a list. What goes on
+/// after a failure throws the first one at the end.
+std::vector<Json> ask_for_each(Arguments const& arguments, Json request, OnFailure on_failure) {
+  std::vector<Json> answers;
+  std::optional<Error> failure;
+  std::vector<Locator> const grants = grants_of(arguments);
+  for (std::size_t i = 0; i < grants.size(); ++i) {
+    request["grant"] = grants[i].grant;
+    try {
+      answers.push_back(Client(grants[i].address).request(request));
+    } catch (Error const& error) {
+      if (grants.size() == 1) throw;
+      Error const told(error.code(), "grant " + std::to_string(i + 1) + " of " +
+                                         std::to_string(grants.size()) + ": " + error.what());
+      if (on_failure == OnFailure::end) throw told;
+      if (!failure) failure = told;
+    }
+  }
+  if (arguments.json) {
+    std::cout << (grants.size() == 1 ? answers.front() : Json(answers)).dump(2) << "\n";
+    answers.clear();
+  }
+  if (failure) throw *failure;
+  return answers;
+}
+
 }  // namespace
+
+std::vector<Locator> grants_of(Arguments const& arguments) {
+  if (!is_locator(arguments.target)) return {{arguments.target, "", address_of(arguments)}};
+  std::vector<Locator> grants = parse_grants(arguments.target);
+  if (!arguments.server.empty()) {
+    for (Locator& each : grants) each.address = address_of(arguments);
+  }
+  return grants;
+}
 
 Address address_of(Arguments const& arguments) {
   if (!arguments.server.empty()) ::setenv("MPIX_NAM_SERVER", arguments.server.c_str(), 1);
@@ -65,14 +116,16 @@ void grant(Arguments const& arguments) {
   if (auto const answer = ask(arguments, request)) std::cout << text_of(*answer, "locator") << "\n";
 }
 
+/// Also where a server has gone: what can be ended ends.
 void revoke(Arguments const& arguments) {
-  (void)ask(arguments, {{"op", "revoke"}, {"grant", arguments.target}});
+  (void)ask_for_each(arguments, {{"op", "revoke"}}, OnFailure::go_on);
 }
 
 void extend(Arguments const& arguments) {
-  Json request{{"op", "extend"}, {"grant", arguments.target}};
+  Json request{{"op", "extend"}};
   add_expiry(arguments, request);
-  if (auto const answer = ask(arguments, request)) std::cout << "expires  " << expiry_of(*answer) << "\n";
+  for (Json const& answer : ask_for_each(arguments, request, OnFailure::go_on))
+    std::cout << "expires  " << expiry_of(answer) << "\n";
 }
 
 void list(Arguments const& arguments) {
@@ -88,19 +141,12 @@ void list(Arguments const& arguments) {
 }
 
 void show(Arguments const& arguments) {
-  auto const answer = ask(arguments, {{"op", "show"}, {"grant", arguments.target}});
-  if (!answer) return;
-  print_grant(*answer);
-  if (answer->at("window_list").empty()) return;
-  std::cout << "\n";
-  Table table({"SIZE", "RANKS", "OWNER", "MODE", "SURVIVES", "PORT"});
-  for (Json const& each : answer->at("window_list")) {
-    char mode[8];
-    std::snprintf(mode, sizeof mode, "%03o", field<unsigned>(each, "mode"));
-    table.add({bytes_of(each, "bytes"), std::to_string(each.at("sizes").size()), text_of(each, "owner"), mode,
-               text_of(each, "durability"), text_of(each, "port")});
+  char const* between = "";
+  for (Json const& answer : ask_for_each(arguments, {{"op", "show"}}, OnFailure::end)) {
+    std::cout << std::exchange(between, "\n");
+    print_grant(answer);
+    print_windows(answer.at("window_list"));
   }
-  table.print();
 }
 
 void names(Arguments const& arguments) {

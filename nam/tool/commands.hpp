@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nam/protocol/locator.hpp"
 
@@ -42,5 +43,7 @@ void check(Arguments const& arguments);
 
 /// Where the arguments say that the server is.
 Address address_of(Arguments const& arguments);
+/// The grants that the arguments name: by locators with commas between, or one by its number. Throws Error.
+std::vector<Locator> grants_of(Arguments const& arguments);
 
 }  // namespace mpix::nam

@@ -12,6 +12,8 @@ namespace {
 
 using Command = void (*)(Arguments const&);
 
+constexpr char const* grant_help = "Its locator, several of them with commas between, or its number";
+
 int exit_code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::bad_request: return exit_usage;
@@ -36,13 +38,13 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("--expires", arguments.expires,
                   "After how long it ends, as in 90s, 15m, 2h or 7d; default: never");
   sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
-  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  sub->add_option("grant", arguments.target, grant_help)->required();
   sub = add(app, "extend", "Sets anew when a grant ends, counted from now", extend, chosen);
-  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
   add(app, "list", "Shows grants", list, chosen);
   sub = add(app, "show", "Shows a grant and its persistent windows", show, chosen);
-  sub->add_option("grant", arguments.target, "Its locator, or its number")->required();
+  sub->add_option("grant", arguments.target, grant_help)->required();
   add(app, "usage", "Shows how much is granted and used", usage, chosen);
 }
 
@@ -62,7 +64,7 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("file", arguments.file, "File")->required();
   sub = add(app, "restore", "Makes a new persistent window out of a file; prints its port name", restore,
             chosen);
-  sub->add_option("grant", arguments.target, "Locator of the grant")->required();
+  sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("file", arguments.file, "File")->required()->check(CLI::ExistingFile);
 }
 

@@ -61,18 +61,41 @@ struct SpreadServers : ::testing::Test {
   static int run_tool(std::string const& arguments) {
     return std::system((std::string(MPIX_NAM_TOOL) + " " + arguments + " > /dev/null 2>&1").c_str());
   }
-  /// A backup of the window is one of all parts: it is restored as one window at one server.
+  std::string saved() const { return (first.directory() / "saved").string(); }
+  /// The port name of the only persistent window in the grant, as its server tells it.
+  static std::string port_in(TestServer const& server, Locator const& grant) {
+    return server.show(grant).at("window_list").at(0).at("port").get<std::string>();
+  }
+  static void expect_content(std::string const& port, std::uint64_t bytes_of_region) {
+    std::vector<Session> sessions;
+    std::vector<WindowInfo> const parts = find_parts(port, &sessions);
+    Spread const spread = spread_of(parts);
+    std::vector<WindowRegion> const regions = regions_of(parts);
+    ASSERT_EQ(regions.size(), ranks);
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+      std::vector<std::byte> found(regions[rank].bytes);
+      for (std::uint64_t done = 0; done < found.size();) {
+        Spread::Location const at = spread.find(rank, done);
+        std::uint64_t const left = std::min(at.bytes, found.size() - done);
+        sessions[at.part].read(parts[at.part], at.place, at.offset, std::span(found).subspan(done, left));
+        done += left;
+      }
+      EXPECT_EQ(found, pattern(bytes_of_region, static_cast<unsigned>(rank)));
+    }
+  }
+  /// A backup of the window is one of all parts: it is restored as one window at one server, or spread again.
   void expect_saved(std::string const& port, std::uint64_t bytes_of_region) const {
-    std::string const file = (first.directory() / "saved").string();
-    ASSERT_EQ(run_tool("backup '" + port + "' " + file), 0);
+    ASSERT_EQ(run_tool("backup '" + port + "' " + saved()), 0);
     Locator const grant = second.grant(1u << 20);
-    ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + file), 0);
-    auto const restored = second.show(grant).at("window_list").at(0).at("port").get<std::string>();
-    WindowInfo window;
-    Session session = Session::connect(restored, &window);
-    ASSERT_EQ(window.regions.size(), ranks);
-    for (std::uint64_t rank = 0; rank < ranks; ++rank)
-      EXPECT_EQ(content(session, window, rank), pattern(bytes_of_region, static_cast<unsigned>(rank)));
+    ASSERT_EQ(run_tool("restore '" + format(grant) + "' " + saved()), 0);
+    EXPECT_EQ(find_parts(port_in(second, grant)).size(), 1u);
+    expect_content(port_in(second, grant), bytes_of_region);
+    Locator const other = first.grant(1u << 20);
+    ASSERT_EQ(run_tool("restore '" + format(other) + "," + format(grant) + "' " + saved()), 0);
+    std::vector<WindowInfo> const again = find_parts(port_in(first, other));
+    EXPECT_EQ(again.size(), 2u);
+    EXPECT_EQ(again.front().stripe_bytes, find_parts(port).front().stripe_bytes);
+    expect_content(port_in(first, other), bytes_of_region);
   }
 
   TestServer first;
@@ -207,6 +230,30 @@ TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
   EXPECT_NE(used(second, grants[1]), 0u);
   ASSERT_EQ(run_tool("evict '" + port + "'"), 0);
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0 && used(second, grants[1]) == 0; }));
+}
+
+TEST_F(SpreadServers, the_tool_leaves_nothing_where_one_of_the_grants_has_no_room) {
+  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  Locator const large = first.grant(1u << 20);
+  Locator const small = second.grant(4096);
+  EXPECT_NE(run_tool("restore '" + format(large) + "," + format(small) + "' " + saved()), 0);
+  EXPECT_NE(run_tool("restore '" + format(small) + "," + format(large) + "' " + saved()), 0);
+  EXPECT_TRUE(eventually([&] { return used(first, large) == 0 && used(second, small) == 0; }));
+  EXPECT_TRUE(first.show(large).at("window_list").empty());
+}
+
+TEST_F(SpreadServers, the_tool_manages_several_grants_at_once) {
+  std::string const all =
+      std::string("'").append(format(grants[0])).append(",").append(format(grants[1])).append("'");
+  EXPECT_EQ(run_tool("extend " + all + " --expires 1h"), 0);
+  for (auto const& [server, grant] : {std::pair(&first, grants[0]), std::pair(&second, grants[1])})
+    EXPECT_GT(server->show(grant).at("expires_in").get<std::int64_t>(), 3000);
+  EXPECT_EQ(run_tool("show " + all), 0);
+  first.ask({{"op", "revoke"}, {"grant", grants[0].grant}});
+  EXPECT_NE(run_tool("show " + all), 0);
+  // What is left of them ends nevertheless.
+  EXPECT_NE(run_tool("revoke " + all), 0);
+  EXPECT_EQ(refusal([&] { second.show(grants[1]); }), ErrorCode::not_found);
 }
 
 }  // namespace
