@@ -95,7 +95,7 @@ bool Window::shares_one_allocation() const noexcept {
 int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   RankEntry whole;
   std::size_t total = 0;
-  for (RankEntry const& entry : table_.all()) total += entry.size;
+  for (RankEntry const& entry : table_) total += entry.size;
   void* base = nullptr;
   if (rank_ == 0) {
     int made = allocate(std::max<std::size_t>(total, 1), &base);
@@ -128,7 +128,7 @@ int Window::agree_on_sharing(MPI_Comm comm, int error) {
 /// All memory of a window is of one kind.
 int Window::check_kinds() const {
   auto const differs = [kind = table_[0].kind](RankEntry const& entry) { return entry.kind != kind; };
-  if (std::ranges::none_of(table_.all(), differs)) return MPI_SUCCESS;
+  if (std::ranges::none_of(table_, differs)) return MPI_SUCCESS;
   return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
 }
 
@@ -166,7 +166,7 @@ int Window::gather(MPI_Comm comm, RankEntry& mine) {
   }
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
   int worst = MPI_SUCCESS;
-  for (RankEntry const& entry : table_.all()) worst = std::max<int>(worst, entry.error_class);
+  for (RankEntry const& entry : table_) worst = std::max<int>(worst, entry.error_class);
   return worst;
 }
 
@@ -232,13 +232,13 @@ void Window::give_up_memory() {
 int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) {
   if (is_dynamic()) return MPI_ERR_RMA_FLAVOR;
   if (rank == MPI_PROC_NULL) {
-    auto const all = table_.all();
-    auto const found = std::ranges::find_if(all, [](RankEntry const& entry) { return entry.size != 0; });
+    auto const has_memory = [](RankEntry const& entry) { return entry.size != 0; };
+    auto const found = std::ranges::find_if(table_, has_memory);
     *size = 0;
     *disp_unit = 0;
     *base = nullptr;
-    if (found == all.end()) return MPI_SUCCESS;
-    rank = static_cast<int>(found - all.begin());
+    if (found == table_.end()) return MPI_SUCCESS;
+    rank = found.rank();
   }
   Target* const asked = target(rank);
   if (asked == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;

@@ -67,9 +67,8 @@ void agree(Outcome* outcome, int rank, MPI_Comm comm) {
 
 /// Whether all processes have told that they map these grants.
 bool all_map(RankTable const& table, std::uint32_t grants) {
-  auto const all = table.all();
   auto const maps = [=](RankEntry const& entry) { return entry.lock == grants; };
-  return grants != 0 && !all.empty() && std::ranges::all_of(all, maps);
+  return grants != 0 && table.begin() != table.end() && std::ranges::all_of(table, maps);
 }
 
 }  // namespace
@@ -107,13 +106,13 @@ int Window::allocate_at_server(MPI_Comm comm) {
   int const error = share_nam(comm, [this] {
     std::vector<std::uint64_t> sizes;
     std::vector<std::uint64_t> units;
-    for (RankEntry const& entry : table_.all()) {
+    for (RankEntry const& entry : table_) {
       sizes.push_back(entry.size);
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
     auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
-    bool const one_host = std::ranges::all_of(table_.all(), is_here);
+    bool const one_host = std::ranges::all_of(table_, is_here);
     return NamWindow::allocate(sizes, units, {persistent, hints_.durability(), hints_.stripe(), one_host});
   });
   if (error != MPI_SUCCESS && rank_ == 0) release_nam();

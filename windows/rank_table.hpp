@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -61,6 +60,25 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
 /// then one table for the processes of the host.
 class RankTable {
  public:
+  /// By rank.
+  class Iterator {
+   public:
+    using value_type = RankEntry;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(RankTable const& table, int rank) noexcept : table_(&table), rank_(rank) {}
+    RankEntry operator*() const noexcept { return (*table_)[rank_]; }
+    Iterator& operator++() noexcept { return ++rank_, *this; }
+    Iterator operator++(int) noexcept { return {*table_, rank_++}; }
+    bool operator==(Iterator const&) const = default;
+    int rank() const noexcept { return rank_; }
+
+   private:
+    RankTable const* table_ = nullptr;
+    int rank_ = 0;
+  };
+
   RankTable() = default;
   ~RankTable() { note_kept(0); }
   RankTable(RankTable const&) = delete;
@@ -82,10 +100,8 @@ class RankTable {
   RankEntry operator[](int rank) const noexcept {
     return has_entries() ? entries_[static_cast<std::size_t>(rank)] : pattern_.at(rank);
   }
-  /// By rank.
-  auto all() const noexcept {
-    return std::views::iota(0, ranks_) | std::views::transform([this](int rank) { return (*this)[rank]; });
-  }
+  Iterator begin() const noexcept { return {*this, 0}; }
+  Iterator end() const noexcept { return {*this, ranks_}; }
   RankEntry const* data() const noexcept { return entries_.data(); }
   std::size_t bytes() const noexcept { return entries_.size_bytes(); }
 
