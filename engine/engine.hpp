@@ -262,10 +262,6 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad);
-  static void direct_part(Transfer const& transfer, std::byte* target, std::size_t position,
-                          std::size_t bytes, UpdateModes& modes);
-  static void direct_part(Update const& update, std::byte* target, std::size_t position, std::size_t bytes,
-                          UpdateModes& modes);
   template <typename Operation>
   bool direct_piecewise(Peer& peer, Operation const& operation, bool* bad);
   template <typename Operation>

@@ -59,6 +59,25 @@ struct End : Completion {
   std::atomic<bool> has_come{false};
 };
 
+/// A run of the target's layout, which begins `position` bytes into the data and stands at `mapped` here.
+void direct_run(Transfer const& transfer, Segment const& run, std::size_t position, std::byte* mapped,
+                UpdateModes&) {
+  if (transfer.direction == Direction::get) {
+    unpack(transfer.origin, transfer.origin_layout, position, mapped, run.length);
+  } else {
+    pack(mapped, transfer.origin, transfer.origin_layout, position, run.length);
+  }
+}
+void direct_run(Update const& update, Segment const& run, std::size_t position, std::byte* mapped,
+                UpdateModes& modes) {
+  PackedUpdate packed(update, run.length);
+  packed.take(position, run.length);
+  Reduction const reduction = reduction_for(update, modes);
+  update_part(reduction, mapped, Layout::contiguous(run.length), 0, packed.sides(),
+              places_for(update, reduction, modes, mapped, plus(update.target, run.offset)));
+  packed.give_result();
+}
+
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
@@ -135,24 +154,6 @@ void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
   if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
 }
 
-/// Bytes [position, position + bytes) of the operation's data, of which the target's are at `target`.
-void Engine::direct_part(Transfer const& transfer, std::byte* target, std::size_t position, std::size_t bytes,
-                         UpdateModes&) {
-  if (transfer.direction == Direction::get) {
-    unpack(transfer.origin, transfer.origin_layout, position, target, bytes);
-  } else {
-    pack(target, transfer.origin, transfer.origin_layout, position, bytes);
-  }
-}
-
-void Engine::direct_part(Update const& update, std::byte* target, std::size_t position, std::size_t bytes,
-                         UpdateModes& modes) {
-  PackedUpdate packed(update, bytes);
-  packed.take(position, bytes);
-  update_part(reduction_for(update, modes), target, Layout::contiguous(bytes), 0, packed.sides());
-  packed.give_result();
-}
-
 /// Runs an operation whose target lies in several mapped segments, run by run. False, with nothing done,
 /// when some run is not mapped; `*bad` as above.
 template <typename Operation>
@@ -168,7 +169,7 @@ bool Engine::direct_piecewise(Peer& peer, Operation const& operation, bool* bad)
     Segment const run = cursor.next();
     std::byte* const target = map_range(peer, plus(operation.target, run.offset), run.length, bad);
     if (target == nullptr) return true;  // freed while in use
-    direct_part(operation, target, position, run.length, peer.stripes()->modes);
+    direct_run(operation, run, position, target, peer.stripes()->modes);
     position += run.length;
   }
   return true;

@@ -243,8 +243,9 @@ void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* ba
   wire::RequestHeader const& header = request.header;
   alignas(32) std::byte scale[sizeof header.scale];
   std::memcpy(scale, header.scale, sizeof scale);
-  bool const atomic = guarantees_of(header) != Guarantee::none &&
-                      uses_cpu_atomics(segments_.stripes().modes, elements_of(request));
+  UpdateModes& modes = segments_.stripes().modes;
+  ElementUpdate const elements = elements_of(request);
+  bool const atomic = guarantees_of(header) != Guarantee::none && uses_cpu_atomics(modes, elements);
   Reduction const reduction{static_cast<ElementType>(header.element_type),
                             static_cast<Operation>(header.operation), atomic,
                             (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
@@ -253,7 +254,8 @@ void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* ba
     return there ? request.data.data() + which * header.bytes + done : nullptr;
   };
   update_part(reduction, base, request.layout, header.position + done,
-              {operand(0), operand(1), fetched, bytes});
+              {operand(0), operand(1), fetched, bytes},
+              atomic ? atomic_places(modes, elements, base, header.address) : AtomicPlaces{});
 }
 
 /// A reply for the `bytes` bytes from `done` on of those that the request is about; where they go.

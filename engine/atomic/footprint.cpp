@@ -91,4 +91,10 @@ Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept {
           update.scale};
 }
 
+AtomicPlaces places_for(Update const& update, Reduction const& reduction, UpdateModes const& modes,
+                        std::byte const* mapped, RemoteAddress address) noexcept {
+  return reduction.element_atomic ? atomic_places(modes, elements_of(update), mapped, address)
+                                  : AtomicPlaces{};
+}
+
 }  // namespace mpix::engine

@@ -46,6 +46,9 @@ inline bool locks_target(Guarantee guarantees, Layout const& layout, ElementUpda
 /// What the update has to do to each element in memory of a process with these modes. The caller holds the
 /// stripes that footprint_of() has asked for.
 Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept;
+/// Where it does so: `mapped` is the local pointer to memory at `address` in the process with these modes.
+AtomicPlaces places_for(Update const& update, Reduction const& reduction, UpdateModes const& modes,
+                        std::byte const* mapped, RemoteAddress address) noexcept;
 
 /// What an exposure that holds the target has to permit.
 Rights rights_for(Transfer const& transfer) noexcept;

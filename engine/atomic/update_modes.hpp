@@ -39,6 +39,15 @@ class BasicUpdateModes {
     return has_mode(begin, end, elements);
   }
 
+  /// The end of the memory from `begin` on, up to `end`, that has the mode of `begin`.
+  RemoteAddress end_of_mode(RemoteAddress begin, RemoteAddress end) const noexcept {
+    RemoteAddress granule = granule_of(begin);
+    Mode const mode = mode_of(granule);
+    RemoteAddress const last = granule_of(end - 1);
+    while (granule < last && mode_of(granule + 1) == mode) ++granule;
+    return granule == last ? end : (granule + 1) << granule_shift;
+  }
+
   /// By who holds the stripe of `address` exclusively, unless that is by_element() already.
   void switch_to_elements(RemoteAddress address) noexcept {
     // Release: pairs with the acquire in mode_of().
@@ -72,7 +81,8 @@ class BasicUpdateModes {
   std::array<Atomic<std::uint8_t>, count> modes_{};
 };
 
-using UpdateModes = BasicUpdateModes<std::atomic>;
+/// A class, so that the kernels can be told of it without knowing more.
+class UpdateModes final : public BasicUpdateModes<std::atomic> {};
 
 /// An update of elements at [begin, end), or at parts of it.
 struct ElementUpdate {
@@ -87,12 +97,18 @@ inline bool needs_stripes(UpdateModes const& modes, ElementUpdate const& update)
   return !is_cpu_atomic(update.type, update.begin) || !modes.all_by_element(update.begin, update.end);
 }
 
-/// The choice between the CPU's atomics and plain kernels for the aligned elements of `update`. The caller
-/// holds the stripes of the range exclusively, or has found that they are not needed.
+/// Whether the CPU's atomics update aligned elements of `update`, some at least. The caller holds the stripes
+/// of the range exclusively, or has found that they are not needed.
 inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) noexcept {
   if (!has_cpu_atomics(update.type)) return false;
   if (update.single) modes.switch_to_elements(update.begin);
   return modes.any_by_element(update.begin, update.end);
+}
+/// And which of them: of memory that stands at `mapped` here and has the address `address` in its process.
+inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const& update,
+                                  std::byte const* mapped, RemoteAddress address) noexcept {
+  if (modes.all_by_element(update.begin, update.end)) return {};
+  return {&modes, address - reinterpret_cast<std::uintptr_t>(mapped)};
 }
 
 }  // namespace mpix::engine

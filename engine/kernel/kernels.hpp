@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "engine/kernel/types.hpp"
@@ -43,11 +44,19 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
 struct Reduction {
   ElementType type = ElementType::none;
   Operation operation = Operation::replace;
-  /// Every element is updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent.
-  /// Only for types with has_cpu_atomics and elements at naturally aligned addresses, ignored for others.
+  /// Elements are updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent. Only
+  /// for types with has_cpu_atomics and elements at naturally aligned addresses, ignored for others.
   bool element_atomic = false;
   /// One element of `type`, or nullptr. Read during the call only.
   void const* scale = nullptr;
+};
+
+class UpdateModes;
+
+/// Where the elements lie that an update with element_atomic updates so.
+struct AtomicPlaces {
+  UpdateModes const* modes = nullptr;  ///< in memory of this mode only; null: everywhere
+  std::uint64_t shift = 0;             ///< from memory as it is mapped here to its address in `modes`
 };
 
 /// Whether `reduction` names a defined combination of type, operation and scale.
@@ -67,7 +76,7 @@ struct UpdateSides {
 
 /// target[i] = f(target[i], origin[i], operand2[i]), result[i] = previous target[i]. `reduction` must be
 /// valid.
-void update(Reduction const& reduction, UpdateSides const& sides) noexcept;
+void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places = {}) noexcept;
 
 /// The sides of an update but the target, packed.
 struct PackedSides {
@@ -80,9 +89,10 @@ struct PackedSides {
 /// Updates bytes [position, position + packed.bytes) of the layout's data; both are multiples of the element
 /// size.
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                 PackedSides const& packed) noexcept;
+                 PackedSides const& packed, AtomicPlaces const& places = {}) noexcept;
 
-/// An update without result by an operation of at most one operand, of `bytes` contiguous bytes.
+/// An update without result by an operation of at most one operand, of `bytes` contiguous bytes; with
+/// element_atomic everywhere.
 void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
                            std::size_t bytes) noexcept;
 

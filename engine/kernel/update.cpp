@@ -1,8 +1,8 @@
 /// Updates: the choice of the kernel, and its way over the layouts.
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
+#include "engine/atomic/update_modes.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/kernel/row_kernels.hpp"
 #include "engine/kernel/walk.hpp"
@@ -18,8 +18,8 @@ std::size_t elements_in(ElementType type, std::size_t bytes) noexcept {
 /// The kernels of one update, applied to rows.
 class RowUpdate {
  public:
-  RowUpdate(Reduction const& reduction, bool fetch) noexcept
-      : type_(reduction.type), scale_(reduction.scale) {
+  RowUpdate(Reduction const& reduction, bool fetch, AtomicPlaces const& places) noexcept
+      : type_(reduction.type), scale_(reduction.scale), places_(places) {
     bool const scaled = scale_ != nullptr;
     if (!fetch) combine_ = active_kernels->combine.get(type_, reduction.operation, scaled);
     if (combine_ == nullptr) update_ = active_kernels->update.get(type_, reduction.operation, scaled);
@@ -39,25 +39,73 @@ class RowUpdate {
              rows.scale);
   }
 
-  /// Aligned rows by the CPU's atomics, whatever the others look like.
+  /// Rows with elements for the CPU's atomics one by one, those between them together.
   void update_each(Rows rows) const noexcept {
-    std::size_t const elements = elements_in(type_, rows.bytes);
-    std::size_t const count = std::exchange(rows.count, 1);
-    for (std::size_t row = 0; row < count; ++row) {
-      if (is_cpu_atomic(type_, reinterpret_cast<std::uintptr_t>(rows.target))) {
-        atomic_(rows.target, rows.origin, rows.operand2, rows.result, elements, scale_);
+    while (rows.count != 0) {
+      if (std::size_t const plain = plain_rows(rows); plain != 0) {
+        run(first_of(rows, plain));
+        rows = advanced(rows, plain);
       } else {
-        run(rows);
+        update_row(rows);
+        rows = advanced(rows, 1);
       }
-      rows.target += rows.target_stride;
-      rows.origin += rows.origin_stride;
-      if (rows.operand2 != nullptr) rows.operand2 += rows.origin_stride;
-      if (rows.result != nullptr) rows.result += rows.result_stride;
     }
+  }
+
+  /// How many rows at the beginning have no element for the CPU's atomics.
+  std::size_t plain_rows(Rows const& rows) const noexcept {
+    std::size_t plain = 0;
+    for (std::byte const* row = rows.target; plain < rows.count && is_plain(row, rows.bytes); ++plain)
+      row += rows.target_stride;
+    return plain;
+  }
+  /// Whatever the other sides look like.
+  bool is_plain(std::byte const* row, std::size_t bytes) const noexcept {
+    if (!is_cpu_atomic(type_, reinterpret_cast<std::uintptr_t>(row))) return true;
+    RemoteAddress const begin = address_of(row);
+    return places_.modes != nullptr && !places_.modes->any_by_element(begin, begin + bytes);
+  }
+
+  /// The first row, cut where the mode of the memory changes.
+  void update_row(Rows const& rows) const noexcept {
+    if (places_.modes == nullptr) return update_atomically(rows);
+    Rows piece = first_of(rows, 1);
+    for (std::size_t rest = rows.bytes; rest != 0; rest -= piece.bytes) {
+      RemoteAddress const begin = address_of(piece.target);
+      piece.bytes = places_.modes->end_of_mode(begin, begin + rest) - begin;
+      places_.modes->by_element(begin) ? update_atomically(piece) : run(piece);
+      auto const bytes = static_cast<std::ptrdiff_t>(piece.bytes);
+      piece = moved(piece, bytes, bytes, bytes);
+    }
+  }
+  void update_atomically(Rows const& row) const noexcept {
+    atomic_(row.target, row.origin, row.operand2, row.result, elements_in(type_, row.bytes), scale_);
+  }
+
+  RemoteAddress address_of(std::byte const* target) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(target) + places_.shift;
+  }
+
+  static Rows first_of(Rows rows, std::size_t count) noexcept {
+    rows.count = count;
+    return rows;
+  }
+  static Rows advanced(Rows const& rows, std::size_t count) noexcept {
+    auto const by = static_cast<std::ptrdiff_t>(count);
+    return first_of(moved(rows, by * rows.target_stride, by * rows.origin_stride, by * rows.result_stride),
+                    rows.count - count);
+  }
+  static Rows moved(Rows rows, std::ptrdiff_t target, std::ptrdiff_t origin, std::ptrdiff_t result) noexcept {
+    rows.target += target;
+    rows.origin += origin;
+    if (rows.operand2 != nullptr) rows.operand2 += origin;
+    if (rows.result != nullptr) rows.result += result;
+    return rows;
   }
 
   ElementType type_;
   void const* scale_;
+  AtomicPlaces places_;
   CombineRows combine_ = nullptr;
   UpdateRows update_ = nullptr;
   UpdateAtomically atomic_ = nullptr;
@@ -66,8 +114,9 @@ class RowUpdate {
 /// Visits the sides target and origin, and the result where there is one: two(rows) or three(rows) calls its
 /// argument with pointers, strides, count and bytes of rows. The operands are laid out alike.
 template <typename Two, typename Three>
-void visit(Reduction const& reduction, PackedSides const& sides, Two two, Three three) noexcept {
-  RowUpdate const kernel(reduction, sides.result != nullptr);
+void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces const& places, Two two,
+           Three three) noexcept {
+  RowUpdate const kernel(reduction, sides.result != nullptr, places);
   void const* const scale = reduction.scale;
   if (CombineRows const combine = kernel.combine_only()) {
     two([combine, scale](Pointers<2> const& at, Strides<2> const& stride, std::size_t rows,
@@ -96,8 +145,9 @@ void visit(Reduction const& reduction, PackedSides const& sides, Two two, Three 
 }
 
 /// Contiguous on all sides.
-void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides) noexcept {
-  RowUpdate const kernel(reduction, sides.result != nullptr);
+void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
+                       AtomicPlaces const& places) noexcept {
+  RowUpdate const kernel(reduction, sides.result != nullptr, places);
   kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
 }
 
@@ -108,7 +158,7 @@ bool is_idle(Reduction const& reduction, void const* result) noexcept {
 
 }  // namespace
 
-void update(Reduction const& reduction, UpdateSides const& sides) noexcept {
+void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places) noexcept {
   if (is_idle(reduction, sides.result)) return;
   // An operand that the operation does not have goes the target's way, unread.
   bool const reads_origin = operand_count(reduction.operation) > 0;
@@ -117,26 +167,26 @@ void update(Reduction const& reduction, UpdateSides const& sides) noexcept {
                              sides.target_layout.block};
   bool const packed_result = sides.result == nullptr || sides.result_layout.is_contiguous();
   if (sides.target_layout.is_contiguous() && origin_layout.is_contiguous() && packed_result)
-    return update_contiguous(reduction, sides.target, pointers);
+    return update_contiguous(reduction, sides.target, pointers, places);
   Side const target{sides.target, sides.target_layout};
   Side const origin{const_cast<std::byte*>(pointers.origin), origin_layout};
   visit(
-      reduction, pointers, [&](auto rows) { walk(rows, target, origin); },
+      reduction, pointers, places, [&](auto rows) { walk(rows, target, origin); },
       [&](auto rows) {
         walk(rows, target, origin, Side{sides.result, sides.result_layout});
       });
 }
 
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                 PackedSides const& packed) noexcept {
+                 PackedSides const& packed, AtomicPlaces const& places) noexcept {
   if (packed.bytes == 0 || is_idle(reduction, packed.result)) return;
   PackedSides sides = packed;
   if (operand_count(reduction.operation) == 0) sides.origin = base;  // unread
-  if (layout.is_contiguous()) return update_contiguous(reduction, base + position, sides);
+  if (layout.is_contiguous()) return update_contiguous(reduction, base + position, sides, places);
   Side const target{base, layout};
   auto* const origin = const_cast<std::byte*>(sides.origin);
   visit(
-      reduction, sides, [&](auto rows) { walk_part(rows, target, position, sides.bytes, origin); },
+      reduction, sides, places, [&](auto rows) { walk_part(rows, target, position, sides.bytes, origin); },
       [&](auto rows) { walk_part(rows, target, position, sides.bytes, origin, sides.result); });
 }
 

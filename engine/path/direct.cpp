@@ -14,9 +14,11 @@ void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes&)
 }
 
 void execute_directly(Update const& operation, std::byte* target, UpdateModes& modes) noexcept {
-  update(reduction_for(operation, modes),
+  Reduction const reduction = reduction_for(operation, modes);
+  update(reduction,
          {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
-          operation.result, operation.result_layout});
+          operation.result, operation.result_layout},
+         places_for(operation, reduction, modes, target, operation.target));
 }
 
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
@@ -29,7 +31,9 @@ bool try_update_elements(Reduction reduction, std::byte* target, PackedSides con
   StripeHold hold(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
   if (!hold.acquire()) return false;
   reduction.element_atomic = uses_cpu_atomics(table.modes, update);
-  update_part(reduction, target, Layout::contiguous(sides.bytes), 0, sides);
+  AtomicPlaces const places =
+      reduction.element_atomic ? atomic_places(table.modes, update, target, address) : AtomicPlaces{};
+  update_part(reduction, target, Layout::contiguous(sides.bytes), 0, sides, places);
   return true;
 }
 

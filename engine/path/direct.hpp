@@ -38,10 +38,14 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
                                 StripeTable& table, RemoteAddress address, std::size_t bytes,
                                 bool single = false) noexcept {
   ElementUpdate const update{reduction.type, address, address + bytes, single};
-  StripeGuard const guard(table,
-                          needs_stripes(table.modes, update) ? stripes_of(update.begin, update.end) : 0);
+  auto const* const from = static_cast<std::byte const*>(origin);
+  bool const locked = needs_stripes(table.modes, update);
+  StripeGuard const guard(table, locked ? stripes_of(update.begin, update.end) : 0);
   reduction.element_atomic = uses_cpu_atomics(table.modes, update);
-  accumulate_contiguous(reduction, target, static_cast<std::byte const*>(origin), bytes);
+  if (locked && reduction.element_atomic)
+    return update_part(reduction, target, Layout::contiguous(bytes), 0, {from, nullptr, nullptr, bytes},
+                       atomic_places(table.modes, update, target, address));
+  accumulate_contiguous(reduction, target, from, bytes);
 }
 
 /// Contiguous update, element by element atomic, of elements from `address` on in the process with the table.

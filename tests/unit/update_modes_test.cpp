@@ -43,6 +43,52 @@ TEST(UpdateModes, a_switch_reaches_to_the_ends_of_its_granule) {
   EXPECT_FALSE(modes->all_by_element(0, ~RemoteAddress{0}));
 }
 
+TEST(UpdateModes, memory_of_one_mode_ends_where_the_mode_changes) {
+  auto const modes = std::make_unique<UpdateModes>();
+  RemoteAddress const base = 0x7f1234560000;
+  modes->switch_to_elements(base + granule);
+  modes->switch_to_elements(base + 2 * granule);
+  EXPECT_EQ(modes->end_of_mode(base + 8, base + 5 * granule), base + granule);
+  EXPECT_EQ(modes->end_of_mode(base + granule, base + 5 * granule), base + 3 * granule);
+  EXPECT_EQ(modes->end_of_mode(base + 3 * granule - 1, base + 5 * granule), base + 3 * granule);
+  EXPECT_EQ(modes->end_of_mode(base + 3 * granule, base + 5 * granule), base + 5 * granule);
+  EXPECT_EQ(modes->end_of_mode(base + 8, base + 16), base + 16);
+  EXPECT_EQ(modes->end_of_mode(base + granule + 8, base + 3 * granule), base + 3 * granule);
+}
+
+/// Elements of 1 to 3 longs' distance, aligned or not, whose memory has modes at random and is mapped
+/// elsewhere.
+TEST(UpdateModes, updates_are_cut_where_the_mode_changes) {
+  constexpr std::size_t count = 1200;
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::size_t const stride = 1 + random() % 3;
+    std::size_t const block = stride == 1 ? 1 : 1 + random() % (stride - 1);
+    std::size_t const skew = random() % 4 == 0 ? 3 : 8 * (random() % 200);
+    auto const modes = std::make_unique<UpdateModes>();
+    RemoteAddress const address = 0x7f1234560000 + granule * (random() % 64);
+    for (int i = 0; i < 8; ++i) modes->switch_to_elements(address + random() % (count * 8 * stride));
+    alignas(4096) static std::byte memory[count * 24 + 4096];
+    std::memset(memory, 0, sizeof memory);
+    Dimension const rows[] = {{count / block, static_cast<std::ptrdiff_t>(8 * stride)}};
+    Layout const layout = stride == 1 ? Layout::contiguous(8 * count) : Layout{8 * block, rows, {}};
+    std::size_t const elements = layout.size() / 8;
+    std::vector<std::int64_t> summands(elements);
+    std::vector<std::int64_t> before(elements, -1);
+    for (std::size_t i = 0; i < elements; ++i) summands[i] = static_cast<std::int64_t>(i) + 1;
+    Reduction const sum{ElementType::int64, Operation::sum, true, nullptr};
+    AtomicPlaces const places{modes.get(), address - reinterpret_cast<std::uintptr_t>(memory)};
+    auto const bytes_of = [](auto& values) { return reinterpret_cast<std::byte*>(values.data()); };
+    for (std::byte* const result : {static_cast<std::byte*>(nullptr), bytes_of(before)})
+      update_part(sum, memory + skew, layout, 0, {bytes_of(summands), nullptr, result, layout.size()},
+                  places);
+    EXPECT_EQ(before, summands) << "round " << round;
+    std::vector<std::int64_t> after(elements);
+    pack(bytes_of(after), memory + skew, layout, 0, layout.size());
+    for (std::size_t i = 0; i < elements; ++i) ASSERT_EQ(after[i], 2 * summands[i]) << "round " << round;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
 
 template <typename Word>
@@ -101,6 +147,53 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
       auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(kind));
       EXPECT_EQ(sums[0], 5) << "kind " << kind;
       EXPECT_EQ(sums[count - 1], 3) << "kind " << kind;
+    }
+  });
+}
+
+/// An update of an array around a counter: whole, every second element, or with what was there before.
+Update add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& before, RemoteAddress target,
+                  int choice) {
+  Update add = sum_of(ones, target, Guarantee::element_atomic);
+  static Dimension const every_second[] = {{512, 16}};
+  if (choice == 1) {
+    add.target_layout = Layout{8, every_second, {}};
+    add.origin_layout = Layout::contiguous(512 * 8);
+  } else if (choice == 2) {
+    add.result = reinterpret_cast<std::byte*>(before.data());
+    add.result_layout = add.target_layout;
+  }
+  return add;
+}
+
+TEST_P(EnginePath, a_counter_within_an_array_loses_nothing) {
+  constexpr int rounds = 60;
+  constexpr std::size_t count = 1024;
+  constexpr std::size_t counter = 500;  // of every second element
+  run_job(3, configure, [](Rank& rank) {
+    Buffers buffers(rank);
+    std::vector<std::int64_t> ones(count, 1);
+    std::vector<std::int64_t> before(count);
+    for (int kind = 0; kind < 3; ++kind) {
+      RemoteAddress const array = rank.shown(0, kind);
+      std::int64_t last = -1;
+      for (int round = 0; round < rounds; ++round) {
+        std::int64_t old = 0;
+        Update raise = add_of(ones.data(), 1, array + 8 * counter);
+        raise.result = reinterpret_cast<std::byte*>(&old);
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), raise), Status::ok);
+        EXPECT_GT(old, last) << "kind " << kind;
+        last = old;
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), add_around(ones, before, array, round % 3)), Status::ok);
+      }
+      rank.barrier();
+      if (rank.rank() != 0) continue;
+      auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(kind));
+      for (std::size_t i = 0; i < count; ++i) {
+        std::int64_t const updates = i % 2 == 0 ? rounds : rounds / 3 * 2;
+        std::int64_t const raised = i == counter ? rounds : 0;
+        ASSERT_EQ(sums[i], 3 * (updates + raised)) << "kind " << kind << " element " << i;
+      }
     }
   });
 }
