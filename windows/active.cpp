@@ -18,6 +18,18 @@ void Window::await(Predicate done) {
   engine_.wait_until(done);
 }
 
+/// Of a counter in the target's control memory.
+engine::Update Window::update_of(Target const& target, std::size_t offset, engine::ElementType type) const {
+  engine::Update update;
+  update.type = type;
+  update.guarantees = engine::Guarantee::element_atomic;
+  update.context = context_;
+  update.target = offset;
+  update.exposed.target = target.control_name;
+  update.target_layout = engine::Layout::contiguous(engine::element_size(type));
+  return update;
+}
+
 /// Raises a counter of the target. What this process has stored before comes before it.
 void Window::signal(Target& target, std::size_t offset, engine::ElementType type) {
   if (target.control != nullptr) {
@@ -29,14 +41,23 @@ void Window::signal(Target& target, std::size_t offset, engine::ElementType type
       reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
     return;
   }
-  engine::Update raise;
+  engine::Update raise = update_of(target, offset, type);
   raise.operation = engine::Operation::increment;
-  raise.type = type;
-  raise.guarantees = engine::Guarantee::element_atomic;
-  raise.context = context_;
-  raise.target = offset;
-  raise.exposed.target = target.control_name;
-  raise.target_layout = engine::Layout::contiguous(engine::element_size(type));
+  (void)engine_.issue(*target.process, raise);
+}
+
+/// Raises a counter of arrivals and marks it.
+void Window::object(Target& target, std::size_t offset) {
+  static constexpr std::uint64_t step = objection_mark + 1;
+  if (target.control != nullptr) {
+    // Release: pairs with the acquires of those who wait.
+    reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
+    return;
+  }
+  engine::Update raise = update_of(target, offset, engine::ElementType::uint64);
+  raise.operation = engine::Operation::sum;
+  raise.origin = reinterpret_cast<std::byte const*>(&step);
+  raise.origin_layout = raise.target_layout;
   (void)engine_.issue(*target.process, raise);
 }
 
@@ -45,16 +66,38 @@ void Window::synchronise() {
   PMPI_Barrier(origins_);
 }
 
-/// By dissemination: after round k a process knows of 2^(k+1) that they have come.
-void Window::barrier() {
+/// After round k a process knows of 2^(k+1) that they have come. tell(target, offset) raises the arrivals of
+/// the next one, hear(arrivals) is told of those here.
+template <typename Tell, typename Hear>
+void Window::disseminate(Tell tell, Hear hear) {
   ++barriers_;
   unsigned round = 0;
   for (std::int64_t distance = 1; distance < size_; distance *= 2, ++round) {
-    if (Target* const next = target(successor(distance)))
-      signal(*next, layout_.arrival(round), engine::ElementType::uint64);
-    Counter const& arrivals = own_counter(layout_.arrival(round));
+    if (Target* const next = target(successor(distance))) tell(*next, layout_.arrival(round));
+    Counter& arrivals = own_counter(layout_.arrival(round));
     await([&] { return arrivals.load(std::memory_order_acquire) >= barriers_; });
+    hear(arrivals);
   }
+}
+
+void Window::barrier() {
+  disseminate([&](Target& next, std::size_t at) { signal(next, at, engine::ElementType::uint64); },
+              [](Counter const&) {});
+}
+
+/// Whether any process has an objection; the same at all. Has to be followed by a barrier().
+bool Window::barrier_with(bool objection) {
+  disseminate(
+      [&](Target& next, std::size_t at) {
+        objection ? object(next, at) : signal(next, at, engine::ElementType::uint64);
+      },
+      // What comes of others meanwhile belongs to the barrier behind this one, and objects to nothing.
+      [&](Counter& arrivals) {
+        if (arrivals.load(std::memory_order_relaxed) < objection_mark) return;
+        arrivals.fetch_and(objection_mark - 1, std::memory_order_relaxed);
+        objection = true;
+      });
+  return objection;
 }
 
 /// For the last barrier: whoever keeps the table of the host may leave it, with the table, before others.

@@ -12,6 +12,9 @@ namespace mpix::windows {
 using Counter = std::atomic<std::uint64_t>;
 using PostCounter = std::atomic<std::uint8_t>;
 
+/// In a counter of arrivals, above them: who arrived objects.
+inline constexpr std::uint64_t objection_mark = std::uint64_t{1} << 48;
+
 /// Rounds of a barrier of `ranks` processes by dissemination.
 constexpr unsigned barrier_rounds(int ranks) noexcept {
   return static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks) - 1));

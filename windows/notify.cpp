@@ -15,21 +15,25 @@ void Window::give_up_counters() {
   own_count_ = 0;
 }
 
-/// Counters of this process in the place of those that it has, which it keeps on failure.
-int Window::renew_counters(int count) {
+/// Counters that are all zero; of none there is no memory.
+int Window::make_counters(int count, std::uint64_t** base) {
+  if (count == 0) return MPI_SUCCESS;
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
-  void* base = nullptr;
-  int const error = count == 0 ? MPI_SUCCESS : class_of(engine_.allocate(bytes, &base));
-  if (error != MPI_SUCCESS) return error;
-  if (base != nullptr) std::memset(base, 0, bytes);
+  void* made = nullptr;
+  if (int const error = class_of(engine_.allocate(bytes, &made)); error != MPI_SUCCESS) return error;
+  *base = static_cast<std::uint64_t*>(std::memset(made, 0, bytes));
+  return MPI_SUCCESS;
+}
+
+/// In the place of those that this process has.
+void Window::take_counters(std::uint64_t* base, int count) {
   give_up_counters();
-  own_counters_ = static_cast<std::uint64_t*>(base);
+  own_counters_ = base;
   own_count_ = count;
   own_counter(layout_.notifications())
       .store(reinterpret_cast<std::uint64_t>(base), std::memory_order_relaxed);
   own_counter(layout_.notifications() + sizeof(Counter))
       .store(static_cast<std::uint64_t>(own_count_), std::memory_order_relaxed);
-  return MPI_SUCCESS;
 }
 
 /// What is suggested fills a page.
@@ -39,15 +43,22 @@ CounterBounds Window::counter_bounds() const noexcept {
   return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
 }
 
-/// Who may not have other counters takes part all the same: the others wait for it, and theirs are new.
+/// Who may not have other counters takes part all the same: the others wait for it, and theirs are new. Where
+/// there is no memory for those of one process, all keep what they have.
 int Window::set_counters(int count) {
   if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
   if (count < 0 || count > counter_bounds().most) error = MPI_ERR_ARG;
-  barrier();  // nobody uses those that were there
-  if (error == MPI_SUCCESS) error = renew_counters(count);
+  std::uint64_t* made = nullptr;
+  int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
+  if (barrier_with(lack != MPI_SUCCESS)) {  // nobody uses those that were there
+    if (made != nullptr) (void)engine_.free(made);
+    barrier();
+    return error != MPI_SUCCESS ? error : lack != MPI_SUCCESS ? lack : MPI_ERR_NO_MEM;
+  }
+  if (error == MPI_SUCCESS) take_counters(made, count);
   {
     std::lock_guard const held(creation_);
     ++counters_round_;

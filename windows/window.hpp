@@ -264,7 +264,8 @@ class Window : public mpix_window {
   void share_table();
   void keep_table();
   void give_up_memory();
-  int renew_counters(int count);
+  int make_counters(int count, std::uint64_t** base);
+  void take_counters(std::uint64_t* base, int count);
   int learn_counters(Target& target);
   void give_up_counters();
 
@@ -297,10 +298,15 @@ class Window : public mpix_window {
 
   // Signals.
   void synchronise();
+  template <typename Tell, typename Hear>
+  void disseminate(Tell tell, Hear hear);
   void barrier();
+  bool barrier_with(bool objection);
   int successor(std::int64_t distance) const noexcept { return static_cast<int>((rank_ + distance) % size_); }
   void find_successors();
   void signal(Target& target, std::size_t offset, engine::ElementType type);
+  void object(Target& target, std::size_t offset);
+  engine::Update update_of(Target const& target, std::size_t offset, engine::ElementType type) const;
   int tell_completed(Target& target);
   void wait_for_post(Target& target);
   template <typename Predicate>

@@ -151,7 +151,8 @@ MPIX_RMA_API int MPIX_Win_error_classes(int *notification);
  * @param num   number of counters of this process, not negative; may differ between processes
  *
  * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide. MPI_Win_free
- * frees them. A process at which the call fails takes part in it, and keeps the counters that it has.
+ * frees them. A process at which the call fails takes part in it, and keeps the counters that it has; where memory is
+ * missing at one, the call fails at all.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, or more than the window's
  *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (an epoch of passive targets, or one that MPI_Win_start has

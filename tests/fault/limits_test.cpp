@@ -83,6 +83,43 @@ TEST(Limits, little_address_space_at_one_rank) {
   expect_refusal_under(RLIMIT_AS, address_space() + 512 * mebibyte, 1024 * mebibyte);
 }
 
+int counters_of(MPI_Win window, int rank) {
+  int num = -1;
+  EXPECT_EQ(MPIX_Win_get_num_notify(window, rank, &num), MPI_SUCCESS);
+  return num;
+}
+
+/// 128 Mi counters at rank 0.
+TEST(Limits, notification_counters_without_memory_are_refused_at_all_ranks) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  long* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_allocate(64, 8, MPI_INFO_NULL, world, &base, &window), MPI_SUCCESS);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1 + rank), MPI_SUCCESS);
+  MPI_Win_lock_all(0, window);
+  ASSERT_EQ(MPIX_Put_notify(nullptr, 0, MPI_LONG, (rank + 1) % size, 0, 0, MPI_LONG, 0, window), MPI_SUCCESS);
+  MPI_Win_unlock_all(window);
+  for (int round = 0; round < 2; ++round) {
+    std::optional<Limit> limit;
+    if (rank == 0) limit.emplace(RLIMIT_AS, address_space() + 512 * mebibyte);
+    int const wanted = rank == 0 ? 1 << 27 : 5;
+    EXPECT_EQ(class_of(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, wanted)), MPI_ERR_NO_MEM);
+    for (int other = 0; other < size; ++other) EXPECT_EQ(counters_of(window, other), 1 + other);
+    MPI_Count value = -1;
+    EXPECT_EQ(MPIX_Win_get_notify_value(window, 0, &value), MPI_SUCCESS);
+    EXPECT_EQ(value, 1);
+  }
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 5), MPI_SUCCESS);
+  for (int other = 0; other < size; ++other) EXPECT_EQ(counters_of(window, other), 5);
+  MPI_Win_fence(0, window);
+  MPI_Win_fence(0, window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
 TEST(Limits, no_descriptors_left_at_one_rank) {
   expect_to_go_on();  // opens what it needs
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
