@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The tests of windows that come with MPICH's source, as Debian has it, built for this MPI library. Long only.
+. "$(dirname "$0")/lib.sh"
+[ "$long" = yes ] || { echo "skipped: --long only"; exit 77; }
+mpicc=$(command -v mpicc.openmpi || command -v mpicc)
+
+# With the mirrors of this machine's apt, which learns nothing of it.
+fetch_source() { # PACKAGE
+  local state=$PWD/apt file
+  mkdir -p "$state"/lists/partial "$state"/cache/archives/partial "$state"/sources
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+    [ ! -f "$file" ] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$file" > "$state/sources/${file##*/}"
+  done
+  cat > "$state/apt.conf" <<CONF
+APT::Sandbox::User "";
+Debug::NoLocking "true";
+Dir::Etc::SourceList "$state/sources/sources.list";
+Dir::Etc::SourceParts "$state/sources";
+Dir::State::Lists "$state/lists";
+Dir::Cache "$state/cache";
+CONF
+  APT_CONFIG=$state/apt.conf apt-get update -qq &&
+    APT_CONFIG=$state/apt.conf apt-get source -qq --download-only "$1"
+}
+fetch_source mpich > fetched 2>&1 || { tail -n 3 fetched; echo "skipped: MPICH's source cannot be fetched"; exit 77; }
+mkdir source
+tar xf mpich_*.orig.tar.* -C source --strip-components=1
+cd source/test/mpi
+
+# Calls and constants of MPI-1 that MPI-3 has removed.
+sed -i -E 's/MPI_Type_(hvector|hindexed|struct)\(/MPI_Type_create_\1(/; s/\bMPI_[LU]B\b/MPI_DATATYPE_NULL/g' dtpools/src/*.c util/*.c
+{ ./configure --with-mpi=/usr CC="$mpicc" MPICC="$mpicc" --disable-fortran --disable-cxx &&
+  for part in dtpools util rma threads/util threads/rma errors/rma; do make -C "$part"; done; } > build 2>&1 ||
+  fail "MPICH's tests do not build" build
+
+# Fail on Open MPI's own components likewise, by what its MPI layer checks.
+known="rmanull badrma"
+run=0
+failed=""
+for list in rma threads/rma errors/rma; do
+  while read -r program ranks rest; do
+    case " # $known " in *" ${program:-#} "*) continue ;; esac
+    case $program in \#*) continue ;; esac
+    run=$((run + 1))
+    arguments=$(grep -oE 'arg=[^ ]+' <<< "$rest" | sed 's/^arg=//' | tr '\n' ' ' || true)
+    # shellcheck disable=SC2086 # several words
+    on_ours "$ranks" timeout 300 "$list/$program" $arguments > output 2>&1 && grep -q 'No Errors' output ||
+      { failed="$failed $program"; echo "FAILED: $list/$program, $ranks ranks"; tail -n 5 output; }
+  done < "$list/testlist"
+done
+[ -z "$failed" ] || fail "of $run of MPICH's tests:$failed"
+echo "MPICH's tests of windows: all $run right"
