@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nam/client/client.hpp"
+#include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
 #include "nam/tool/table.hpp"
@@ -73,13 +74,11 @@ std::vector<Json> ask_for_each(Arguments const& arguments, Json request, OnFailu
   for (std::size_t i = 0; i < grants.size(); ++i) {
     request["grant"] = grants[i].grant;
     try {
-      answers.push_back(Client(grants[i].address).request(request));
+      answers.push_back(
+          for_part(i, grants.size(), [&] { return Client(grants[i].address).request(request); }));
     } catch (Error const& error) {
-      if (grants.size() == 1) throw;
-      Error const told(error.code(), "grant " + std::to_string(i + 1) + " of " +
-                                         std::to_string(grants.size()) + ": " + error.what());
-      if (on_failure == OnFailure::end) throw told;
-      if (!failure) failure = told;
+      if (grants.size() == 1 || on_failure == OnFailure::end) throw;
+      if (!failure) failure = error;
     }
   }
   if (arguments.json) {
