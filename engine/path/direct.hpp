@@ -22,8 +22,9 @@ inline bool locks_target(Update const& update, UpdateModes const& modes) noexcep
   return locks_target(update.guarantees, update.target_layout, elements_of(update), modes);
 }
 
-/// The same with the stripes that the operation, without the atomic guarantee, asks for in the table of the
-/// process whose memory it is: [begin, end) are the virtual addresses there.
+/// The same with the stripes that the operation, without the atomic guarantee, asks for in `table`. Its
+/// target is the virtual address in the process with that, not an offset in an exposure; it touches [begin,
+/// end).
 template <typename Operation>
 inline void execute_with_stripes(Operation const& operation, std::byte* target, StripeTable& table,
                                  RemoteAddress begin, RemoteAddress end) noexcept {
