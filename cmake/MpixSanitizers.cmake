@@ -15,7 +15,7 @@ if(MPIX_SANITIZE MATCHES thread)
 endif()
 if(MPIX_SANITIZE MATCHES address)
   # Open MPI is compiled without frame pointers: leaks are found by the tables of the unwinder.
-  list(APPEND mpix_sanitizer_environment "ASAN_OPTIONS=exitcode=66 fast_unwind_on_malloc=0"
+  list(APPEND mpix_sanitizer_environment "ASAN_OPTIONS=exitcode=66 fast_unwind_on_malloc=0 suppressions=${mpix_suppressions}/asan.supp"
     "LSAN_OPTIONS=suppressions=${mpix_suppressions}/lsan.supp print_suppressions=0")
 endif()
 if(MPIX_SANITIZE MATCHES undefined)

@@ -153,6 +153,31 @@ inline std::size_t joined_bytes_of_tests() {
   return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NEVER_JOIN : std::strtoul(given, nullptr, 10);
 }
 
+/// How each of them has ended. Where one ended otherwise than `is_well` says, those who wait for it in vain are
+/// killed after a while.
+inline std::vector<int> ends_of(std::vector<pid_t> const& children,
+                                std::function<bool(std::size_t rank, int status)> const& is_well) {
+  constexpr int grace_ms = 30000 * slowness;
+  std::vector<int> statuses(children.size(), 0);
+  std::vector<bool> ended(children.size(), false);
+  std::size_t left = children.size();
+  int alone_ms = -1;  // since the first one that did not end well
+  while (left != 0) {
+    for (std::size_t rank = 0; rank < children.size(); ++rank) {
+      if (ended[rank] || ::waitpid(children[rank], &statuses[rank], WNOHANG) != children[rank]) continue;
+      ended[rank] = true;
+      --left;
+      if (alone_ms < 0 && !is_well(rank, statuses[rank])) alone_ms = 0;
+    }
+    for (std::size_t rank = 0; rank < children.size() && alone_ms == grace_ms; ++rank) {
+      if (!ended[rank]) ::kill(children[rank], SIGKILL);
+    }
+    if (alone_ms >= 0) ++alone_ms;
+    ::usleep(1000);
+  }
+  return statuses;
+}
+
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
 /// to end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
@@ -197,14 +222,15 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     std::fflush(nullptr);
     ::_exit(failed ? 1 : 0);
   }
-  for (std::size_t rank = 0; rank < children.size(); ++rank) {
-    int status = 0;
-    ASSERT_EQ(::waitpid(children[rank], &status, 0), children[rank]);
-    bool const well = board->dies[rank] ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
-                                        : WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    EXPECT_TRUE(well) << "process " << rank << " of the job ended with status " << status;
-  }
-  pthread_barrier_destroy(&board->barrier);
+  auto const is_well = [board](std::size_t rank, int status) {
+    return board->dies[rank] ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                             : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  };
+  std::vector<int> const statuses = ends_of(children, is_well);
+  for (std::size_t rank = 0; rank < statuses.size(); ++rank)
+    EXPECT_TRUE(is_well(rank, statuses[rank]))
+        << "process " << rank << " of the job ended with status " << statuses[rank];
+  // It goes with its memory: its destruction would wait for processes that were killed in it.
   ::munmap(board, sizeof(Blackboard));
 }
 
