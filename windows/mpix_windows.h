@@ -53,8 +53,9 @@ uint64_t mpix_window_table_bytes(void);
 int mpix_window_refusal(const char** text);
 /** Where windows at a memory server are allocated: spread over the grants with the locators `allocation`, which
  * have commas between; empty: over those of MPIX_NAM_ALLOCATION, or else in that of a server that is started
- * for the job, with `private_bytes` bytes. */
-int mpix_nam_configure(const char* allocation, size_t private_bytes);
+ * for the job, with `private_bytes` bytes. Processes of other hosts reach that on networks that `interfaces`
+ * leaves, as of mpix_engine_config. */
+int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces);
 
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
 

@@ -30,8 +30,11 @@ int outcome_of(Call call) noexcept {
 
 using namespace mpix::windows;
 
-int mpix_nam_configure(const char* allocation, size_t private_bytes) {
-  return outcome_of([&] { set_nam({allocation, private_bytes}); });
+int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces) {
+  // What leaves all of them leaves no more to other hosts than this.
+  return outcome_of([&] {
+    set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8"});
+  });
 }
 int mpix_window_persist(mpix_window_t* window) {
   return outcome_of([&] { static_cast<Window*>(window)->persist(); });

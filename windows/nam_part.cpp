@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nam/client/secrets.hpp"
 #include "windows/nam_mapped.hpp"
 #include "windows/nam_remote.hpp"
 
@@ -65,6 +66,9 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window) {
 std::unique_ptr<NamWindow> join_described(Json const& description, bool is_mapped) {
   nam::Locator const locator = nam::parse_locator(nam::field<std::string>(description, "grant"));
   auto const control = nam::field<std::uint64_t>(description, "control");
+  if (description.contains("secret"))
+    nam::tell_secret(locator.address,
+                     nam::secret_from_hex(nam::field<std::string>(description, "secret")));
   nam::WindowInfo info = window_from(description);
   auto grant = is_mapped ? NamGrant::mapped(locator, control) : nullptr;
   if (grant == nullptr) grant = find_mapped(locator, control);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nam/client/secrets.hpp"
 #include "nam/client/session.hpp"
 #include "windows/nam_window.hpp"
 
@@ -42,9 +43,11 @@ class ServedWindow : public NamWindow, public NamMemory {
     nam::Json regions = nam::Json::array();
     for (nam::WindowRegion const& region : info_.regions)
       regions.push_back({region.offset, region.bytes, region.unit});
-    return {{"grant", nam::format(grant)}, {"control", control}, {"window", info_.id},
-            {"port", info_.port},          {"slot", info_.slot}, {"generation", info_.generation},
-            {"regions", regions}};
+    nam::Json told{{"grant", nam::format(grant)}, {"control", control}, {"window", info_.id},
+                   {"port", info_.port},          {"slot", info_.slot}, {"generation", info_.generation},
+                   {"regions", regions}};
+    if (auto const secret = nam::told_secret(grant.address)) told["secret"] = nam::to_hex(*secret);
+    return told;
   }
   /// A persistent window is its grant's.
   void evict(nam::Locator const& grant) const {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/agent/network_devices.hpp"
 #include "nam/client/private_server.hpp"
 #include "nam/client/spread.hpp"
 #include "windows/nam_error.hpp"
@@ -21,6 +22,30 @@ std::mutex settings_lock;
 NamSettings settings;
 std::atomic<std::uint32_t> noted{0};  ///< by note_mapped()
 
+/// Throws NamError.
+nam::PrivateServer::Network network_to_others() {
+  auto const here = engine::permitted_address(settings.interfaces, engine::interface_addresses());
+  if (!here)
+    throw NamError(MPI_ERR_OTHER,
+                   "the processes are on several hosts, and 'osc_mpix_interfaces' leaves no network on which "
+                   "they reach a memory server that is started for the job");
+  return {engine::text_of(*here), settings.interfaces};
+}
+
+/// That of a server of this process's own: one for the processes of this host, and one for those of others,
+/// too, where it has to be.
+nam::Locator private_grant(bool one_host) {
+  static std::unique_ptr<nam::PrivateServer> of_host;
+  static std::unique_ptr<nam::PrivateServer> of_network;
+  if (of_network != nullptr) return of_network->grant();
+  if (!one_host) {
+    of_network = std::make_unique<nam::PrivateServer>(settings.private_bytes, network_to_others());
+    return of_network->grant();
+  }
+  if (of_host == nullptr) of_host = std::make_unique<nam::PrivateServer>(settings.private_bytes);
+  return of_host->grant();
+}
+
 /// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
 std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
   std::lock_guard const held(settings_lock);
@@ -30,15 +55,7 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
                    "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
-  if (!wishes.one_host)
-    throw NamError(
-        MPI_ERR_OTHER,
-        "the processes are on several hosts, and a memory server that is started for a job serves one: "
-        "start one with 'mpix-namd --size 1G --listen HOST:PORT --interfaces NETWORK', and set "
-        "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
-  static std::unique_ptr<nam::PrivateServer> server;
-  if (server == nullptr) server = std::make_unique<nam::PrivateServer>(settings.private_bytes);
-  return {server->grant()};
+  return {private_grant(wishes.one_host)};
 }
 
 /// Throws NamError.

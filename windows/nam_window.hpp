@@ -38,6 +38,7 @@ struct NamWishes {
 struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< of a server for the job alone, where there is no grant
+  std::string interfaces;                  ///< on which processes of other hosts reach that
 };
 void set_nam(NamSettings const& given);
 

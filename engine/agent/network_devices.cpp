@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <uct/api/uct.h>
 
@@ -83,6 +84,16 @@ bool is_listed(std::string_view list, std::string const& device,
   return false;
 }
 
+/// Whether a rule leaves an interface with these addresses.
+bool permits(std::string_view rule, std::string const& device,
+             std::vector<InterfaceAddress> const& addresses) {
+  bool const excludes = rule.starts_with('^');
+  if (excludes) rule.remove_prefix(1);
+  return is_listed(rule, device, addresses) != excludes;
+}
+
+bool is_loopback(InterfaceAddress const& each) { return each.address >> 24 == IN_LOOPBACKNET; }
+
 }  // namespace
 
 std::vector<NetworkDevice> network_devices() {
@@ -100,7 +111,8 @@ std::vector<InterfaceAddress> interface_addresses() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return found;
   for (ifaddrs const* each = all; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    bool const is_up = (each->ifa_flags & IFF_UP) != 0;
+    if (!is_up || each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
     auto const* const address = reinterpret_cast<sockaddr_in const*>(each->ifa_addr);
     found.push_back({each->ifa_name, ntohl(address->sin_addr.s_addr)});
   }
@@ -108,15 +120,19 @@ std::vector<InterfaceAddress> interface_addresses() {
   return found;
 }
 
+std::string text_of(InterfaceAddress const& address) {
+  in_addr const plain{htonl(address.address)};
+  char text[INET_ADDRSTRLEN] = {};
+  return ::inet_ntop(AF_INET, &plain, text, sizeof text);
+}
+
 std::string permitted_devices(std::string_view rule, std::vector<NetworkDevice> const& devices,
                               std::vector<InterfaceAddress> const& addresses) {
-  bool const excludes = rule.starts_with('^');
-  if (excludes) rule.remove_prefix(1);
   std::vector<std::string> permitted;
   bool any_interface = false;
   for (NetworkDevice const& device : devices) {
     bool const interface = device.transport == "tcp";
-    if (interface && is_listed(rule, device.name, addresses) == excludes) continue;
+    if (interface && !permits(rule, device.name, addresses)) continue;
     any_interface = any_interface || interface;
     if (std::find(permitted.begin(), permitted.end(), device.name) == permitted.end())
       permitted.push_back(device.name);
@@ -125,6 +141,15 @@ std::string permitted_devices(std::string_view rule, std::vector<NetworkDevice> 
   std::string list;
   for (std::string const& name : permitted) list += (list.empty() ? "" : ",") + name;
   return list;
+}
+
+std::optional<InterfaceAddress> permitted_address(std::string_view rule,
+                                                  std::vector<InterfaceAddress> const& addresses) {
+  auto const fits = [&](InterfaceAddress const& each) {
+    return !is_loopback(each) && permits(rule, each.interface, {each});
+  };
+  auto const found = std::find_if(addresses.begin(), addresses.end(), fits);
+  return found != addresses.end() ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace mpix::engine

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "nam/client/secrets.hpp"
 #include "nam/protocol/default_socket.hpp"
 #include "nam/protocol/socket.hpp"
 
@@ -52,17 +53,13 @@ Client::Client(Address const& address, int patience_ms)
 void Client::authenticate(Address const& server) {
   FileDescriptor const probe(::dup(channel_.descriptor()));
   if (credentials_of(probe)) return;  // the system tells who this is
-  auto secret = read_secret(secret_file(server));
-  if (!secret) secret = read_secret(secret_file());
-  if (!secret)
-    throw Error(ErrorCode::denied, "there is no secret in " + secret_file().string() +
-                                       "; 'mpix-nam secret' on the server's host makes it");
+  UserSecret const secret = secret_for(server);
   Challenge challenge{own_user(), random_identifier(), ""};
   Json const greeting =
       request({{"op", "hello"}, {"user", challenge.user}, {"nonce", challenge.client_nonce}});
   challenge.server_nonce = field<std::string>(greeting, "nonce");
-  Json const answer = request({{"op", "prove"}, {"proof", make_proof(*secret, Prover::client, challenge)}});
-  if (!is_proof(*secret, Prover::server, challenge, field<std::string>(answer, "proof")))
+  Json const answer = request({{"op", "prove"}, {"proof", make_proof(secret, Prover::client, challenge)}});
+  if (!is_proof(secret, Prover::server, challenge, field<std::string>(answer, "proof")))
     throw Error(ErrorCode::denied, "the server does not have the user's secret");
   secret_ = secret;
   challenge_ = challenge;
@@ -137,16 +134,6 @@ std::vector<Locator> job_grants() {
   char const* const given = std::getenv("MPIX_NAM_ALLOCATION");
   if (given == nullptr || *given == '\0') return {};
   return parse_grants(given);
-}
-
-std::filesystem::path secret_file() {
-  if (char const* const given = std::getenv("MPIX_NAM_SECRET_FILE")) return given;
-  char const* const home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : "/") / ".config/mpix-nam/secret";
-}
-
-std::filesystem::path secret_file(Address const& server) {
-  return secret_file() += "." + server.host + ":" + std::to_string(server.port);
 }
 
 }  // namespace mpix::nam

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,9 +61,5 @@ class Client {
 Address server_address();
 /// The grants of the job, over which its windows are spread: MPIX_NAM_ALLOCATION; none where it is not set.
 std::vector<Locator> job_grants();
-/// Where the user's secret stands: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
-std::filesystem::path secret_file();
-/// The same of one server, which is looked at first: with ".HOST:PORT" behind its name.
-std::filesystem::path secret_file(Address const& server);
 
 }  // namespace mpix::nam

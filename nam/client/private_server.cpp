@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "nam/client/held_directory.hpp"
+#include "nam/client/secrets.hpp"
 
 extern char** environ;
 
@@ -50,15 +51,14 @@ std::vector<char*> own_environment() {
 
 }  // namespace
 
-PrivateServer::PrivateServer(std::uint64_t bytes) : owner_(::getpid()) {
+PrivateServer::PrivateServer(std::uint64_t bytes, std::optional<Network> const& network)
+    : owner_(::getpid()) {
   HeldDirectory directory = make_held_directory("mpix-nam-private-");
   directory_ = directory.path;
   try {
-    start(bytes, directory.held);
+    start(bytes, network, directory.held);
     await();
-    Json const made =
-        Client({(directory_ / "socket").string(), "", 0}).request({{"op", "grant"}, {"bytes", bytes}});
-    grant_ = parse_locator(field<std::string>(made, "locator"));
+    open_grant(bytes, network.has_value());
   } catch (...) {
     end();
     throw;
@@ -70,7 +70,8 @@ PrivateServer::~PrivateServer() {
 }
 
 /// From here on the server's processes hold the directory.
-void PrivateServer::start(std::uint64_t bytes, FileDescriptor const& held) {
+void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& network,
+                          FileDescriptor const& held) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw Error(ErrorCode::unavailable, std::string("pipe: ") + std::strerror(errno));
@@ -86,9 +87,10 @@ void PrivateServer::start(std::uint64_t bytes, FileDescriptor const& held) {
                                  "--log-file",
                                  (directory_ / "log").string(),
                                  "--listen",
-                                 "none",
+                                 network ? network->host + ":0" : "none",
                                  "--watch-stdin",
                                  "--temporary"};
+  if (network) texts.push_back("--interfaces=" + network->interfaces);
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
@@ -120,6 +122,14 @@ void PrivateServer::await() {
     }
   }
   throw Error(ErrorCode::unavailable, "a memory server for the job does not start");
+}
+
+void PrivateServer::open_grant(std::uint64_t bytes, bool from_elsewhere) {
+  Client server({(directory_ / "socket").string(), "", 0});
+  grant_ = parse_locator(field<std::string>(server.request({{"op", "grant"}, {"bytes", bytes}}), "locator"));
+  if (!from_elsewhere) return;
+  Json const made = server.request({{"op", "secret"}});
+  tell_secret(grant_.address, secret_from_hex(field<std::string>(made, "secret")));
 }
 
 bool PrivateServer::has_ended(int within_ms) {

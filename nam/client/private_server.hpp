@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "nam/client/client.hpp"
 
@@ -13,8 +15,15 @@ namespace mpix::nam {
 /// It ends with the object, and with the process, however that ends.
 class PrivateServer {
  public:
-  /// Error(unavailable): mpix-namd is not found, or does not start.
-  explicit PrivateServer(std::uint64_t bytes);
+  /// How processes of other hosts reach it.
+  struct Network {
+    std::string host;        ///< an address of this one
+    std::string interfaces;  ///< as of mpix-namd
+  };
+
+  /// Without a network it serves this host alone. Error(unavailable): mpix-namd is not found, or does not
+  /// start.
+  explicit PrivateServer(std::uint64_t bytes, std::optional<Network> const& network = std::nullopt);
   ~PrivateServer();
   PrivateServer(PrivateServer const&) = delete;
   PrivateServer& operator=(PrivateServer const&) = delete;
@@ -22,8 +31,10 @@ class PrivateServer {
   Locator const& grant() const noexcept { return grant_; }
 
  private:
-  void start(std::uint64_t bytes, FileDescriptor const& held);
+  void start(std::uint64_t bytes, std::optional<Network> const& network, FileDescriptor const& held);
   void await();
+  /// `from_elsewhere`: also for processes of other hosts, which are told a secret.
+  void open_grant(std::uint64_t bytes, bool from_elsewhere);
   bool has_ended(int within_ms);
   void end();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nam/client/client.hpp"
+#include "nam/client/secrets.hpp"
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "nam/client/secrets.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpix::nam {

@@ -41,6 +41,19 @@ TEST(NetworkDevices, a_rule_that_leaves_nothing_leaves_the_host_itself) {
   EXPECT_EQ(permitted_devices("eth0", {}, {}), "lo");
 }
 
+TEST(NetworkDevices, others_come_to_the_first_address_that_the_rule_leaves) {
+  auto const chosen = [](char const* rule) {
+    auto const found = permitted_address(rule, addresses);
+    return found ? text_of(*found) : "none";
+  };
+  EXPECT_EQ(chosen("^127.0.0.1/8"), "192.0.2.7");
+  EXPECT_EQ(chosen("^eth0"), "10.1.2.3");
+  EXPECT_EQ(chosen("10.9.0.0/16"), "10.9.2.3");
+  EXPECT_EQ(chosen("eth1"), "10.1.2.3");
+  EXPECT_EQ(chosen("127.0.0.0/8"), "none");
+  EXPECT_EQ(chosen("eth7"), "none");
+}
+
 TEST(NetworkDevices, this_host_has_one_to_itself) {
   std::vector<NetworkDevice> found = network_devices();
   std::erase_if(found, [](NetworkDevice const& device) { return device.transport != "tcp"; });

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/peer/liveness.hpp"
+#include "nam/client/secrets.hpp"
 #include "nam/client/spread.hpp"
 #include "tests/nam/server_fixture.hpp"
 #include "tests/windows/support.hpp"

@@ -1,0 +1,50 @@
+#include "nam/client/secrets.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+std::mutex told_lock;
+std::map<std::string, UserSecret> told;  ///< by the server's address
+
+}  // namespace
+
+void tell_secret(Address const& server, UserSecret const& secret) {
+  std::lock_guard const held(told_lock);
+  told[format(server)] = secret;
+}
+
+std::optional<UserSecret> told_secret(Address const& server) {
+  std::lock_guard const held(told_lock);
+  auto const found = told.find(format(server));
+  return found != told.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::filesystem::path secret_file() {
+  if (char const* const given = std::getenv("MPIX_NAM_SECRET_FILE")) return given;
+  char const* const home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr ? home : "/") / ".config/mpix-nam/secret";
+}
+
+std::filesystem::path secret_file(Address const& server) {
+  return secret_file() += "." + server.host + ":" + std::to_string(server.port);
+}
+
+UserSecret secret_for(Address const& server) {
+  auto secret = told_secret(server);
+  if (!secret) secret = read_secret(secret_file(server));
+  if (!secret) secret = read_secret(secret_file());
+  if (!secret)
+    throw Error(ErrorCode::denied, "there is no secret in " + secret_file().string() +
+                                       "; 'mpix-nam secret' on the server's host makes it");
+  return *secret;
+}
+
+}  // namespace mpix::nam
