@@ -14,6 +14,11 @@ using mpix::engine::Layout;
 
 enum class Direction { put, get, accumulate };
 
+/// The engine's name of put and get.
+template <Direction direction>
+inline constexpr auto moved =
+    direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+
 /// Whether the call returns when complete, or leaves that to a handle.
 struct Blocking {};
 struct NonBlocking {
@@ -48,8 +53,7 @@ int put_flag(char const* call, int* flag, int value, int process);
 /// Fills in what the direction asks for.
 template <Direction direction>
 void describe(char const*, int, void const*, Scaled const&, mpix::engine::Transfer& operation) {
-  operation.direction =
-      direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+  operation.direction = moved<direction>;
 }
 template <Direction direction>
 void describe(char const* call, int process, void const* remote, Scaled const& scaled,
@@ -93,36 +97,48 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
                                      bytes);
 }
 
-/// By load and store, in the call; false, with nothing done, where that does not serve.
+/// By load and store, in the call; false, with nothing done, where that does not serve. A put or get calls
+/// nothing here.
 template <Direction direction>
 bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
                    Scaled const& scaled) {
   if constexpr (direction == Direction::accumulate) {
     return accumulate_directly(call, local, remote, bytes, process, scaled);
   } else {
-    constexpr auto moved =
-        direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
-    return mpix::try_direct<moved>(target_of(call, process), local,
-                                   reinterpret_cast<mpix::RemoteAddress>(remote), bytes);
+    mpix::Target* const target = known_target(process);
+    auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+    return target != nullptr && mpix::try_direct_inline<moved<direction>>(*target, local, address, bytes);
   }
+}
+
+/// What contiguous() leaves. Not inlined: it saves registers, for which the common case has no use.
+template <Direction direction, typename Mode>
+[[gnu::noinline]] int contiguous_otherwise(char const* call, void* local, void* remote, int bytes,
+                                           int process, Scaled const& scaled, Mode mode) {
+  mpix::Target& target = target_of(call, process);
+  if (bytes == 0) return 0;
+  if (bytes < 0) fail_at(call, process, remote, "size %d is negative", bytes);
+  if (local == nullptr || remote == nullptr)
+    fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
+  auto const size = static_cast<std::size_t>(bytes);
+  if constexpr (direction != Direction::accumulate) {
+    auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+    if (mpix::try_direct<moved<direction>>(target, local, address, size)) return 0;
+  }
+  Layout const layout = Layout::contiguous(size);
+  transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);
+  return 0;
 }
 
 template <Direction direction, typename Mode>
 int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
                Mode mode) {
-  if (bytes <= 0 || local == nullptr || remote == nullptr) [[unlikely]] {
-    if (bytes == 0) {
-      (void)target_of(call, process);
-      return 0;
-    }
-    if (bytes < 0) fail_at(call, process, remote, "size %d is negative", bytes);
-    fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
-  }
-  if (move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process, scaled))
+  bool const is_possible = bytes > 0 && local != nullptr && remote != nullptr;
+  if (is_possible &&
+      move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process, scaled))
+      [[likely]]
     return 0;
-  Layout const layout = Layout::contiguous(static_cast<std::size_t>(bytes));
-  transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);
-  return 0;
+  return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
 }
 
 }  // namespace armci

@@ -44,6 +44,11 @@ inline mpix::Target& target_of(char const* call, int process) {
   return *target;
 }
 
+/// target_of() where it takes a few instructions only; else nullptr.
+inline mpix::Target* known_target(int process) noexcept {
+  return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
+}
+
 /// A range check alone, for calls that send nothing to `process`.
 inline void check_process(char const* call, int process) {
   if (static_cast<unsigned>(process) >= static_cast<unsigned>(running_world(call).size)) [[unlikely]]

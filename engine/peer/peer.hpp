@@ -29,6 +29,12 @@ class MappedSegments {
     std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
     return found != nullptr ? found : reach_smaller(address, bytes);
   }
+  /// reach() in all but the small segments; it calls nothing.
+  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
+    return found != nullptr ? found
+                            : medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
+  }
 
   /// The segment in which reach(address, ...) has just succeeded; an empty one when it has changed since.
   SegmentView view(RemoteAddress address) const noexcept;
@@ -73,6 +79,11 @@ class Peer : public mpix_engine_peer {
   /// mean that the address is bad: Engine::issue finds out.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     return stores_are_held() ? nullptr : mapped().reach(address, bytes);
+  }
+
+  /// reach() in all but small segments. It calls nothing, so that whoever has no more to do saves no registers.
+  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped().reach_inline(address, bytes);
   }
 
   /// As MappedSegments::view: of a peer whose reach() has just succeeded.

@@ -18,19 +18,32 @@ using engine::Guarantee;
 using engine::Layout;
 using engine::RemoteAddress;
 
-/// Contiguous put or get by load and store. Returns false, with nothing done, when the memory cannot be
-/// reached that way now; then issue() does it. Complete at both sides when it returns true, up to the
-/// store fence that complete() makes.
+/// Between memory of this process and memory that is mapped here. True.
 template <Direction direction>
-inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->reach(address, bytes);
-  if (remote == nullptr) return false;
+inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexcept {
   if constexpr (direction == Direction::put) {
     engine::copy_bytes(remote, static_cast<std::byte const*>(origin), bytes);
   } else {
     engine::copy_bytes(static_cast<std::byte*>(origin), remote, bytes);
   }
   return true;
+}
+
+/// Contiguous put or get by load and store. Returns false, with nothing done, when the memory cannot be
+/// reached that way now; then issue() does it. Complete at both sides when it returns true, up to the
+/// store fence that complete() makes.
+template <Direction direction>
+inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
+  std::byte* const remote = target.peer->reach(address, bytes);
+  return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
+}
+
+/// The same, but not in small segments, for callers that have no more to do (Peer::reach_inline).
+template <Direction direction>
+inline bool try_direct_inline(Target& target, void* origin, RemoteAddress address,
+                              std::size_t bytes) noexcept {
+  std::byte* const remote = target.peer->reach_inline(address, bytes);
+  return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
 /// The end of try_direct_accumulate where elements are to be updated one as a whole each, and the CPU may do
