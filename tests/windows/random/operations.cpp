@@ -135,7 +135,7 @@ bool Operations::place(Step& step, int rank, int zone, std::size_t grain) {
 }
 
 bool Operations::draw_meeting(Access const& access, Step& step) {
-  auto const which = static_cast<int>(below(Layout::meetings));
+  int const which = crowd_ >= 0 ? crowd_ : static_cast<int>(below(Layout::meetings));
   Meeting const& of = meeting(which);
   auto const& bases = shapes_.bases();
   auto const found =
@@ -144,7 +144,7 @@ bool Operations::draw_meeting(Access const& access, Step& step) {
   auto const unit =
       static_cast<std::size_t>(window(access.window).units[static_cast<std::size_t>(step.target)]);
   std::size_t const grain = std::lcm(unit, found->size);
-  std::size_t const bytes = Layout::shared_elements * found->size;
+  std::size_t const bytes = layout(access.window).shared_elements * found->size;
   step.call = chance(60) ? Call::accumulate : chance(50) ? Call::get_accumulate : Call::fetch_and_op;
   if (step.call == Call::get_accumulate && !features_.has(Feature::get_accumulate)) return false;
   if (step.call == Call::fetch_and_op && !features_.has(Feature::fetch)) return false;
@@ -164,7 +164,9 @@ bool Operations::draw(Access const& access, Step& step) {
   step.window = access.window;
   step.target = access.targets[below(access.targets.size())];
   step.seed = random_();
-  if (chance(Feature::meet, 15)) return draw_meeting(access, step);
+  bool const crowded = crowd_ >= 0 && chance(90);
+  if (crowded) step.target = access.targets.front();
+  if (crowded || chance(Feature::meet, 15)) return draw_meeting(access, step);
   if (!draw_call(step)) return false;
   bool const moves = step.call == Call::put || step.call == Call::get;
   bool const exotic = features_.has(Feature::exotic);

@@ -16,7 +16,9 @@ struct Access {
 class Operations {
  public:
   Operations(Shapes const& shapes, Features const& features, Plan& plan, Random& random)
-      : shapes_(shapes), features_(features), plan_(plan), random_(random) {}
+      : shapes_(shapes), features_(features), plan_(plan), random_(random) {
+    if (chance(Feature::meet, 20)) crowd_ = static_cast<int>(below(Layout::meetings));
+  }
 
   /// One operation, with a flush in front of it where it needs one; or a call that completes some.
   /// `open`: all that the rank may reach.
@@ -51,6 +53,7 @@ class Operations {
   Plan& plan_;
   Random& random_;
   Conflicts conflicts_;
+  int crowd_ = -1;  ///< the meeting at which nearly all operations are, of few targets; none: all are everywhere
 };
 
 }  // namespace mpix::random_windows

@@ -70,11 +70,11 @@ class Features {
 /// them accumulate. In zone z of a slice stand values of one type (stress::Base::zone).
 struct Layout {
   static constexpr std::size_t zone_bytes = 768;
-  static constexpr std::size_t shared_elements = 24;  ///< of each kind
   enum Meeting { sums, reals, bits, peaks, meetings };
 
   int ranks = 1;
   std::size_t first_zone = 0;  ///< a multiple of 192, as all sizes are: any displacement unit divides it
+  std::size_t shared_elements = 24;  ///< of each kind in which all accumulate; a multiple of 24
 
   std::size_t bytes_of_zone(int zone) const { return zone == 0 ? first_zone : zone_bytes; }
   std::size_t zone_at(int zone) const {

@@ -43,7 +43,10 @@ class Planner {
 void Planner::add_memory() {
   static constexpr std::size_t sizes[] = {1920, 3840, 3840, 7680, 7680, 49152, 122880};
   MemoryPlan memory;
-  memory.layout = {ranks_, sizes[below(std::size(sizes) - (ranks_ > 4 ? 1 : 0))]};
+  // Few elements for many to meet at one, and more than go to their target in one piece.
+  static constexpr std::size_t elements[] = {24, 24, 24, 240, 3000};
+  memory.layout = {ranks_, sizes[below(std::size(sizes) - (ranks_ > 4 ? 1 : 0))],
+                   elements[below(std::size(elements))]};
   for (int rank = 0; rank < ranks_; ++rank)
     memory.present.push_back(rank == 0 || !chance(Feature::holes, 10));
   plan_.memories.push_back(std::move(memory));
