@@ -64,13 +64,14 @@ class alignas(128) BasicSharedLock {
   }
 
   Result unlock(Holder holder) noexcept {
-    std::uint64_t present = exists | holder;
-    do {
+    // Relaxed: whether this holder has it alone is seen by the holder.
+    std::uint64_t present = word_.load(std::memory_order_relaxed);
+    while ((present & holder_bits) == holder) {
       // Release: pairs with the acquire of the next holder's exchange; sequentially consistent for `queued`.
       if (word_.compare_exchange_strong(present, present & ~holder_bits, std::memory_order_seq_cst,
                                         std::memory_order_relaxed))
         return {Outcome::done, (present & queued) != 0};
-    } while ((present & holder_bits) == holder);
+    }
     for (auto& share : shares_) {
       Holder entered = holder;
       // Relaxed: its own entry is seen by the holder; another value is of no interest.
