@@ -67,31 +67,60 @@ void backup(Arguments const& arguments) {
   std::filesystem::rename(unfinished, arguments.file);
 }
 
+namespace {
+
+/// The first line of what backup() has written. Throws Error(bad_request) where the file is another one, or not
+/// as long as the line says.
+Json read_head(std::FILE* file, std::filesystem::path const& path) {
+  std::string line;
+  for (int c = std::fgetc(file); c != '\n' && c != EOF; c = std::fgetc(file))
+    line.push_back(static_cast<char>(c));
+  Json head = Json::parse(line, nullptr, false);
+  if (!head.is_object() || field<std::string>(head, "format") != format_name)
+    throw Error(ErrorCode::bad_request, path.string() + " is not a window that mpix-nam has saved");
+  std::uint64_t bytes = line.size() + 1;
+  for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
+  if (std::filesystem::is_regular_file(path) && std::filesystem::file_size(path) != bytes)
+    throw Error(ErrorCode::bad_request, path.string() + " is damaged: it has " +
+                                            std::to_string(std::filesystem::file_size(path)) + " bytes of " +
+                                            std::to_string(bytes));
+  return head;
+}
+
+void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, std::FILE* file,
+          std::filesystem::path const& path) {
+  Spread const spread = spread_of(parts);
+  std::vector<WindowRegion> const regions = regions_of(parts);
+  for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
+    for_each_piece(spread, rank, regions[rank], [&](auto const& at, std::span<std::byte> piece) {
+      if (std::fread(piece.data(), 1, piece.size(), file) != piece.size())
+        throw Error(ErrorCode::bad_request, path.string() + " ends too early");
+      sessions[at.part].write(parts[at.part], at.place, at.offset, piece);
+    });
+  }
+  for (std::size_t part = 0; part < parts.size(); ++part) sessions[part].persist(parts[part]);
+}
+
+}  // namespace
+
 /// Into a new persistent window, over all grants that it is given; prints its port name.
 void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file, "rb");
-  std::string line;
-  for (int c = std::fgetc(file.get()); c != '\n' && c != EOF; c = std::fgetc(file.get()))
-    line.push_back(static_cast<char>(c));
-  Json const head = Json::parse(line, nullptr, false);
-  if (!head.is_object() || field<std::string>(head, "format") != format_name)
-    throw Error(ErrorCode::bad_request, arguments.file.string() + " is not a window that mpix-nam has saved");
+  Json const head = read_head(file.get(), arguments.file);
   WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
   wishes.stripe_bytes = field_or<std::uint64_t>(head, "stripe", 0);
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts =
       allocate_parts(grants_of(arguments), field<std::vector<std::uint64_t>>(head, "sizes"),
                      field<std::vector<std::uint64_t>>(head, "units"), wishes, &sessions);
-  Spread const spread = spread_of(parts);
-  std::vector<WindowRegion> const regions = regions_of(parts);
-  for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
-    for_each_piece(spread, rank, regions[rank], [&](auto const& at, std::span<std::byte> piece) {
-      if (std::fread(piece.data(), 1, piece.size(), file.get()) != piece.size())
-        throw Error(ErrorCode::bad_request, arguments.file.string() + " ends too early");
-      sessions[at.part].write(parts[at.part], at.place, at.offset, piece);
-    });
+  try {
+    fill(parts, sessions, file.get(), arguments.file);
+  } catch (...) {
+    std::string const& port = parts.front().port;
+    std::fprintf(stderr, "mpix-nam: the window is not whole, and is evicted\n");
+    (void)evict_window(parse_locator(port).address, port);
+    throw;
   }
-  for (std::size_t part = 0; part < parts.size(); ++part) sessions[part].persist(parts[part]);
   std::string const& port = parts.front().port;
   if (arguments.json) {
     std::cout << Json{{"port", port}}.dump(2) << "\n";

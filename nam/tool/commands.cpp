@@ -171,21 +171,26 @@ void unpublish(Arguments const& arguments) {
   (void)ask(arguments, {{"op", "unpublish"}, {"name", arguments.target}});
 }
 
-/// With its other parts: those of the same user. A part that has gone already is none.
-void evict(Arguments const& arguments) {
-  Json const evicted = Client(address_of(arguments)).request({{"op", "evict"}, {"port", arguments.target}});
+/// Those of the same user. A part that has gone already is none.
+Json evict_window(Address const& server, std::string const& port) {
+  Json evicted = Client(server).request({{"op", "evict"}, {"port", port}});
   std::optional<Error> failure;
-  for (auto const& port : field<std::vector<std::string>>(evicted, "other_parts")) {
+  for (auto const& part : field<std::vector<std::string>>(evicted, "other_parts")) {
     try {
-      (void)Client(parse_locator(port).address)
-          .request({{"op", "evict"}, {"port", port}, {"owner", evicted.at("owner")}});
+      (void)Client(parse_locator(part).address)
+          .request({{"op", "evict"}, {"port", part}, {"owner", evicted.at("owner")}});
     } catch (Error const& error) {
       if (error.code() == ErrorCode::not_found) continue;
-      failure.emplace(error.code(), "the part " + port + " of the window stays: " + error.what());
+      failure.emplace(error.code(), "the part " + part + " of the window stays: " + error.what());
       std::fprintf(stderr, "mpix-nam: %s\n", failure->what());
     }
   }
   if (failure) throw *failure;
+  return evicted;
+}
+
+void evict(Arguments const& arguments) {
+  Json const evicted = evict_window(address_of(arguments), arguments.target);
   if (arguments.json) std::cout << evicted.dump(2) << "\n";
 }
 

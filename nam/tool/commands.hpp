@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nam/protocol/channel.hpp"
 #include "nam/protocol/locator.hpp"
 
 namespace mpix::nam {
@@ -45,5 +46,8 @@ void check(Arguments const& arguments);
 Address address_of(Arguments const& arguments);
 /// The grants that the arguments name: by locators with commas between, or one by its number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
+/// Ends a persistent window with all its parts; what the server has told of the first one. Throws Error, after a
+/// line on stderr for each part that stays.
+Json evict_window(Address const& server, std::string const& port);
 
 }  // namespace mpix::nam

@@ -58,8 +58,9 @@ struct SpreadServers : ::testing::Test {
   static std::uint64_t used(TestServer const& server, Locator const& grant) {
     return server.show(grant).at("used").get<std::uint64_t>();
   }
-  static int run_tool(std::string const& arguments) {
-    return std::system((std::string(MPIX_NAM_TOOL) + " " + arguments + " > /dev/null 2>&1").c_str());
+  /// `input`: a command that writes what the tool reads.
+  static int run_tool(std::string const& arguments, std::string const& input = "true") {
+    return std::system((input + " | " MPIX_NAM_TOOL " " + arguments + " > /dev/null 2>&1").c_str());
   }
   std::string saved() const { return (first.directory() / "saved").string(); }
   /// The port name of the only persistent window in the grant, as its server tells it.
@@ -240,6 +241,26 @@ TEST_F(SpreadServers, the_tool_leaves_nothing_where_one_of_the_grants_has_no_roo
   EXPECT_NE(run_tool("restore '" + format(small) + "," + format(large) + "' " + saved()), 0);
   EXPECT_TRUE(eventually([&] { return used(first, large) == 0 && used(second, small) == 0; }));
   EXPECT_TRUE(first.show(large).at("window_list").empty());
+}
+
+TEST_F(SpreadServers, the_tool_restores_no_file_that_is_not_whole) {
+  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  auto const size = std::filesystem::file_size(saved());
+  Locator const one = first.grant(1u << 20);
+  Locator const other = second.grant(1u << 20);
+  std::string const restore = "restore '" + format(one) + "," + format(other) + "' ";
+  for (auto const wrong : {size - 1, size + 1, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(saved(), wrong);
+    EXPECT_NE(run_tool(restore + saved()), 0) << wrong;
+    EXPECT_TRUE(first.show(one).at("window_list").empty());
+  }
+  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  // How long what comes through a pipe is, shows at its end.
+  std::string const begin = "head -c " + std::to_string(size - 1) + " " + saved();
+  EXPECT_NE(run_tool(restore + "/dev/stdin", begin), 0);
+  EXPECT_TRUE(eventually([&] { return used(first, one) == 0 && used(second, other) == 0; }));
+  EXPECT_TRUE(first.show(one).at("window_list").empty());
+  EXPECT_EQ(run_tool(restore + saved()), 0);
 }
 
 TEST_F(SpreadServers, the_tool_manages_several_grants_at_once) {
