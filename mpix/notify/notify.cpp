@@ -7,7 +7,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/notify/reset.hpp"
-#include "mpix/request/native_request.hpp"
+#include "mpix/notify/watch.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -41,20 +41,6 @@ Failure allocate(int num, Counters::Place* place) {
   std::memset(base, 0, bytes);
   *place = {reinterpret_cast<RemoteAddress>(base), num};
   return {};
-}
-
-/// `*request` becomes one that is complete when the counter has reached the threshold.
-int watch(Site const& site, std::uint64_t const& counter, MPI_Count threshold, MPI_Request* request) {
-  if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
-  if (threshold < 0)
-    return raise(site, MPI_ERR_ARG, "threshold %lld is negative", static_cast<long long>(threshold));
-  Subject subject{};
-  subject.missing = "the counter was freed before it reached the threshold";
-  NativeCompletion* const completion = open_native(site, subject);
-  if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  *request = completion->handle;
-  engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
-  return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -122,7 +108,8 @@ int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI
   using namespace mpix;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
                       [&](Site const& site, std::uint64_t const& counter) {
-                        return watch(site, counter, threshold, request);
+                        Failure const failed = watch_counter(site, counter, threshold, request);
+                        return failed ? raise(site, failed) : MPI_SUCCESS;
                       });
 } catch (...) {
   return mpix::raise_exception(communicator);

@@ -10,12 +10,15 @@
 
 namespace mpix {
 
-/// A code of the class through the window's handler.
-__attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int error_class,
-                                          char const* reason) {
-  int const code = make_code(call, failure(error_class, "%s", reason));
+/// Through the window's handler.
+__attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, Failure const& failed) {
+  int const code = make_code(call, failed);
   PMPI_Win_call_errhandler(win, code);
   return code;
+}
+__attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int error_class,
+                                          char const* reason) {
+  return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
 /// What the host's answer comes to.

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "mpix/notify/reset.hpp"
+#include "mpix/notify/watch.hpp"
 #include "mpix/request/native_request.hpp"
 #include "mpix/windows/call.hpp"
 #include "mpix/windows/notification_keys.hpp"
@@ -140,15 +141,8 @@ int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count* va
 int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold, MPI_Request* request) {
   char const* const call = "MPIX_Win_wait_notify_value";
   return with_counter(call, win, notification_idx, [&](std::uint64_t const& counter) {
-    if (request == nullptr) return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
-    if (threshold < 0) return raise_on(call, win, MPI_ERR_ARG, "threshold is negative");
-    Subject subject{};
-    subject.missing = "the counter was freed before it reached the threshold";
-    NativeCompletion* const completion = open_native({call, MPI_COMM_WORLD}, subject);
-    if (completion == nullptr) return raise_on(call, win, MPI_ERR_NO_MEM, "no memory for a request");
-    *request = completion->handle;
-    engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
-    return MPI_SUCCESS;
+    Failure const failed = watch_counter({call, MPI_COMM_WORLD}, counter, threshold, request);
+    return failed ? raise_on(call, win, failed) : MPI_SUCCESS;
   });
 }
 
