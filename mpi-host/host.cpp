@@ -136,6 +136,7 @@ bool has_threads() {
 }  // namespace
 
 Communicators const& communicators() noexcept { return host->communicators; }
+bool shares_cores() noexcept { return host->shares_cores; }
 
 void progress_mpi() noexcept {
   int flag = 0;

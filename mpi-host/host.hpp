@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-/// What mpi-host/init.cpp calls, which stands in each of the libraries that a program may be linked with.
+/// What mpi-host/init.cpp and waits.cpp call, which stand in each of the libraries that a program may be linked with.
 #define MPIX_HOST_API __attribute__((visibility("default")))
 
 namespace mpix::host {
@@ -16,6 +16,10 @@ MPIX_HOST_API bool is_chosen() noexcept;
 /// After MPI_Init; collective over MPI_COMM_WORLD. Where the engine cannot start it says why when it is asked
 /// for.
 MPIX_HOST_API void start() noexcept;
+
+/// Whether there are more processes than cores here, so that one that waits lets others go on. While the host
+/// runs.
+MPIX_HOST_API bool shares_cores() noexcept;
 
 /// Before MPI_Init. Exits after one line where the MPI of the process is not the one that this was built for.
 MPIX_HOST_API void check_library();

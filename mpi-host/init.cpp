@@ -1,21 +1,14 @@
 /// MPI's calls that the host has to see: those that start MPI, and the one that frees requests. Under both
 /// names, because Fortran's may call either. What is called is the next of the name: MPI's own, or a tool's.
-#include <dlfcn.h>
 #include <mpi.h>
 
-#include "include/mpix_rma.h"
 #include "mpi-host/host.hpp"
+#include "mpi-host/next.hpp"
 #include "mpi-host/requests.hpp"
-
-// Weak: a tool that is linked statically may define some of them, too.
-#define MPIX_HOST_SEES MPIX_RMA_API __attribute__((weak))
 
 namespace {
 
-template <typename Function>
-Function* next(Function*, char const* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
+using mpix::host::next;
 
 /// Requests are completed by a thread of the library.
 template <typename Init>

@@ -1,0 +1,112 @@
+/// MPI's calls in which processes wait for each other. While one waits there the engine moves on, so that
+/// operations on its memory need no other thread, which might not have a core. Inside of Open MPI the engine
+/// is a part of MPI's progress; here each of these calls is its non-blocking form, and a loop.
+#include <mpi.h>
+#include <sched.h>
+
+#include "engine/mpix_engine.h"
+#include "hosting/hosted.h"
+#include "mpi-host/host.hpp"
+#include "mpi-host/next.hpp"
+
+namespace {
+
+using mpix::host::next;
+
+/// nullptr: MPI waits by itself, because this host does not serve the process, or not yet, or no more.
+mpix_engine_t* engine_to_drive() noexcept {
+  static bool const chosen = mpix::host::is_chosen();
+  return chosen ? mpix_host_engine() : nullptr;
+}
+
+/// Until `test` of (flag) is done or has failed; its code.
+template <typename Test>
+int wait(mpix_engine_t* engine, Test test) {
+  bool const shares_cores = mpix::host::shares_cores();
+  for (;;) {
+    int done = 0;
+    int const code = test(&done);
+    if (code != MPI_SUCCESS || done != 0) return code;
+    if (mpix_engine_progress(engine) == 0 && shares_cores) ::sched_yield();
+  }
+}
+
+/// The same for what start(request) begins.
+template <typename Start>
+int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (int const code = start(&request); code != MPI_SUCCESS) return code;
+  return wait(engine, [&](int* done) { return PMPI_Test(&request, done, status); });
+}
+
+}  // namespace
+
+extern "C" {
+
+MPIX_HOST_SEES int MPI_Barrier(MPI_Comm comm) {
+  static auto* const pass_on = next(&MPI_Barrier, "MPI_Barrier");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(comm);
+  return start_and_wait(engine, MPI_STATUS_IGNORE,
+                        [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
+}
+
+MPIX_HOST_SEES int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                            MPI_Status* status) {
+  static auto* const pass_on = next(&MPI_Recv, "MPI_Recv");
+  mpix_engine_t* const engine = engine_to_drive();
+  // Nothing is waited for; and MPICH's MPI_Irecv leaves another source in the status.
+  bool const at_once = engine == nullptr || source == MPI_PROC_NULL;
+  if (at_once) return pass_on(buffer, count, type, source, tag, comm, status);
+  return start_and_wait(engine, status, [&](MPI_Request* request) {
+    return PMPI_Irecv(buffer, count, type, source, tag, comm, request);
+  });
+}
+
+MPIX_HOST_SEES int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  static auto* const pass_on = next(&MPI_Probe, "MPI_Probe");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(source, tag, comm, status);
+  return wait(engine, [&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); });
+}
+
+MPIX_HOST_SEES int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  static auto* const pass_on = next(&MPI_Mprobe, "MPI_Mprobe");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(source, tag, comm, message, status);
+  return wait(engine, [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); });
+}
+
+MPIX_HOST_SEES int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  static auto* const pass_on = next(&MPI_Wait, "MPI_Wait");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(request, status);
+  return wait(engine, [&](int* done) { return PMPI_Test(request, done, status); });
+}
+
+MPIX_HOST_SEES int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  static auto* const pass_on = next(&MPI_Waitall, "MPI_Waitall");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(count, requests, statuses);
+  return wait(engine, [&](int* done) { return PMPI_Testall(count, requests, done, statuses); });
+}
+
+MPIX_HOST_SEES int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  static auto* const pass_on = next(&MPI_Waitany, "MPI_Waitany");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(count, requests, index, status);
+  return wait(engine, [&](int* done) { return PMPI_Testany(count, requests, index, done, status); });
+}
+
+MPIX_HOST_SEES int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[],
+                                MPI_Status statuses[]) {
+  static auto* const pass_on = next(&MPI_Waitsome, "MPI_Waitsome");
+  mpix_engine_t* const engine = engine_to_drive();
+  if (engine == nullptr) return pass_on(count, requests, completed, indices, statuses);
+  return wait(engine, [&](int* done) {
+    int const code = PMPI_Testsome(count, requests, completed, indices, statuses);
+    *done = code == MPI_SUCCESS && *completed != 0 ? 1 : 0;  // MPI_UNDEFINED: there is nothing to wait for
+    return code;
+  });
+}
+}
