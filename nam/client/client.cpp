@@ -16,7 +16,7 @@ namespace mpix::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
-constexpr int most_untaken = 64;  ///< what is on its way fits into the buffers of sockets
+constexpr int most_told = 64;  ///< without an answer: what is on its way fits into the buffers of sockets
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
 
 std::string own_user() {
@@ -70,26 +70,22 @@ Json Client::request(Json const& request) { return exchange(request, {}, nullptr
 Json Client::exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                       std::vector<FileDescriptor>* descriptors) {
   channel_.post(request, std::vector<std::byte>(sent.begin(), sent.end()));
-  Message answer = wait_for_answer();
+  Message answer = receive();
+  told_ = 0;
   throw_if_refused(answer.head);
   if (received != nullptr) *received = std::move(answer.data);
   if (descriptors != nullptr) *descriptors = std::move(answer.descriptors);
   return std::move(answer.head);
 }
 
-void Client::tell(Json const& request) {
-  while (untaken_ >= most_untaken) {
-    --untaken_;
-    (void)receive();
-  }
+void Client::tell(Json request) {
+  bool const answered = ++told_ == most_told;
+  if (!answered) request["quiet"] = true;
   channel_.post(request);
-  ++untaken_;
   if (!channel_.flush()) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
-}
-
-Message Client::wait_for_answer() {
-  for (; untaken_ > 0; --untaken_) (void)receive();
-  return receive();
+  if (!answered) return;
+  (void)receive();
+  told_ = 0;
 }
 
 Message Client::receive() {

@@ -32,9 +32,9 @@ class Client {
   Json exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                 std::vector<FileDescriptor>* descriptors);
 
-  /// A request whose answer nobody needs: returns when it is sent. It is served before those that come after
-  /// it.
-  void tell(Json const& request);
+  /// A request that nobody needs an answer to: returns when it is sent. It is served before those that come
+  /// after it.
+  void tell(Json request);
 
   bool is_local() const noexcept { return !secret_; }
   /// Of the connection: what is received from it is the object's.
@@ -46,12 +46,11 @@ class Client {
 
  private:
   void authenticate(Address const& server);
-  Message wait_for_answer();
   Message receive();
 
   Channel channel_;
   int patience_ms_;
-  int untaken_ = 0;  ///< answers to come that nobody needs
+  int told_ = 0;  ///< by tell() since the last answer
   std::optional<UserSecret> secret_;
   Challenge challenge_;
 };

@@ -46,9 +46,13 @@ void Connection::take_messages() {
     try {
       std::optional<Message> message = channel_.next();
       if (!message) return;
+      quiet_ = field_or(message->head, "quiet", false);
       on_message_(*message);
+      quiet_ = false;
     } catch (Error const& error) {
+      quiet_ = quiet_ && error.code() != ErrorCode::malformed;
       post(to_answer(error));
+      quiet_ = false;
       if (error.code() == ErrorCode::malformed) close_when_sent();
     }
   }
@@ -56,7 +60,7 @@ void Connection::take_messages() {
 
 void Connection::post(Json const& head, std::vector<std::byte> data,
                       std::vector<FileDescriptor> descriptors) {
-  if (closed_) return;
+  if (closed_ || quiet_) return;
   channel_.post(head, std::move(data), std::move(descriptors));
   // A failure is told by the events.
   (void)channel_.flush();

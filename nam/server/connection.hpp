@@ -14,7 +14,8 @@ class Connection {
   using OnClose = std::function<void()>;
 
   /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection. It is
-  /// not called again before an answer is posted while it is `paused`. `on_close` is called once, and must
+  /// not called again before an answer is posted while it is `paused`. A request that is `quiet` has no answer:
+  /// what is posted meanwhile is not sent. `on_close` is called once, and must
   /// not destroy the connection but EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
@@ -46,6 +47,7 @@ class Connection {
   bool paused_ = false;
   bool closed_ = false;
   bool closing_ = false;
+  bool quiet_ = false;
   std::uint32_t interest_;
 };
 

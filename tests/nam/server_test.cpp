@@ -183,6 +183,23 @@ TEST(Server, what_is_released_soon_is_free_for_the_next_request) {
   EXPECT_EQ(session.usage().at("windows"), 0);
 }
 
+/// Nor is there an answer to one that is wrong, which the next request would take for its own.
+TEST(Server, who_is_told_something_does_not_answer) {
+  TestServer server;
+  server.start();
+  Session session = Session::open(server.grant(1u << 20));
+  WindowInfo const window = session.allocate({8}, {1});
+  WindowInfo gone = window;
+  gone.id = "none";
+  for (int round = 0; round < 300; ++round) {
+    session.release_soon(gone);
+    session.unlock_soon(window, 1, 7);
+    EXPECT_EQ(session.usage().at("windows"), 1u) << round;
+    for (int i = 0; i <= round % 70; ++i) session.release_soon(gone);
+  }
+  EXPECT_EQ(session.join(window.id).id, window.id);
+}
+
 TEST(Server, out_of_bounds_is_refused) {
   TestServer server;
   server.start();
