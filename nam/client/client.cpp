@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pwd.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -41,6 +42,18 @@ FileDescriptor connect_to(Address const& address) {
   }
   throw Error(ErrorCode::unavailable,
               "no memory server answers at " + format(address) + "; 'mpix-namd --size 1G' starts one");
+}
+
+/// Looks for a moment, letting others go on, before the process sleeps: to wake up may take longer than the
+/// answer.
+bool comes_soon(pollfd& entry) {
+  constexpr std::chrono::microseconds moment{100};
+  auto const end = std::chrono::steady_clock::now() + moment;
+  do {
+    if (::poll(&entry, 1, 0) != 0) return true;
+    ::sched_yield();
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
 }
 
 }  // namespace
@@ -100,7 +113,7 @@ Message Client::receive() {
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     pollfd entry{channel_.descriptor(), static_cast<short>(POLLIN | (channel_.has_output() ? POLLOUT : 0)),
                  0};
-    if (left.count() <= 0 || ::poll(&entry, 1, static_cast<int>(left.count())) == 0)
+    if (left.count() <= 0 || !(comes_soon(entry) || ::poll(&entry, 1, static_cast<int>(left.count())) != 0))
       throw Error(ErrorCode::unavailable, "the memory server does not answer");
     if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = channel_.fill();
   }

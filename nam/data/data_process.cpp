@@ -25,6 +25,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     if (signal == SIGTERM) loop_.stop();  // the control process decides about the others
   });
   loop_.every(std::chrono::seconds(1), [this] { wait_for_control(); });
+  loop_.linger(std::chrono::microseconds(100));
   usage_timer_ = loop_.add_timer([this] {
     usage_due_ = false;
     tell_usage();

@@ -1,10 +1,11 @@
 #include "nam/server/event_loop.hpp"
 
-#include <sys/epoll.h>
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -100,17 +101,30 @@ void EventLoop::run_tasks() {
   }
 }
 
+std::span<epoll_event const> EventLoop::wait(std::span<epoll_event> room) {
+  int count = 0;
+  auto const look = [&](int timeout) {
+    count = ::epoll_wait(epoll_.get(), room.data(), static_cast<int>(room.size()), timeout);
+    if (count < 0 && errno != EINTR) fail("epoll_wait");
+  };
+  if (linger_.count() != 0) {
+    for (look(0); count == 0 && std::chrono::steady_clock::now() - happened_ < linger_; look(0))
+      ::sched_yield();
+  }
+  if (count == 0) look(-1);
+  if (linger_.count() != 0) happened_ = std::chrono::steady_clock::now();
+  return room.first(static_cast<std::size_t>(std::max(count, 0)));
+}
+
 void EventLoop::run() {
-  std::array<epoll_event, 64> events;
+  std::array<epoll_event, 64> room;
   run_tasks();
   while (!stopping_) {
-    int const count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
-    if (count < 0 && errno != EINTR) fail("epoll_wait");
-    for (int i = 0; i < count; ++i) {
-      auto const found = handlers_.find(events[static_cast<std::size_t>(i)].data.fd);
+    for (epoll_event const& event : wait(room)) {
+      auto const found = handlers_.find(event.data.fd);
       if (found == handlers_.end()) continue;
       std::shared_ptr<Handler> const handler = found->second;  // it may be forgotten meanwhile
-      (*handler)(events[static_cast<std::size_t>(i)].events);
+      (*handler)(event.events);
     }
     run_tasks();
   }

@@ -1,12 +1,15 @@
 /// One thread that waits for descriptors, signals and the passing of time.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/segment/shared_memory.hpp"
@@ -36,11 +39,16 @@ class EventLoop {
   /// After the handlers of what happens now: for what must not go while one of them runs.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
 
+  /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake up
+  /// may take longer than what is asked for. Never unless it is called.
+  void linger(std::chrono::microseconds span) noexcept { linger_ = span; }
+
   void run();
   void stop() noexcept { stopping_ = true; }
 
  private:
   void run_tasks();
+  std::span<epoll_event const> wait(std::span<epoll_event> room);
 
   engine::FileDescriptor epoll_;
   engine::FileDescriptor signals_;
@@ -48,6 +56,8 @@ class EventLoop {
   std::map<int, std::shared_ptr<Handler>> handlers_;
   std::vector<std::function<void()>> tasks_;
   bool stopping_ = false;
+  std::chrono::microseconds linger_{0};
+  std::chrono::steady_clock::time_point happened_;
 };
 
 }  // namespace mpix::nam
