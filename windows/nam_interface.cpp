@@ -31,7 +31,7 @@ int outcome_of(Call call) noexcept {
 using namespace mpix::windows;
 
 int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces) {
-  // What leaves all of them leaves no more to other hosts than this.
+  // Null is all interfaces; of these other hosts reach all but the loopback.
   return outcome_of([&] {
     set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8"});
   });
