@@ -1,15 +1,88 @@
 #include "mpi-host/exchange.hpp"
 
+#include <algorithm>
 #include <new>
 #include <numeric>
+#include <random>
 
 namespace mpix::host {
 
-mpix_bootstrap AddressTable::bootstrap(int world_rank) noexcept {
+namespace {
+
+/// What a process tells of itself at first.
+struct Introduction {
+  std::uint64_t process;
+  std::uint64_t address_bytes;
+};
+
+/// Those whose addresses an exchange over `comm` brings.
+MPI_Group group_met_in(MPI_Comm comm) {
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  MPI_Group group = MPI_GROUP_NULL;
+  inter != 0 ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group);
+  return group;
+}
+
+}  // namespace
+
+KnownGroup::KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> const& address)
+    : group_(group_met_in(comm)) {
+  int size = 0;
+  PMPI_Group_size(group_, &size);
+  Introduction const own{process, address.size()};
+  std::vector<Introduction> introductions(static_cast<std::size_t>(size));
+  PMPI_Allgather(&own, sizeof own, MPI_BYTE, introductions.data(), sizeof own, MPI_BYTE, comm);
+  for (Introduction const& one : introductions) {
+    processes_.push_back(one.process);
+    lengths_.push_back(static_cast<int>(one.address_bytes));
+  }
+  displacements_.resize(lengths_.size());
+  std::exclusive_scan(lengths_.begin(), lengths_.end(), displacements_.begin(), 0);
+  addresses_.resize(static_cast<std::size_t>(displacements_.back() + lengths_.back()));
+  PMPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE, addresses_.data(), lengths_.data(),
+                  displacements_.data(), MPI_BYTE, comm);
+}
+
+KnownGroup::~KnownGroup() { PMPI_Group_free(&group_); }
+
+std::uint64_t KnownGroup::process_at(MPI_Group group, int rank) const {
+  int here = MPI_UNDEFINED;
+  PMPI_Group_translate_ranks(group, 1, &rank, group_, &here);
+  return here == MPI_UNDEFINED ? 0 : processes_[static_cast<std::size_t>(here)];
+}
+
+/// Those of one job stand in a row, mostly.
+std::size_t KnownGroup::index_of(std::uint64_t process) const noexcept {
+  std::uint64_t const in_a_row = process - processes_.front();
+  if (in_a_row < processes_.size() && processes_[in_a_row] == process) return in_a_row;
+  return static_cast<std::size_t>(std::ranges::find(processes_, process) - processes_.begin());
+}
+
+char const* KnownGroup::address_of(std::uint64_t process, std::size_t& length) const noexcept {
+  std::size_t const index = index_of(process);
+  if (index == processes_.size() || lengths_[index] == 0) return nullptr;
+  length = static_cast<std::size_t>(lengths_[index]);
+  return addresses_.data() + displacements_[index];
+}
+
+void AddressTable::name_job(MPI_Comm world) {
+  int rank = 0;
+  PMPI_Comm_rank(world, &rank);
+  std::uint32_t job = 0;
+  if (rank == 0) {
+    std::random_device random;
+    while (job == 0) job = random();
+  }
+  PMPI_Bcast(&job, 1, MPI_UINT32_T, 0, world);
+  process_ = std::uint64_t{job} << 32 | static_cast<std::uint32_t>(rank);
+}
+
+mpix_bootstrap AddressTable::bootstrap() noexcept {
   mpix_bootstrap bootstrap{};
   bootstrap.size = sizeof bootstrap;
   bootstrap.context = this;
-  bootstrap.process = process_of(world_rank);
+  bootstrap.process = process_;
   bootstrap.publish = &publish;
   bootstrap.peer_address = &peer_address;
   return bootstrap;
@@ -24,26 +97,40 @@ int AddressTable::publish(void* context, void const* address, std::size_t length
 }
 
 int AddressTable::peer_address(void* context, std::uint64_t process, void const** address,
-                               std::size_t* length) {
-  auto const& table = *static_cast<AddressTable const*>(context);
-  std::uint64_t const rank = process - process_of(0);
-  if (rank >= table.lengths_.size() || table.lengths_[rank] == 0) return -1;
-  *address = table.all_.data() + table.displacements_[rank];
-  *length = static_cast<std::size_t>(table.lengths_[rank]);
-  return 0;
+                               std::size_t* length) try {
+  auto& table = *static_cast<AddressTable*>(context);
+  std::lock_guard const held(table.lock_);
+  for (KnownGroup const& known : table.known_) {
+    char const* const found = known.address_of(process, *length);
+    if (found == nullptr) continue;
+    table.asked_for_.assign(found, found + *length);
+    *address = table.asked_for_.data();
+    return 0;
+  }
+  return -1;
+} catch (std::bad_alloc const&) {
+  return -1;
 }
 
-void AddressTable::exchange(MPI_Comm world) {
-  int size = 0;
-  PMPI_Comm_size(world, &size);
-  lengths_.resize(static_cast<std::size_t>(size));
-  displacements_.resize(lengths_.size());
-  int const own = static_cast<int>(own_.size());
-  PMPI_Allgather(&own, 1, MPI_INT, lengths_.data(), 1, MPI_INT, world);
-  std::exclusive_scan(lengths_.begin(), lengths_.end(), displacements_.begin(), 0);
-  all_.resize(static_cast<std::size_t>(displacements_.back() + lengths_.back()));
-  PMPI_Allgatherv(own_.data(), own, MPI_BYTE, all_.data(), lengths_.data(), displacements_.data(), MPI_BYTE,
-                  world);
+KnownGroup const& AddressTable::exchange(MPI_Comm comm) {
+  std::list<KnownGroup> made;
+  made.emplace_back(comm, process_, own_);
+  std::lock_guard const held(lock_);
+  known_.splice(known_.end(), made);
+  return known_.back();
+}
+
+void AddressTable::forget(KnownGroup const& known) {
+  std::lock_guard const held(lock_);
+  known_.remove_if([&](KnownGroup const& one) { return &one == &known; });
+}
+
+std::uint64_t AddressTable::process_at(MPI_Group group, int rank) {
+  std::lock_guard const held(lock_);
+  for (KnownGroup const& known : known_) {
+    if (std::uint64_t const process = known.process_at(group, rank); process != 0) return process;
+  }
+  return 0;
 }
 
 }  // namespace mpix::host

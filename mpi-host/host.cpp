@@ -11,6 +11,7 @@
 #include "engine/mpix_engine.h"
 #include "hosting/hosted.h"
 #include "mpi-host/completer.hpp"
+#include "mpi-host/connections.hpp"
 #include "mpi-host/exchange.hpp"
 #include "mpi-host/operations.hpp"
 #include "mpi-host/parameters.hpp"
@@ -26,6 +27,7 @@ struct Host {
   int processes_here = 1;  ///< of the job on this host
   bool stays_here = false;
   bool shares_cores = false;
+  bool runs = false;
 };
 /// Never destroyed: a process may end without MPI_Finalize.
 Host* host = nullptr;
@@ -38,12 +40,7 @@ MPI_Comm join() {
   MPI_Comm world = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Comm_idup(MPI_COMM_WORLD, &world, &request);
-  auto const began = std::chrono::steady_clock::now();
-  int complete = 0;
-  for (PMPI_Test(&request, &complete, MPI_STATUS_IGNORE); complete == 0;
-       PMPI_Test(&request, &complete, MPI_STATUS_IGNORE)) {
-    ::sched_yield();
-    if (std::chrono::steady_clock::now() - began < patience) continue;
+  if (!completes(request, patience)) {
     std::fprintf(
         stderr,
         "MPIX_RMA: not all processes have started the library within %lld s of MPI_Init: every program "
@@ -85,6 +82,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   Completer::instance().stop();
   mpix_engine_destroy(engine);
   mpix_host_offer(nullptr, nullptr);
+  host->runs = false;
   PMPI_Comm_free(&host->communicators.world);
   PMPI_Comm_free(&host->communicators.self);
   return MPI_SUCCESS;
@@ -112,7 +110,7 @@ mpix_engine_t* make_engine() {
     if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
     return nullptr;
   }
-  mpix_bootstrap const bootstrap = host->addresses.bootstrap(rank);
+  mpix_bootstrap const bootstrap = host->addresses.bootstrap();
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);
   if (status == 0) return engine;
@@ -127,6 +125,13 @@ void end_with_mpi() {
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
 }
 
+/// Who was spawned; the parents are in MPI_Comm_spawn.
+void meet_parents() {
+  MPI_Comm parents = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parents);
+  meet(parents);
+}
+
 bool has_threads() {
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
@@ -138,6 +143,19 @@ bool has_threads() {
 Communicators const& communicators() noexcept { return host->communicators; }
 bool shares_cores() noexcept { return host->shares_cores; }
 
+AddressTable* addresses_of_job() noexcept { return host != nullptr && host->runs ? &host->addresses : nullptr; }
+
+bool completes(MPI_Request& request, std::chrono::seconds limit) noexcept {
+  auto const began = std::chrono::steady_clock::now();
+  int complete = 0;
+  PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+  while (complete == 0 && std::chrono::steady_clock::now() - began < limit) {
+    ::sched_yield();
+    PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+  }
+  return complete != 0;
+}
+
 void progress_mpi() noexcept {
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, host->communicators.world, &flag, MPI_STATUS_IGNORE);
@@ -148,6 +166,7 @@ void start() noexcept try {
   check_launcher();
   host = new Host;
   MPI_Comm const world = host->communicators.world = join();
+  host->addresses.name_job(world);
   PMPI_Comm_dup(MPI_COMM_SELF, &host->communicators.self);
   PMPI_Comm_set_errhandler(host->communicators.self, MPI_ERRORS_RETURN);
   look_around(world);
@@ -159,9 +178,12 @@ void start() noexcept try {
   }
   host->addresses.exchange(world);
   end_with_mpi();
-  if (engine == nullptr) return;
-  mpix_host_offer(engine, &host_operations());
-  Completer::instance().start(engine);
+  host->runs = true;
+  if (engine != nullptr) {
+    mpix_host_offer(engine, &host_operations());
+    Completer::instance().start(engine);
+  }
+  meet_parents();
 } catch (std::exception const& error) {
   std::fprintf(stderr, "MPIX_RMA: the library does not start: %s\n", error.what());
   PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);

@@ -5,7 +5,9 @@
 
 #include <mpi.h>
 
-/// What mpi-host/init.cpp and waits.cpp call, which stand in each of the libraries that a program may be linked with.
+#include <chrono>
+
+/// What mpi-host/init.cpp, connecting.cpp and waits.cpp call, which stand in each of the libraries that a program may be linked with.
 #define MPIX_HOST_API __attribute__((visibility("default")))
 
 namespace mpix::host {
@@ -35,5 +37,8 @@ Communicators const& communicators() noexcept;
 
 /// Drives MPI's own communication once.
 void progress_mpi() noexcept;
+
+/// Drives it until `request` is complete. False: within `patience` it is not.
+bool completes(MPI_Request& request, std::chrono::seconds patience) noexcept;
 
 }  // namespace mpix::host

@@ -17,18 +17,12 @@ int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   MPI_Group group = MPI_GROUP_NULL;
-  MPI_Group world = MPI_GROUP_NULL;
   inter != 0 ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group);
-  PMPI_Comm_group(communicators().world, &world);
   int size = 0;
   PMPI_Group_size(group, &size);
-  int world_rank = MPI_UNDEFINED;
-  if (rank >= 0 && rank < size) PMPI_Group_translate_ranks(group, 1, &rank, world, &world_rank);
+  *process = rank >= 0 && rank < size ? addresses_of_job()->process_at(group, rank) : 0;
   PMPI_Group_free(&group);
-  PMPI_Group_free(&world);
-  if (world_rank == MPI_UNDEFINED) return -1;  // also who was spawned, or has connected
-  *process = process_of(world_rank);
-  return 0;
+  return *process != 0 ? 0 : -1;
 }
 
 /// What cannot be packed, not even none of it, is not committed.

@@ -6,6 +6,7 @@
 
 #include "engine/mpix_engine.h"
 #include "hosting/hosted.h"
+#include "mpi-host/connections.hpp"
 #include "mpi-host/host.hpp"
 #include "mpi-host/next.hpp"
 
@@ -46,7 +47,8 @@ extern "C" {
 MPIX_HOST_SEES int MPI_Barrier(MPI_Comm comm) {
   static auto* const pass_on = next(&MPI_Barrier, "MPI_Barrier");
   mpix_engine_t* const engine = engine_to_drive();
-  if (engine == nullptr) return pass_on(comm);
+  // MPI's two barriers do not match each other.
+  if (engine == nullptr || !mpix::host::all_are_linked(comm)) return pass_on(comm);
   return start_and_wait(engine, MPI_STATUS_IGNORE,
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
 }

@@ -12,8 +12,8 @@ namespace mpix::test {
 // Open MPI 4.1 with PMIx 4.2 now and then never starts what it is asked to, whoever asks.
 constexpr unsigned spawn_seconds = 20;
 
-/// Ends the process, and the test as skipped, when MPI does not return.
-inline MPI_Comm spawn(char const* part, int processes) {
+/// Starts `program`, which is told `part`. Ends the process, and the test as skipped, when MPI does not return.
+inline MPI_Comm spawn(char const* part, int processes, char const* program = MPIX_SPAWNED) {
   auto const give_up = [](int) {
     constexpr char line[] = "SKIPPED: MPI_Comm_spawn does not return\n";
     (void)!::write(STDOUT_FILENO, line, sizeof line - 1);
@@ -21,7 +21,6 @@ inline MPI_Comm spawn(char const* part, int processes) {
   };
   std::string argument = part;
   char* arguments[] = {argument.data(), nullptr};
-  char program[] = MPIX_SPAWNED;
   MPI_Comm children = MPI_COMM_NULL;
   ::signal(SIGALRM, give_up);
   ::alarm(spawn_seconds);

@@ -34,5 +34,20 @@ TEST(Spawn, what_ended_jobs_used_and_had_is_given_back) {
   EXPECT_LT(resident_kib() - resident, 3 * memory_kib);
 }
 
+// On the host on public MPI they are waited for, and the barriers of MPI's two kinds do not match each other.
+TEST(Spawn, programs_without_the_library) {
+  MPI_Comm children = spawn("", 2, MPIX_SPAWNED_PLAIN);
+  int rank = 0;
+  MPI_Comm_rank(children, &rank);
+  for (int child = 0; rank == 0 && child < 2; ++child) {
+    int sent = -1;
+    MPI_Recv(&sent, 1, MPI_INT, child, MPI_ANY_TAG, children, MPI_STATUS_IGNORE);
+    EXPECT_EQ(sent, child);
+  }
+  MPI_Barrier(children);
+  EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
+  meet_and_part("frees");
+}
+
 }  // namespace
 }  // namespace mpix::test

@@ -1,0 +1,106 @@
+/// MPI's calls that connect processes of several jobs, and the one that disconnects them. Under both names, because
+/// Fortran's may call either.
+#include <mpi.h>
+
+#include "mpi-host/connections.hpp"
+#include "mpi-host/host.hpp"
+#include "mpi-host/next.hpp"
+
+namespace {
+
+using mpix::host::next;
+
+/// The call that has `name`, with these arguments and the place of the intercommunicator that it makes.
+template <typename Function, typename... Arguments>
+int connect(Function* function, char const* name, MPI_Comm* inter, Arguments... arguments) {
+  int const code = next(function, name)(arguments..., inter);
+  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
+  return code;
+}
+
+int spawn(char const* name, char const* command, char** argv, int processes, MPI_Info info, int root, MPI_Comm comm,
+          MPI_Comm* inter, int* codes) {
+  int const code = next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes);
+  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
+  return code;
+}
+
+int spawn_multiple(char const* name, int count, char** commands, char*** argvs, int const* processes,
+                   MPI_Info const* infos, int root, MPI_Comm comm, MPI_Comm* inter, int* codes) {
+  int const code = next(&MPI_Comm_spawn_multiple, name)(count, commands, argvs, processes, infos, root, comm, inter,
+                                                        codes);
+  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
+  return code;
+}
+
+int create_inter(char const* name, MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
+                 MPI_Comm* inter) {
+  int const code = next(&MPI_Intercomm_create, name)(local, leader, peer, remote_leader, tag, inter);
+  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet_strangers(*inter);
+  return code;
+}
+
+int disconnect(char const* name, MPI_Comm* comm) {
+  mpix::host::Disconnection const disconnection;
+  return next(&MPI_Comm_disconnect, name)(comm);
+}
+
+}  // namespace
+
+extern "C" {
+
+MPIX_HOST_SEES int MPI_Comm_spawn(char const* command, char* argv[], int processes, MPI_Info info, int root,
+                                  MPI_Comm comm, MPI_Comm* inter, int codes[]) {
+  return spawn("MPI_Comm_spawn", command, argv, processes, info, root, comm, inter, codes);
+}
+MPIX_HOST_SEES int PMPI_Comm_spawn(char const* command, char* argv[], int processes, MPI_Info info, int root,
+                                   MPI_Comm comm, MPI_Comm* inter, int codes[]) {
+  return spawn("PMPI_Comm_spawn", command, argv, processes, info, root, comm, inter, codes);
+}
+
+MPIX_HOST_SEES int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], int const processes[],
+                                           MPI_Info const infos[], int root, MPI_Comm comm, MPI_Comm* inter,
+                                           int codes[]) {
+  return spawn_multiple("MPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm, inter, codes);
+}
+MPIX_HOST_SEES int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], int const processes[],
+                                            MPI_Info const infos[], int root, MPI_Comm comm, MPI_Comm* inter,
+                                            int codes[]) {
+  return spawn_multiple("PMPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm, inter, codes);
+}
+
+MPIX_HOST_SEES int MPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+  return connect(&MPI_Comm_accept, "MPI_Comm_accept", inter, port, info, root, comm);
+}
+MPIX_HOST_SEES int PMPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+  return connect(&MPI_Comm_accept, "PMPI_Comm_accept", inter, port, info, root, comm);
+}
+
+MPIX_HOST_SEES int MPI_Comm_join(int socket, MPI_Comm* inter) {
+  return connect(&MPI_Comm_join, "MPI_Comm_join", inter, socket);
+}
+MPIX_HOST_SEES int PMPI_Comm_join(int socket, MPI_Comm* inter) {
+  return connect(&MPI_Comm_join, "PMPI_Comm_join", inter, socket);
+}
+
+MPIX_HOST_SEES int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
+                                        MPI_Comm* inter) {
+  return create_inter("MPI_Intercomm_create", local, leader, peer, remote_leader, tag, inter);
+}
+MPIX_HOST_SEES int PMPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
+                                         MPI_Comm* inter) {
+  return create_inter("PMPI_Intercomm_create", local, leader, peer, remote_leader, tag, inter);
+}
+
+// libmpix_rma has others under the first name of these two, for windows at a memory server (mpix/nam/connect.cpp), which
+// pass on to the second.
+MPIX_HOST_SEES int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+  return connect(&MPI_Comm_connect, "MPI_Comm_connect", inter, port, info, root, comm);
+}
+MPIX_HOST_SEES int PMPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+  return connect(&MPI_Comm_connect, "PMPI_Comm_connect", inter, port, info, root, comm);
+}
+
+MPIX_HOST_SEES int MPI_Comm_disconnect(MPI_Comm* comm) { return disconnect("MPI_Comm_disconnect", comm); }
+MPIX_HOST_SEES int PMPI_Comm_disconnect(MPI_Comm* comm) { return disconnect("PMPI_Comm_disconnect", comm); }
+}

@@ -1,0 +1,121 @@
+#include "mpi-host/connections.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+
+#include "mpi-host/exchange.hpp"
+
+namespace mpix::host {
+
+namespace {
+
+/// All are there, and need milliseconds.
+constexpr std::chrono::seconds patience{10};
+
+/// The attribute of an intercommunicator, and of its duplicates; nullptr: they are not known.
+using Known = std::shared_ptr<KnownGroup const>;
+
+thread_local bool disconnects = false;
+
+/// Whether this process has a communicator with processes of another job.
+std::atomic<bool> is_connected{false};
+
+int copy_known(MPI_Comm, int, void*, void* known, void* copy, int* flag) {
+  *static_cast<void**>(copy) = new Known(*static_cast<Known*>(known));
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+/// What is not disconnected may be in communicators that were made of this one.
+int communicator_goes(MPI_Comm, int, void* known, void*) {
+  if (disconnects) delete static_cast<Known*>(known);
+  return MPI_SUCCESS;
+}
+
+int known_key() {
+  static int const key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(&copy_known, &communicator_goes, &made, nullptr);
+    return made;
+  }();
+  return key;
+}
+
+/// By the other one where two of our libraries are in front of the same call.
+bool is_met(MPI_Comm inter) {
+  void* known = nullptr;
+  int found = 0;
+  PMPI_Comm_get_attr(inter, known_key(), &known, &found);
+  return found != 0;
+}
+
+bool all_take_part(MPI_Comm inter) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Ibarrier(inter, &request);
+  if (completes(request, patience)) return true;
+  std::fprintf(stderr,
+               "MPIX_RMA: not all processes that MPI has connected with this one have started the library within %lld "
+               "s: they cannot be targets of each other\n",
+               static_cast<long long>(patience.count()));
+  return false;
+}
+
+/// Whether all of `group` were started with this process. Frees it.
+bool is_of_own_job(MPI_Group group) {
+  MPI_Group own = MPI_GROUP_NULL;
+  MPI_Group others = MPI_GROUP_NULL;
+  PMPI_Comm_group(MPI_COMM_WORLD, &own);
+  PMPI_Group_difference(group, own, &others);
+  int strangers = 0;
+  PMPI_Group_size(others, &strangers);
+  if (others != MPI_GROUP_EMPTY) PMPI_Group_free(&others);
+  PMPI_Group_free(&own);
+  PMPI_Group_free(&group);
+  return strangers == 0;
+}
+
+/// Either all processes of the communicator find it so, or none does.
+bool is_of_one_job(MPI_Comm comm) {
+  MPI_Group local = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm, &local);
+  if (!is_of_own_job(local)) return false;
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  if (inter == 0) return true;
+  MPI_Group remote = MPI_GROUP_NULL;
+  PMPI_Comm_remote_group(comm, &remote);
+  return is_of_own_job(remote);
+}
+
+}  // namespace
+
+bool all_are_linked(MPI_Comm comm) noexcept {
+  return !is_connected.load(std::memory_order_relaxed) || comm == MPI_COMM_NULL || is_of_one_job(comm);
+}
+
+void meet(MPI_Comm inter) noexcept try {
+  AddressTable* const addresses = addresses_of_job();
+  if (addresses == nullptr || inter == MPI_COMM_NULL || is_met(inter)) return;
+  is_connected.store(true, std::memory_order_relaxed);
+  auto known = std::make_unique<Known>();
+  if (all_take_part(inter)) {
+    auto const forget = [addresses](KnownGroup const* group) { addresses->forget(*group); };
+    known->reset(&addresses->exchange(inter), forget);
+  }
+  PMPI_Comm_set_attr(inter, known_key(), known.release());
+} catch (std::exception const& error) {
+  std::fprintf(stderr, "MPIX_RMA: processes that MPI has connected cannot be targets of each other: %s\n",
+               error.what());
+}
+
+void meet_strangers(MPI_Comm inter) noexcept {
+  if (inter != MPI_COMM_NULL && !is_of_one_job(inter)) meet(inter);
+}
+
+Disconnection::Disconnection() noexcept { disconnects = true; }
+Disconnection::~Disconnection() { disconnects = false; }
+
+}  // namespace mpix::host
