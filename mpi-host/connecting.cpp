@@ -1,5 +1,5 @@
-/// MPI's calls that connect processes of several jobs, and the one that disconnects them. Under both names, because
-/// Fortran's may call either.
+/// MPI's calls that connect processes of several jobs, and the one that disconnects them. Under both names,
+/// because Fortran's may call either.
 #include <mpi.h>
 
 #include "mpi-host/connections.hpp"
@@ -18,8 +18,8 @@ int connect(Function* function, char const* name, MPI_Comm* inter, Arguments... 
   return code;
 }
 
-int spawn(char const* name, char const* command, char** argv, int processes, MPI_Info info, int root, MPI_Comm comm,
-          MPI_Comm* inter, int* codes) {
+int spawn(char const* name, char const* command, char** argv, int processes, MPI_Info info, int root,
+          MPI_Comm comm, MPI_Comm* inter, int* codes) {
   int const code = next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes);
   if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
   return code;
@@ -27,8 +27,8 @@ int spawn(char const* name, char const* command, char** argv, int processes, MPI
 
 int spawn_multiple(char const* name, int count, char** commands, char*** argvs, int const* processes,
                    MPI_Info const* infos, int root, MPI_Comm comm, MPI_Comm* inter, int* codes) {
-  int const code = next(&MPI_Comm_spawn_multiple, name)(count, commands, argvs, processes, infos, root, comm, inter,
-                                                        codes);
+  int const code = next(&MPI_Comm_spawn_multiple, name)(count, commands, argvs, processes, infos, root, comm,
+                                                        inter, codes);
   if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
   return code;
 }
@@ -61,18 +61,22 @@ MPIX_HOST_SEES int PMPI_Comm_spawn(char const* command, char* argv[], int proces
 MPIX_HOST_SEES int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], int const processes[],
                                            MPI_Info const infos[], int root, MPI_Comm comm, MPI_Comm* inter,
                                            int codes[]) {
-  return spawn_multiple("MPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm, inter, codes);
+  return spawn_multiple("MPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm,
+                        inter, codes);
 }
-MPIX_HOST_SEES int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], int const processes[],
-                                            MPI_Info const infos[], int root, MPI_Comm comm, MPI_Comm* inter,
-                                            int codes[]) {
-  return spawn_multiple("PMPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm, inter, codes);
+MPIX_HOST_SEES int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[],
+                                            int const processes[], MPI_Info const infos[], int root,
+                                            MPI_Comm comm, MPI_Comm* inter, int codes[]) {
+  return spawn_multiple("PMPI_Comm_spawn_multiple", count, commands, argvs, processes, infos, root, comm,
+                        inter, codes);
 }
 
-MPIX_HOST_SEES int MPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+MPIX_HOST_SEES int MPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm,
+                                   MPI_Comm* inter) {
   return connect(&MPI_Comm_accept, "MPI_Comm_accept", inter, port, info, root, comm);
 }
-MPIX_HOST_SEES int PMPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+MPIX_HOST_SEES int PMPI_Comm_accept(char const* port, MPI_Info info, int root, MPI_Comm comm,
+                                    MPI_Comm* inter) {
   return connect(&MPI_Comm_accept, "PMPI_Comm_accept", inter, port, info, root, comm);
 }
 
@@ -87,17 +91,19 @@ MPIX_HOST_SEES int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm pee
                                         MPI_Comm* inter) {
   return create_inter("MPI_Intercomm_create", local, leader, peer, remote_leader, tag, inter);
 }
-MPIX_HOST_SEES int PMPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
-                                         MPI_Comm* inter) {
+MPIX_HOST_SEES int PMPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader,
+                                         int tag, MPI_Comm* inter) {
   return create_inter("PMPI_Intercomm_create", local, leader, peer, remote_leader, tag, inter);
 }
 
-// libmpix_rma has others under the first name of these two, for windows at a memory server (mpix/nam/connect.cpp), which
-// pass on to the second.
-MPIX_HOST_SEES int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+// libmpix_rma has others under the first name of these two, for windows at a memory server
+// (mpix/nam/connect.cpp), which pass on to the second.
+MPIX_HOST_SEES int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm,
+                                    MPI_Comm* inter) {
   return connect(&MPI_Comm_connect, "MPI_Comm_connect", inter, port, info, root, comm);
 }
-MPIX_HOST_SEES int PMPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* inter) {
+MPIX_HOST_SEES int PMPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm,
+                                     MPI_Comm* inter) {
   return connect(&MPI_Comm_connect, "PMPI_Comm_connect", inter, port, info, root, comm);
 }
 

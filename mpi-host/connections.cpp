@@ -56,10 +56,11 @@ bool all_take_part(MPI_Comm inter) {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Ibarrier(inter, &request);
   if (completes(request, patience)) return true;
-  std::fprintf(stderr,
-               "MPIX_RMA: not all processes that MPI has connected with this one have started the library within %lld "
-               "s: they cannot be targets of each other\n",
-               static_cast<long long>(patience.count()));
+  std::fprintf(
+      stderr,
+      "MPIX_RMA: not all processes that MPI has connected with this one have started the library within %lld "
+      "s: they cannot be targets of each other\n",
+      static_cast<long long>(patience.count()));
   return false;
 }
 

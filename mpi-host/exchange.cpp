@@ -40,8 +40,8 @@ KnownGroup::KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> c
   displacements_.resize(lengths_.size());
   std::exclusive_scan(lengths_.begin(), lengths_.end(), displacements_.begin(), 0);
   addresses_.resize(static_cast<std::size_t>(displacements_.back() + lengths_.back()));
-  PMPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE, addresses_.data(), lengths_.data(),
-                  displacements_.data(), MPI_BYTE, comm);
+  PMPI_Allgatherv(address.data(), static_cast<int>(address.size()), MPI_BYTE, addresses_.data(),
+                  lengths_.data(), displacements_.data(), MPI_BYTE, comm);
 }
 
 KnownGroup::~KnownGroup() { PMPI_Group_free(&group_); }

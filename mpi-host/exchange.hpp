@@ -1,5 +1,5 @@
-/// How processes find each other's engines: those of MPI_COMM_WORLD exchange all their addresses when the host
-/// starts, and groups that MPI connects later when it does.
+/// How processes find each other's engines: those of MPI_COMM_WORLD exchange all their addresses when the
+/// host starts, and groups that MPI connects later when it does.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +18,8 @@ namespace mpix::host {
 /// Processes that have told this one who they are and how their engines are reached.
 class KnownGroup {
  public:
-  /// Collective over both groups of an intercommunicator, or over an intracommunicator: those of the remote group, or
-  /// all. `process` and `address` are the own ones; no address: no engine.
+  /// Collective over both groups of an intercommunicator, or over an intracommunicator: those of the remote
+  /// group, or all. `process` and `address` are the own ones; no address: no engine.
   KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> const& address);
   KnownGroup(KnownGroup const&) = delete;
   KnownGroup& operator=(KnownGroup const&) = delete;
@@ -51,8 +51,8 @@ class AddressTable {
   /// What the own engine starts with. This object outlives it.
   mpix_bootstrap bootstrap() noexcept;
 
-  /// Collective, when the own engine has published its address or failed to start. What is kept is valid until
-  /// forget(), and at least as long as this object.
+  /// Collective, when the own engine has published its address or failed to start. What is kept is valid
+  /// until forget(), and at least as long as this object.
   KnownGroup const& exchange(MPI_Comm comm);
   void forget(KnownGroup const& known);
 

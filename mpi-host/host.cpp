@@ -143,7 +143,9 @@ bool has_threads() {
 Communicators const& communicators() noexcept { return host->communicators; }
 bool shares_cores() noexcept { return host->shares_cores; }
 
-AddressTable* addresses_of_job() noexcept { return host != nullptr && host->runs ? &host->addresses : nullptr; }
+AddressTable* addresses_of_job() noexcept {
+  return host != nullptr && host->runs ? &host->addresses : nullptr;
+}
 
 bool completes(MPI_Request& request, std::chrono::seconds limit) noexcept {
   auto const began = std::chrono::steady_clock::now();

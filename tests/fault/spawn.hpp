@@ -12,7 +12,8 @@ namespace mpix::test {
 // Open MPI 4.1 with PMIx 4.2 now and then never starts what it is asked to, whoever asks.
 constexpr unsigned spawn_seconds = 20;
 
-/// Starts `program`, which is told `part`. Ends the process, and the test as skipped, when MPI does not return.
+/// Starts `program`, which is told `part`. Ends the process, and the test as skipped, when MPI does not
+/// return.
 inline MPI_Comm spawn(char const* part, int processes, char const* program = MPIX_SPAWNED) {
   auto const give_up = [](int) {
     constexpr char line[] = "SKIPPED: MPI_Comm_spawn does not return\n";
