@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "engine/log.hpp"
 #include "nam/protocol/socket.hpp"
@@ -18,6 +20,9 @@ GrantRegistry<NamGrant>& registry() {
   return grants;
 }
 
+/// So much is zeroed here sooner than by the server.
+constexpr std::uint64_t largest_spare = 256u << 10;
+
 constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
 /// How often nobody may be found at the server's address. Its memory has gone with its last process.
@@ -28,6 +33,24 @@ constexpr std::chrono::seconds longest_search{30};
 std::uint64_t number_of(nam::SharedControl const& control) {
   struct stat status {};
   return ::fstat(control.descriptor().get(), &status) == 0 ? status.st_ino : 0;
+}
+
+/// Whether what the window has is what these would be given.
+bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
+               std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+  bool const is_plain = !wishes.persistent && wishes.durability == nam::WindowWishes().durability &&
+                        wishes.other_parts.empty() && wishes.stripe_bytes == 0;
+  if (!is_plain || window.regions.size() != sizes.size()) return false;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) return false;
+  }
+  return true;
+}
+
+/// Of all its regions, and what is between them.
+std::uint64_t bytes_of(nam::WindowInfo const& window) {
+  nam::WindowRegion const& last = window.regions.back();
+  return last.offset + last.bytes - window.regions.front().offset;
 }
 
 }  // namespace
@@ -113,6 +136,8 @@ void NamGrant::end_windows() {
 nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
                                    std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
   std::lock_guard const held(lock_);
+  if (spare_.generation != 0 && has_shape(spare_.window, sizes, units, wishes) && take_spare())
+    return spare_.window;
   return session_.allocate(sizes, units, wishes);
 }
 
@@ -123,7 +148,24 @@ void NamGrant::keep(nam::WindowInfo* window) {
 
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
-  session_.release_soon(window);
+  bool const is_plain = window.durability == nam::WindowWishes().durability && window.stripe_bytes == 0;
+  if (!is_plain || bytes_of(window) > largest_spare || !session_.is_open())
+    return session_.release_soon(window);
+  if (spare_.generation != 0 && take_spare()) session_.release_soon(spare_.window);
+  make_spare(window);
+}
+
+/// False: the server has taken it back.
+bool NamGrant::take_spare() {
+  return memory_.control().take_spare(spare_.window.slot, std::exchange(spare_.generation, 0));
+}
+
+/// The message to the server, and that for the next window, would take longer than all else.
+void NamGrant::make_spare(nam::WindowInfo const& window) {
+  std::memset(memory_.at(window.regions.front()), 0, bytes_of(window));
+  spare_.window = window;
+  spare_.generation = memory_.control().offer_spare(window.slot, window.generation);
+  spare_.window.generation = spare_.generation;
 }
 
 void NamGrant::persist(nam::WindowInfo const& window) {

@@ -50,11 +50,20 @@ class NamGrant {
   void end_windows();
 
   nam::Locator locator_;
+  /// A window of this process that has ended, whose memory is to be the next one of its shape.
+  struct Spare {
+    nam::WindowInfo window;
+    std::uint64_t generation = 0;  ///< 0: there is none
+  };
+  bool take_spare();
+  void make_spare(nam::WindowInfo const& window);
+
   std::mutex lock_;
   nam::Session session_;
   nam::GrantMapping memory_;
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
+  Spare spare_;
   ConnectionWatch watch_;  ///< of the session
 };
 

@@ -24,7 +24,10 @@ DataProcess::DataProcess(FileDescriptor control) {
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP}, [this](int signal) {
     if (signal == SIGTERM) loop_.stop();  // the control process decides about the others
   });
-  loop_.every(std::chrono::seconds(1), [this] { wait_for_control(); });
+  loop_.every(std::chrono::seconds(1), [this] {
+    take_back_spares(Spares::idle_for_a_second);
+    wait_for_control();
+  });
   loop_.linger(std::chrono::microseconds(100));
   usage_timer_ = loop_.add_timer([this] {
     usage_due_ = false;

@@ -46,7 +46,10 @@ class DataProcess {
     SessionId session = 0;  ///< with which it ends; 0: with the grant
     SharedControl::Slot slot = 0;
     std::uint64_t exposure = 0;  ///< to engines; 0: not yet
+    std::uint64_t spare = 0;     ///< as SharedControl has said a second ago
   };
+  /// Memory that sessions keep for their next windows.
+  enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
     SessionId session;
@@ -101,6 +104,8 @@ class DataProcess {
   Held& window_for(SessionId id, Json const& request, Access wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);
+  bool has_room_for(Window const& window) const;
+  void take_back_spares(Spares which);
   void check_quotas(Window const& window) const;
   void drop(std::string const& window);
 

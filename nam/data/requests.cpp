@@ -71,6 +71,12 @@ Json DataProcess::describe(SessionId id, Held& held) {
   return answer;
 }
 
+bool DataProcess::has_room_for(Window const& window) const {
+  return free_->largest_free() >= SegmentAllocator::footprint(window.bytes) &&
+         windows_.size() < std::min(quotas_.windows, shared_->slots()) &&
+         window.regions.size() + regions_ <= quotas_.regions;
+}
+
 void DataProcess::check_quotas(Window const& window) const {
   std::uint64_t const most = std::min(quotas_.windows, shared_->slots());
   if (windows_.size() >= most)
@@ -110,6 +116,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   if (window.durability != Durability::clients && kind_ != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
                                             "' do not outlive the server: start it with --storage file");
+  if (!has_room_for(window)) take_back_spares(Spares::all);
   check_quotas(window);
   window.id = random_identifier();
   auto const offset = free_->take(window.bytes);
@@ -220,6 +227,20 @@ void DataProcess::map(SessionId id) {
   session.connection->post({{"bytes", storage_->bytes()},
                             {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}},
                            {}, std::move(memory));
+}
+
+/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), which nobody else has
+/// to go without.
+void DataProcess::take_back_spares(Spares which) {
+  std::vector<std::string> taken;
+  for (auto& [name, held] : windows_) {
+    if (held.session == 0) continue;
+    std::uint64_t const there = shared_->spare(held.slot);
+    bool const is_due = there != 0 && (which == Spares::all || there == held.spare);
+    held.spare = there;
+    if (is_due && shared_->take_spare(held.slot, there)) taken.push_back(name);
+  }
+  for (std::string const& name : taken) drop(name);
 }
 
 void DataProcess::drop(std::string const& name) {

@@ -11,7 +11,7 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr std::uint64_t header_mark = 0x316c72746e6f636e;
+constexpr std::uint64_t header_mark = 0x326c72746e6f636e;
 constexpr std::uint64_t most_slots = std::uint64_t{1} << 32;
 
 /// By which a window is known in its place.
@@ -78,7 +78,28 @@ bool SharedControl::is_taken(Slot slot) const noexcept {
   return entry(slot).window.load(std::memory_order_relaxed) != 0;
 }
 
+std::uint64_t SharedControl::offer_spare(Slot slot, std::uint64_t generation) const noexcept {
+  if (!entry(slot).generation.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel)) return 0;
+  // Release: pairs with the acquire of whoever takes it, for the zeroes.
+  entry(slot).spare.store(generation + 1, std::memory_order_release);
+  return generation + 1;
+}
+
+bool SharedControl::take_spare(Slot slot, std::uint64_t generation) const noexcept {
+  std::uint64_t offered = generation;
+  return entry(slot).spare.compare_exchange_strong(offered, 0, std::memory_order_acq_rel) &&
+         entry(slot).generation.load(std::memory_order_acquire) == generation;
+}
+
+/// The place may have been withdrawn in the middle of offer_spare().
+std::uint64_t SharedControl::spare(Slot slot) const noexcept {
+  std::uint64_t const offered = entry(slot).spare.load(std::memory_order_relaxed);
+  return offered == entry(slot).generation.load(std::memory_order_relaxed) ? offered : 0;
+}
+
 void SharedControl::withdraw(Slot slot) const noexcept {
+  // First: who takes it now has a generation that ends below.
+  entry(slot).spare.store(0, std::memory_order_release);
   entry(slot).window.store(0, std::memory_order_relaxed);
   // Release: pairs with the acquire in engine::ExposedView::reach; comes before what is done with the memory.
   entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);

@@ -56,6 +56,15 @@ class SharedControl {
 
   // For those who map the memory.
 
+  /// The window of this generation ends, and its memory, which is zero, is free for another one of the same session
+  /// until somebody takes it: take_spare() with the generation that this returns. 0: the window had ended before. By
+  /// the session that has allocated it.
+  std::uint64_t offer_spare(Slot slot, std::uint64_t generation) const noexcept;
+  /// False: it was taken, or has gone. Otherwise there is a window again, of this generation.
+  bool take_spare(Slot slot, std::uint64_t generation) const noexcept;
+  /// The generation of what is offered in this place; 0: nothing is.
+  std::uint64_t spare(Slot slot) const noexcept;
+
   /// One attempt to take the lock of a rank's region of a window. `*has_turn` begins as false, or, for a
   /// share, as true for whoever may overtake those who wait, and is kept from one attempt to the next: who
   /// has the right to be the next is overtaken by nobody else. Throws Error(no_space) where the system has no
@@ -68,6 +77,7 @@ class SharedControl {
   struct Entry {
     Generation generation;
     std::atomic<std::uint64_t> window;  ///< of its identifier; 0: free
+    std::atomic<std::uint64_t> spare;   ///< a generation: the place waits for a window; 0: it does not
   };
   struct Header {
     std::uint64_t mark;

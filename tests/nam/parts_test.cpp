@@ -370,6 +370,28 @@ TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
   EXPECT_EQ(control.find("d"), places["d"]);
 }
 
+TEST(SharedControlTest, what_is_spare_is_taken_once) {
+  SharedControl control = SharedControl::make(2);
+  SharedControl::Slot const slot = control.place("a").value();
+  std::uint64_t const before = control.generation(slot).load();
+  EXPECT_EQ(control.spare(slot), 0u);
+  std::uint64_t const offered = control.offer_spare(slot, before);
+  EXPECT_NE(offered, before);
+  EXPECT_EQ(control.generation(slot).load(), offered);
+  EXPECT_EQ(control.spare(slot), offered);
+  EXPECT_FALSE(control.take_spare(slot, before));
+  EXPECT_TRUE(control.take_spare(slot, offered));
+  EXPECT_FALSE(control.take_spare(slot, offered));
+  EXPECT_EQ(control.generation(slot).load(), offered);
+  EXPECT_EQ(control.offer_spare(slot, before), 0u);
+  std::uint64_t const again = control.offer_spare(slot, offered);
+  control.withdraw(slot);
+  EXPECT_FALSE(control.take_spare(slot, again));
+  EXPECT_NE(control.generation(slot).load(), again);
+  EXPECT_EQ(control.offer_spare(slot, again), 0u);
+  EXPECT_EQ(control.spare(slot), 0u);
+}
+
 TEST(WindowTest, regions_stand_aligned_behind_each_other) {
   std::vector<Region> regions;
   EXPECT_EQ(lay_out({10, 0, 64, 1}, {1, 1, 8, 1}, &regions), 129u);

@@ -101,6 +101,35 @@ TEST(Server, whoever_maps_a_window_sees_it_end) {
   EXPECT_TRUE(eventually([&] { return !is_there(memory, second); }));
 }
 
+TEST(Server, what_a_session_keeps_for_its_next_window_is_there_for_all) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  Session other = Session::open(grant);
+  GrantMapping const memory = session.map();
+  WindowInfo const first = session.allocate({700u << 10}, {1});
+  EXPECT_EQ(refusal([&] { other.allocate({600u << 10}, {1}); }), ErrorCode::no_space);
+  std::uint64_t const offered = memory.control().offer_spare(first.slot, first.generation);
+  EXPECT_FALSE(is_there(memory, first));
+  session.write(first, 0, 0, pattern(700u << 10, 5));  // whoever is late
+  WindowInfo const second = other.allocate({600u << 10}, {1});
+  EXPECT_EQ(content(other, second, 0), std::vector<std::byte>(600u << 10));
+  EXPECT_FALSE(memory.control().take_spare(first.slot, offered));
+  EXPECT_EQ(refusal([&] { session.join(first.id); }), ErrorCode::not_found);
+  other.release(second);
+  // What nobody wants comes back, too, but for what was taken in time.
+  WindowInfo const third = session.allocate({1000}, {1});
+  WindowInfo const fourth = session.allocate({1000}, {1});
+  memory.control().offer_spare(third.slot, third.generation);
+  std::uint64_t const kept = memory.control().offer_spare(fourth.slot, fourth.generation);
+  EXPECT_TRUE(memory.control().take_spare(fourth.slot, kept));
+  EXPECT_TRUE(eventually([&] { return other.usage().at("windows") == 1; }));
+  EXPECT_EQ(other.join(fourth.id).generation, kept);
+  ::kill(server.data_process(grant), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return memory.control().generation(fourth.slot).load() != kept; }));
+}
+
 TEST(Server, regions_are_locked_between_sessions) {
   using engine::LockMode;
   TestServer server;

@@ -207,6 +207,26 @@ TEST_F(NamTest, what_is_known_of_a_window) {
   MPI_Win_free(&host);
 }
 
+TEST_F(NamTest, N_04_memory_of_a_window_that_was_freed_is_empty_in_the_next_one) {
+  MPI_Win kept = make(64, 8);
+  for (int round = 0; round < 20; ++round) {
+    MPI_Win window = make(64 + round / 10, 8);
+    MPI_Win_lock_all(0, window);
+    for (int disp : {0, 7}) EXPECT_EQ(value_at<long>(window, next_, disp, MPI_LONG), 0);
+    MPI_Barrier(world);
+    long const told = round + 1;
+    for (int disp : {0, 7}) MPI_Put(&told, 1, MPI_LONG, next_, disp, 1, MPI_LONG, window);
+    MPI_Win_unlock_all(window);
+    MPI_Barrier(world);
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(value_at<long>(window, rank_, 7, MPI_LONG), told);
+    MPI_Win_unlock_all(window);
+    if (round % 3 == 2) std::swap(kept, window);  // it goes in between others
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPI_Win_free(&kept), MPI_SUCCESS);
+}
+
 TEST_F(NamTest, N_04_what_is_over_the_grant_is_refused_to_all_and_named) {
   for (int i = 0; i < 40; ++i) {  // segments come and go
     MPI_Win half = make(static_cast<MPI_Aint>(grant_bytes) / 2 / size_);
