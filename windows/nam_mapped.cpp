@@ -24,7 +24,7 @@ class MappedNamWindow final : public ServedWindow {
   }
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
 
-  std::string description() const override { return describe(grant_->locator(), grant_->control()).dump(); }
+  void describe(NamDescription* told) const override { tell(told, grant_->locator(), grant_->control()); }
   std::uint32_t mapped_in() const noexcept override {
     auto const name = grant_->locator().grant + '/' + std::to_string(grant_->control());
     return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;

@@ -10,8 +10,6 @@ namespace mpix::windows {
 
 namespace {
 
-using nam::Json;
-
 /// The grant where its memory can be mapped; nullptr: it cannot. `control` as of NamGrant::of; 0: not known.
 std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t control = 0) {
   if (RemoteGrant::known(locator) != nullptr) return nullptr;
@@ -29,17 +27,6 @@ std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowI
   nam::WindowInfo info = grant->ask([&](nam::Session& session) { return session.join(window.id); });
   info.port = window.port;
   return make_remote(std::move(grant), std::move(info));
-}
-
-nam::WindowInfo window_from(Json const& told) {
-  nam::WindowInfo info;
-  info.id = nam::field<std::string>(told, "window");
-  info.port = nam::field<std::string>(told, "port");
-  info.slot = nam::field<nam::SharedControl::Slot>(told, "slot");
-  info.generation = nam::field<std::uint64_t>(told, "generation");
-  for (Json const& region : told.at("regions"))
-    info.regions.push_back({region.at(0), region.at(1), region.at(2)});
-  return info;
 }
 
 }  // namespace
@@ -63,17 +50,12 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window) {
   return join_remote(locator, window);
 }
 
-std::unique_ptr<NamWindow> join_described(Json const& description, bool is_mapped) {
-  nam::Locator const locator = nam::parse_locator(nam::field<std::string>(description, "grant"));
-  auto const control = nam::field<std::uint64_t>(description, "control");
-  if (description.contains("secret"))
-    nam::tell_secret(locator.address,
-                     nam::secret_from_hex(nam::field<std::string>(description, "secret")));
-  nam::WindowInfo info = window_from(description);
-  auto grant = is_mapped ? NamGrant::mapped(locator, control) : nullptr;
-  if (grant == nullptr) grant = find_mapped(locator, control);
-  if (grant != nullptr) return make_mapped(std::move(grant), std::move(info));
-  return join_remote(locator, info);
+std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped) {
+  if (!told.secret.empty()) nam::tell_secret(told.grant.address, nam::secret_from_hex(told.secret));
+  auto grant = is_mapped ? NamGrant::mapped(told.grant, told.control) : nullptr;
+  if (grant == nullptr) grant = find_mapped(told.grant, told.control);
+  if (grant != nullptr) return make_mapped(std::move(grant), told.window);
+  return join_remote(told.grant, told.window);
 }
 
 }  // namespace mpix::windows

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nam/client/session.hpp"
+#include "windows/nam_description.hpp"
 #include "windows/nam_served.hpp"
 
 namespace mpix::windows {
@@ -18,7 +19,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
                                           nam::WindowWishes const& wishes);
 /// The persistent window that a session has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
-/// What the description of another process's window says; `is_mapped` as of NamWindow::join.
-std::unique_ptr<NamWindow> join_described(nam::Json const& description, bool is_mapped);
+/// What another process has told of its window; `is_mapped` as of NamWindow::join.
+std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped);
 
 }  // namespace mpix::windows

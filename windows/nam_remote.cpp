@@ -31,7 +31,7 @@ class RemoteNamWindow final : public ServedWindow {
   }
 
   /// Those who map the memory look at its control memory themselves.
-  std::string description() const override { return describe(grant_->locator(), 0).dump(); }
+  void describe(NamDescription* told) const override { tell(told, grant_->locator(), 0); }
   std::uint32_t mapped_in() const noexcept override { return 0; }
   void release() override {
     at_server([this] {

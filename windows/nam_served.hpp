@@ -10,6 +10,7 @@
 
 #include "nam/client/secrets.hpp"
 #include "nam/client/session.hpp"
+#include "windows/nam_description.hpp"
 #include "windows/nam_window.hpp"
 
 namespace mpix::windows {
@@ -39,15 +40,9 @@ class ServedWindow : public NamWindow, public NamMemory {
   nam::WindowRegion const& region(int rank) const noexcept {
     return info_.regions[static_cast<std::size_t>(rank)];
   }
-  nam::Json describe(nam::Locator const& grant, std::uint64_t control) const {
-    nam::Json regions = nam::Json::array();
-    for (nam::WindowRegion const& region : info_.regions)
-      regions.push_back({region.offset, region.bytes, region.unit});
-    nam::Json told{{"grant", nam::format(grant)}, {"control", control}, {"window", info_.id},
-                   {"port", info_.port},          {"slot", info_.slot}, {"generation", info_.generation},
-                   {"regions", regions}};
-    if (auto const secret = nam::told_secret(grant.address)) told["secret"] = nam::to_hex(*secret);
-    return told;
+  void tell(NamDescription* told, nam::Locator const& grant, std::uint64_t control) const {
+    auto const secret = nam::told_secret(grant.address);
+    told->parts.push_back({grant, control, secret ? nam::to_hex(*secret) : "", info_});
   }
   /// A persistent window is its grant's.
   void evict(nam::Locator const& grant) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nam/client/spread_allocation.hpp"
+#include "windows/nam_description.hpp"
 #include "windows/nam_part.hpp"
 
 namespace mpix::windows {
@@ -35,10 +36,8 @@ class SpreadNamWindow final : public NamWindow {
     if (stripe_bytes() != 0) ranks_ = parts_.front()->ranks();
   }
 
-  std::string description() const override {
-    nam::Json told = nam::Json::array();
-    for (auto const& part : parts_) told.push_back(nam::Json::parse(part->description()));
-    return nam::Json{{"stripe", stripe_bytes()}, {"parts", std::move(told)}}.dump();
+  void describe(NamDescription* told) const override {
+    for (auto const& part : parts_) part->describe(told);
   }
   std::uint32_t mapped_in() const noexcept override {
     std::uint32_t grants = 0;
@@ -143,11 +142,10 @@ std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
   return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(nam::Json const& description, bool is_mapped) {
-  if (!description.contains("parts")) return join_described(description, is_mapped);
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped) {
   Parts parts;
-  for (nam::Json const& part : description.at("parts")) parts.push_back(join_described(part, is_mapped));
-  nam::Spread const spread(parts.size(), nam::field<std::uint64_t>(description, "stripe"));
+  for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped));
+  nam::Spread const spread(parts.size(), description.stripe_bytes);
   return join_parts(std::move(parts), spread);
 }
 

@@ -19,6 +19,6 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
 std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
                                       nam::Spread const& spread);
 /// What the description of another process's window says; `is_mapped` as of NamWindow::join.
-std::unique_ptr<NamWindow> join_parts(nam::Json const& description, bool is_mapped);
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped);
 
 }  // namespace mpix::windows

@@ -10,6 +10,7 @@
 #include "engine/agent/network_devices.hpp"
 #include "nam/client/private_server.hpp"
 #include "nam/client/spread.hpp"
+#include "windows/nam_description.hpp"
 #include "windows/nam_error.hpp"
 #include "windows/nam_part.hpp"
 #include "windows/nam_spread.hpp"
@@ -100,7 +101,14 @@ std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
 }
 
 std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped) {
-  return at_server([&] { return join_parts(nam::Json::parse(description), is_mapped); });
+  return at_server([&] { return join_parts(NamDescription::unpack(description), is_mapped); });
+}
+
+std::string NamWindow::description() const {
+  NamDescription told;
+  told.stripe_bytes = stripe_bytes();
+  describe(&told);
+  return told.pack();
 }
 
 std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }

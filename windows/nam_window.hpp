@@ -27,6 +27,8 @@ class NamError : public std::runtime_error {
   int error_class_;
 };
 
+struct NamDescription;
+
 struct NamWishes {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
@@ -92,7 +94,9 @@ class NamWindow {
   NamWindow(NamWindow const&) = delete;
   NamWindow& operator=(NamWindow const&) = delete;
 
-  virtual std::string description() const = 0;
+  std::string description() const;
+  /// Adds its parts to what is told.
+  virtual void describe(NamDescription* told) const = 0;
   /// Tells the grants apart that have its memory; 0: this process does not map all of it.
   virtual std::uint32_t mapped_in() const noexcept = 0;
   /// The window ends, and its memory goes back to the grant. By who has allocated it.

@@ -229,8 +229,8 @@ void DataProcess::map(SessionId id) {
                            {}, std::move(memory));
 }
 
-/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), which nobody else has
-/// to go without.
+/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), which
+/// nobody else has to go without.
 void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, held] : windows_) {

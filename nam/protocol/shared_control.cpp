@@ -79,7 +79,8 @@ bool SharedControl::is_taken(Slot slot) const noexcept {
 }
 
 std::uint64_t SharedControl::offer_spare(Slot slot, std::uint64_t generation) const noexcept {
-  if (!entry(slot).generation.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel)) return 0;
+  if (!entry(slot).generation.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel))
+    return 0;
   // Release: pairs with the acquire of whoever takes it, for the zeroes.
   entry(slot).spare.store(generation + 1, std::memory_order_release);
   return generation + 1;

@@ -56,9 +56,9 @@ class SharedControl {
 
   // For those who map the memory.
 
-  /// The window of this generation ends, and its memory, which is zero, is free for another one of the same session
-  /// until somebody takes it: take_spare() with the generation that this returns. 0: the window had ended before. By
-  /// the session that has allocated it.
+  /// The window of this generation ends, and its memory, which is zero, is free for another one of the same
+  /// session until somebody takes it: take_spare() with the generation that this returns. 0: the window had
+  /// ended before. By the session that has allocated it.
   std::uint64_t offer_spare(Slot slot, std::uint64_t generation) const noexcept;
   /// False: it was taken, or has gone. Otherwise there is a window again, of this generation.
   bool take_spare(Slot slot, std::uint64_t generation) const noexcept;
