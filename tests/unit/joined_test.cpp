@@ -65,7 +65,7 @@ std::size_t write(std::vector<Record<Header>> const& records, std::span<std::byt
   for (Record<Header> const& record : records) {
     std::byte* const out = writer.append(record.header, record.payload.size());
     if (out == nullptr) break;
-    std::memcpy(out, record.payload.data(), record.payload.size());
+    std::copy(record.payload.begin(), record.payload.end(), out);
   }
   return writer.bytes();
 }

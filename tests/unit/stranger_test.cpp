@@ -244,7 +244,7 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
       EXPECT_EQ(memory[0], 4u);
       EXPECT_EQ(memory[1], pattern);
       EXPECT_EQ(rank.engine().traffic(0xbad).messages_executed, 1u);
-      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);
+      EXPECT_LE(rank.engine().statistics().endpoints, 1u);  // whoever was admitted may have gone
     }
     rank.barrier();
   });
