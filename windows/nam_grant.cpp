@@ -38,8 +38,9 @@ std::uint64_t number_of(nam::SharedControl const& control) {
 /// Whether what the window has is what these would be given.
 bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
-  bool const is_plain = !wishes.persistent && wishes.durability == nam::WindowWishes().durability &&
-                        wishes.other_parts.empty() && wishes.stripe_bytes == 0;
+  nam::WindowWishes const usual;
+  bool const is_plain = !wishes.persistent && wishes.durability == usual.durability &&
+                        wishes.mode == usual.mode && wishes.other_parts.empty() && wishes.stripe_bytes == 0;
   if (!is_plain || window.regions.size() != sizes.size()) return false;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) return false;
