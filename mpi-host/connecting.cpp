@@ -10,27 +10,27 @@ namespace {
 
 using mpix::host::next;
 
+/// `code`, of the call that has made the intercommunicator, when its processes have met.
+int met(int code, MPI_Comm const* inter) {
+  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
+  return code;
+}
+
 /// The call that has `name`, with these arguments and the place of the intercommunicator that it makes.
 template <typename Function, typename... Arguments>
 int connect(Function* function, char const* name, MPI_Comm* inter, Arguments... arguments) {
-  int const code = next(function, name)(arguments..., inter);
-  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
-  return code;
+  return met(next(function, name)(arguments..., inter), inter);
 }
 
 int spawn(char const* name, char const* command, char** argv, int processes, MPI_Info info, int root,
           MPI_Comm comm, MPI_Comm* inter, int* codes) {
-  int const code = next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes);
-  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
-  return code;
+  return met(next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes), inter);
 }
 
 int spawn_multiple(char const* name, int count, char** commands, char*** argvs, int const* processes,
                    MPI_Info const* infos, int root, MPI_Comm comm, MPI_Comm* inter, int* codes) {
-  int const code = next(&MPI_Comm_spawn_multiple, name)(count, commands, argvs, processes, infos, root, comm,
-                                                        inter, codes);
-  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
-  return code;
+  auto* const pass_on = next(&MPI_Comm_spawn_multiple, name);
+  return met(pass_on(count, commands, argvs, processes, infos, root, comm, inter, codes), inter);
 }
 
 int create_inter(char const* name, MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,

@@ -134,7 +134,8 @@ class Mailbox {
       std::size_t const number = (process + attempt) % slots;
       if (!claims_[number].try_claim(static_cast<std::uint32_t>(pid))) continue;
 #ifdef __SANITIZE_THREAD__
-      // The target may be this process, and the slot have been another one's since: the sanitizer does not see that.
+      // The target may be this process, and the slot have been another one's since: the sanitizer does not
+      // see that.
       (void)slots_[number].is_answered();
 #endif
       return &slots_[number];

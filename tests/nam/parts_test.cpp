@@ -14,7 +14,6 @@
 #include "nam/data/window.hpp"
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
-#include "nam/protocol/shared_control.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
 #include "tests/support/slowness.hpp"
@@ -225,7 +224,8 @@ class CatalogTest : public ::testing::Test {
       Grant grant{"g1", 7, 64u << 20, StorageKind::memory, "", 100, 200};
       catalog.add(grant);
       for (int i = 0; i < windows; ++i)
-        catalog.add("g1", window(std::string("w").append(std::to_string(i)), static_cast<std::uint64_t>(i) * 4096));
+        catalog.add("g1",
+                    window(std::string("w").append(std::to_string(i)), static_cast<std::uint64_t>(i) * 4096));
       catalog.publish({"name", "port", 7}, "w0");
     });
   }
@@ -347,49 +347,6 @@ TEST_F(ChannelTest, nonsense_is_refused) {
     (void)receiver.fill();
     EXPECT_THROW(while (receiver.next()){}, Error);
   }
-}
-
-TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
-  SharedControl control = SharedControl::make(4);
-  std::map<std::string, SharedControl::Slot> places;
-  for (std::string const window : {"a", "b", "c", "d"}) places[window] = control.place(window).value();
-  std::set<SharedControl::Slot> distinct;
-  for (auto const& [window, slot] : places) {
-    EXPECT_EQ(control.find(window), slot);
-    EXPECT_TRUE(distinct.insert(slot).second);
-  }
-  EXPECT_FALSE(control.place("e"));
-  EXPECT_FALSE(control.find("e"));
-  for (std::string const ended : {"b", "a"}) {
-    std::uint64_t const generation = control.generation(places[ended]).load();
-    control.withdraw(places[ended]);
-    EXPECT_FALSE(control.find(ended));
-    EXPECT_EQ(control.place("after " + ended), places[ended]);
-    EXPECT_NE(control.generation(places[ended]).load(), generation);
-  }
-  EXPECT_EQ(control.find("d"), places["d"]);
-}
-
-TEST(SharedControlTest, what_is_spare_is_taken_once) {
-  SharedControl control = SharedControl::make(2);
-  SharedControl::Slot const slot = control.place("a").value();
-  std::uint64_t const before = control.generation(slot).load();
-  EXPECT_EQ(control.spare(slot), 0u);
-  std::uint64_t const offered = control.offer_spare(slot, before);
-  EXPECT_NE(offered, before);
-  EXPECT_EQ(control.generation(slot).load(), offered);
-  EXPECT_EQ(control.spare(slot), offered);
-  EXPECT_FALSE(control.take_spare(slot, before));
-  EXPECT_TRUE(control.take_spare(slot, offered));
-  EXPECT_FALSE(control.take_spare(slot, offered));
-  EXPECT_EQ(control.generation(slot).load(), offered);
-  EXPECT_EQ(control.offer_spare(slot, before), 0u);
-  std::uint64_t const again = control.offer_spare(slot, offered);
-  control.withdraw(slot);
-  EXPECT_FALSE(control.take_spare(slot, again));
-  EXPECT_NE(control.generation(slot).load(), again);
-  EXPECT_EQ(control.offer_spare(slot, again), 0u);
-  EXPECT_EQ(control.spare(slot), 0u);
 }
 
 TEST(WindowTest, regions_stand_aligned_behind_each_other) {
