@@ -167,6 +167,20 @@ int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure) {
   return status_of([&] { return engine_of(engine).conceal(static_cast<ExposureId>(exposure)); });
 }
 
+int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure, mpix_engine_concealed* left) {
+  return status_of([&] {
+    Concealed concealed;
+    Status const status = engine_of(engine).start_conceal(static_cast<ExposureId>(exposure), &concealed);
+    *left = {static_cast<std::uint64_t>(concealed.id), concealed.begin, concealed.end};
+    return status;
+  });
+}
+
+int mpix_engine_is_unreachable(mpix_engine_t* engine, mpix_engine_concealed const* left) {
+  Concealed const concealed{static_cast<ExposureId>(left->exposure), left->begin, left->end};
+  return engine_of(engine).is_unreachable(concealed) ? 1 : 0;
+}
+
 void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {
   void* local = nullptr;
   (void)status_of([&] {

@@ -61,9 +61,9 @@ struct mpix_engine_config {
                                default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
   int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
                             they come that fast, microseconds; 0: default, negative: never */
-  /** Nonzero: others reach what is exposed, by messages alone, and nothing else of the process, also on this
-   *  host; they may be of several jobs, in which identities are given more than once; and the host vouches
-   *  that what it exposes is mapped. */
+  /** Nonzero: others reach what is exposed, by messages, and by UCX put and get where `paths` has them, but
+   *  nothing else of the process, also on this host; they may be of several jobs, in which identities are
+   * given more than once; and the host vouches that what it exposes is mapped. */
   int exposed_only;
   /** A table (engine/atomic/stripes.hpp) that takes the place of the engine's own, where memory is also
    *  updated by those who do not use the engine, and who know it by addresses that are the same up to

@@ -18,6 +18,7 @@
 #include "engine/atomic/stripes.hpp"
 #include "engine/bootstrap.h"
 #include "engine/config.h"
+#include "engine/exposure.hpp"
 #include "engine/lock.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/remainder.hpp"
@@ -164,11 +165,14 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Ends expose(). An operation that begins when it has returned finds the exposure stale; those that UCX
   /// puts and gets have ended. free() does it for all exposures in the memory. stale_exposure: there is none.
   Status conceal(ExposureId id);
-  /// For processes that want one name for what each of them exposes: a slot and a generation that are unused at
-  /// all of them make one, for rename().
+  /// The same without the wait: whether it is over is what is_unreachable() says.
+  Status start_conceal(ExposureId id, Concealed* left);
+  bool is_unreachable(Concealed const& left);
+  /// For processes that want one name for what each of them exposes: a slot and a generation that are unused
+  /// at all of them make one, for rename().
   UnusedNames unused_names() const;
-  /// Gives another name to an exposure that nobody was told of. stale_exposure: there is none; bad_argument: the
-  /// name may have been used.
+  /// Gives another name to an exposure that nobody was told of. stale_exposure: there is none; bad_argument:
+  /// the name may have been used.
   Status rename(ExposureId from, ExposureId to);
   /// What a peer on this host exposes, mapped here. stale_exposure: there is none of this name; unsupported:
   /// it cannot be reached by load and store.
@@ -301,6 +305,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
   static Status query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
                       std::unique_lock<std::mutex>& held);
+  Status start_detach(void const* base, std::size_t bytes, Concealed* left);
   void revoke(std::vector<OwnSegment> const& segments);
   void revoke(std::uint64_t number, RemoteAddress base);
   bool is_forgotten(std::uint64_t number);

@@ -51,6 +51,13 @@ struct Exposure {
   }
 };
 
+/// One that was taken back, and the memory [begin, end) that peers may still use by it.
+struct Concealed {
+  ExposureId id = ExposureId::none;
+  RemoteAddress begin = 0;
+  RemoteAddress end = 0;
+};
+
 /// The parts of a name. The highest bit tells it from the number of a segment.
 inline constexpr unsigned exposure_slot_bits = 16;
 inline constexpr std::uint64_t exposure_mark = std::uint64_t{1} << 63;

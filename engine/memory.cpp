@@ -88,16 +88,24 @@ Status Engine::attach(void* base, std::size_t bytes) {
   return status;
 }
 
-Status Engine::detach(void* base, std::size_t bytes) {
+/// With all channels locked.
+Status Engine::start_detach(void const* base, std::size_t bytes, Concealed* left) {
+  std::vector<OwnSegment> replaced;
   Coverage::Range ended{};
+  Status const status = state_->segments.detach(base, bytes, &replaced, &ended);
+  left->begin = ended.begin;
+  left->end = ended.end;
+  revoke(replaced);
+  return status;
+}
+
+Status Engine::detach(void* base, std::size_t bytes) {
+  Concealed left;
   {
     std::lock_guard const held(state_->channels);
-    std::vector<OwnSegment> replaced;
-    Status const status = state_->segments.detach(base, bytes, &replaced, &ended);
-    if (failed(status)) return status;
-    revoke(replaced);
+    if (Status const status = start_detach(base, bytes, &left); failed(status)) return status;
   }
-  wait_until_forgotten(ended.begin, ended.end);
+  wait_until_forgotten(left.begin, left.end);
   return Status::ok;
 }
 
@@ -144,17 +152,27 @@ Status Engine::rename(ExposureId from, ExposureId to) {
 }
 
 Status Engine::conceal(ExposureId id) {
-  Exposure concealed;
-  {
-    std::lock_guard const held(state_->channels);
-    Status const status = state_->segments.conceal(id, &concealed);
-    if (failed(status)) return status;
-    revoke(static_cast<std::uint64_t>(id), concealed.base);
-  }
-  wait_until_concealed(id);
-  // It has ended with the memory when that was freed meanwhile.
-  (void)detach(reinterpret_cast<void*>(concealed.base), concealed.length);
+  Concealed left;
+  if (Status const status = start_conceal(id, &left); failed(status)) return status;
+  wait_until([&] { return is_unreachable(left); });
   return Status::ok;
+}
+
+Status Engine::start_conceal(ExposureId id, Concealed* left) {
+  std::lock_guard const held(state_->channels);
+  Exposure concealed;
+  if (Status const status = state_->segments.conceal(id, &concealed); failed(status)) return status;
+  revoke(static_cast<std::uint64_t>(id), concealed.base);
+  left->id = id;
+  // The host may have ended the registration itself.
+  (void)start_detach(reinterpret_cast<void const*>(concealed.base), concealed.length, left);
+  return Status::ok;
+}
+
+bool Engine::is_unreachable(Concealed const& left) {
+  std::lock_guard const held(state_->channels);
+  bool const forgotten = is_forgotten(left.begin, left.end);
+  return is_forgotten(static_cast<std::uint64_t>(left.id)) && forgotten;
 }
 
 void Engine::wait_until_concealed(ExposureId id) {

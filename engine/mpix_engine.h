@@ -126,6 +126,22 @@ MPIX_ENGINE_API int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t
  *  the answer where there is no such exposure. mpix_engine_free does it for all exposures in the memory. */
 MPIX_ENGINE_API int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure);
 
+/** An exposure that was taken back, and that peers may still use. */
+struct mpix_engine_concealed {
+  uint64_t exposure;
+  uint64_t begin; /**< its memory: [begin, end) */
+  uint64_t end;
+};
+
+/** As mpix_engine_conceal, but does not wait for peers that put and get into the memory by UCX: until they
+ * have answered, which a process that is stopped does not, the memory is to be left alone. */
+MPIX_ENGINE_API int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure,
+                                              struct mpix_engine_concealed* left);
+
+/** Nonzero when no peer reaches the memory any more. */
+MPIX_ENGINE_API int mpix_engine_is_unreachable(mpix_engine_t* engine,
+                                               const struct mpix_engine_concealed* left);
+
 /** Local pointer to the `bytes` bytes at `address` of `peer`, which is mapped if need be; NULL when it cannot
  * be reached by load and store. Good until the peer frees the memory. */
 MPIX_ENGINE_API void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address,

@@ -219,7 +219,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
     found.exposed_length = exposure->length;
     found.rights = static_cast<std::uint64_t>(exposure->rights);
     // Who can only send messages need not forget anything before the exposure ends.
-    if (!credentials_.exposed_only) holders_[request.header.exposure].insert(origin.process);
+    if (!credentials_.exposed_only || !key.empty()) holders_[request.header.exposure].insert(origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();
