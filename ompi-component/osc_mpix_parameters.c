@@ -311,7 +311,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
 
 void ompi_osc_mpix_configure_windows(void)
 {
-    (void) mpix_nam_configure(nam_allocation, nam_size, ompi_osc_mpix_interfaces(interfaces));
+    (void) mpix_nam_configure(nam_allocation, nam_size, ompi_osc_mpix_interfaces(interfaces), rdma);
 }
 
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)

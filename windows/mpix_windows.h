@@ -45,17 +45,19 @@ struct mpix_window_memory {
  *  mpix_host_ops::window_request_create. */
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window);
-/** Bytes that this process keeps, for itself or for all processes of its host, in tables with an entry for each
- *  rank of a window. */
+/** Bytes that this process keeps, for itself or for all processes of its host, in tables with an entry for
+ * each rank of a window. */
 uint64_t mpix_window_table_bytes(void);
 /** Why mpix_window_create has failed in this thread when it was called last: the error class, and a text that
  *  stays until the next call. MPI_SUCCESS: it has not, or there is nothing to say but what it returned. */
 int mpix_window_refusal(const char** text);
-/** Where windows at a memory server are allocated: spread over the grants with the locators `allocation`, which
- * have commas between; empty: over those of MPIX_NAM_ALLOCATION, or else in that of a server that is started
- * for the job, with `private_bytes` bytes. Processes of other hosts reach that on networks that `interfaces`
- * leaves, as of mpix_engine_config. */
-int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces);
+/** Where windows at a memory server are allocated: spread over the grants with the locators `allocation`,
+ * which have commas between; empty: over those of MPIX_NAM_ALLOCATION, or else in that of a server that is
+ * started for the job, with `private_bytes` bytes. Processes of other hosts reach that on networks that
+ * `interfaces` leaves, as of mpix_engine_config; `rdma`, as of mpix-namd, says whether they do by UCX put and
+ * get. */
+int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
+                       const char* rdma);
 
 /* Memory servers. Errors: an error class, and the text of mpix_window_refusal. */
 
@@ -129,9 +131,10 @@ int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buff
 
 /* ---- Notification ---- */
 
-/** Collective: counters of this process, all zero, in the place of those that it has. An error is this process's alone,
- *  which keeps those that it has: MPI_ERR_ARG (negative, or more than it can have), MPI_ERR_RMA_SYNC (an access epoch is open), MPI_ERR_NO_MEM.
- *  MPI_ERR_UNSUPPORTED_OPERATION at a memory server. */
+/** Collective: counters of this process, all zero, in the place of those that it has. An error is this
+ * process's alone, which keeps those that it has: MPI_ERR_ARG (negative, or more than it can have),
+ * MPI_ERR_RMA_SYNC (an access epoch is open), MPI_ERR_NO_MEM. MPI_ERR_UNSUPPORTED_OPERATION at a memory
+ * server. */
 int mpix_window_set_counters(mpix_window_t* window, int count);
 /** How many a process can have, and up to how many nothing is slower; both 0: none. */
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most);
@@ -140,8 +143,9 @@ int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);
 /** NULL: there is no such. */
 uint64_t* mpix_window_counter(mpix_window_t* window, int index);
 
-/** The operations of these names, with a request or, where `request` is NULL, without; the counter of the target with
- *  the index `notification` goes up when the target's memory is done with. MPI_ERR_ARG: it has no such counter. */
+/** The operations of these names, with a request or, where `request` is NULL, without; the counter of the
+ * target with the index `notification` goes up when the target's memory is done with. MPI_ERR_ARG: it has no
+ * such counter. */
 int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
                            const struct mpix_window_place* target, int notification, MPI_Request* request);
 int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
@@ -169,8 +173,8 @@ int mpix_window_flush_all(mpix_window_t* window);
 int mpix_window_flush_local(mpix_window_t* window, int rank);
 int mpix_window_flush_local_all(mpix_window_t* window);
 
-/** In epochs of passive targets, as the flushes: what was issued to the target, or to each, takes effect before what
- *  is issued to it later. */
+/** In epochs of passive targets, as the flushes: what was issued to the target, or to each, takes effect
+ * before what is issued to it later. */
 int mpix_window_order(mpix_window_t* window, int rank);
 int mpix_window_order_all(mpix_window_t* window);
 /** The flushes of these names with a request, of the window's: they do not wait. */
@@ -178,7 +182,8 @@ int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request);
 int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request);
 int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request);
 int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request);
-/** mpix_window_flush_all has less to wait for afterwards: who flushes several windows begins with all of them. */
+/** mpix_window_flush_all has less to wait for afterwards: who flushes several windows begins with all of
+ * them. */
 int mpix_window_begin_flush_all(mpix_window_t* window);
 
 #ifdef __cplusplus

@@ -30,10 +30,11 @@ int outcome_of(Call call) noexcept {
 
 using namespace mpix::windows;
 
-int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces) {
+int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
+                       const char* rdma) {
   // Null is all interfaces; of these other hosts reach all but the loopback.
   return outcome_of([&] {
-    set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8"});
+    set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8", rdma});
   });
 }
 int mpix_window_persist(mpix_window_t* window) {

@@ -30,7 +30,7 @@ nam::PrivateServer::Network network_to_others() {
     throw NamError(MPI_ERR_OTHER,
                    "the processes are on several hosts, and 'osc_mpix_interfaces' leaves no network on which "
                    "they reach a memory server that is started for the job");
-  return {engine::text_of(*here), settings.interfaces};
+  return {engine::text_of(*here), settings.interfaces, settings.rdma};
 }
 
 /// That of a server of this process's own: one for the processes of this host, and one for those of others,

@@ -41,6 +41,7 @@ struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< of a server for the job alone, where there is no grant
   std::string interfaces;                  ///< on which processes of other hosts reach that
+  std::string rdma = "never";              ///< whether they do by UCX put and get: never, auto, always
 };
 void set_nam(NamSettings const& given);
 

@@ -90,7 +90,10 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
                                  network ? network->host + ":0" : "none",
                                  "--watch-stdin",
                                  "--temporary"};
-  if (network) texts.push_back("--interfaces=" + network->interfaces);
+  if (network) {
+    texts.push_back("--interfaces=" + network->interfaces);
+    texts.push_back("--rdma=" + network->rdma);
+  }
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);

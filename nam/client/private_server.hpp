@@ -19,6 +19,7 @@ class PrivateServer {
   struct Network {
     std::string host;        ///< an address of this one
     std::string interfaces;  ///< as of mpix-namd
+    std::string rdma;        ///< likewise
   };
 
   /// Without a network it serves this host alone. Error(unavailable): mpix-namd is not found, or does not

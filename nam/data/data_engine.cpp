@@ -24,7 +24,19 @@ std::uint64_t random_process() {
 
 }  // namespace
 
-DataEngine::DataEngine(std::string const& interfaces, engine::StripeTable& stripes)
+RemoteKeys parse_remote_keys(std::string const& policy) {
+  for (RemoteKeys const known : {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::always}) {
+    if (policy == to_string(known)) return known;
+  }
+  throw Error(ErrorCode::bad_request, "rdma is '" + policy + "', and is to be never, auto or always");
+}
+
+char const* to_string(RemoteKeys policy) noexcept {
+  if (policy == RemoteKeys::never) return "never";
+  return policy == RemoteKeys::hardware ? "auto" : "always";
+}
+
+DataEngine::DataEngine(std::string const& interfaces, RemoteKeys remote_keys, engine::StripeTable& stripes)
     : interfaces_(interfaces) {
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
@@ -39,6 +51,8 @@ DataEngine::DataEngine(std::string const& interfaces, engine::StripeTable& strip
   mpix_engine_config config;
   mpix_engine_config_init(&config);
   config.paths = MPIX_ENGINE_PATH_AGENT;
+  if (remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_RDMA;
+  config.rdma_without_hardware = remote_keys == RemoteKeys::always ? 1 : 0;
   config.channels = 1;
   config.interfaces = interfaces_.c_str();
   config.exposed_only = 1;
@@ -56,8 +70,14 @@ std::uint64_t DataEngine::expose(std::byte* base, std::uint64_t bytes) {
   return exposure;
 }
 
-void DataEngine::conceal(std::uint64_t exposure) noexcept {
-  if (exposure != 0) (void)mpix_engine_conceal(engine_, exposure);
+mpix_engine_concealed DataEngine::conceal(std::uint64_t exposure) noexcept {
+  mpix_engine_concealed concealed{};
+  (void)mpix_engine_start_conceal(engine_, exposure, &concealed);
+  return concealed;
+}
+
+bool DataEngine::is_unreachable(mpix_engine_concealed const& concealed) const noexcept {
+  return mpix_engine_is_unreachable(engine_, &concealed) != 0;
 }
 
 }  // namespace mpix::nam

@@ -11,11 +11,18 @@
 
 namespace mpix::nam {
 
+/// Whether clients are given keys of windows, with which UCX puts and gets without a look at exposures.
+enum class RemoteKeys { never, hardware, always };
+
+/// As of the option --rdma. Throws Error(bad_request).
+RemoteKeys parse_remote_keys(std::string const& policy);
+char const* to_string(RemoteKeys policy) noexcept;
+
 class DataEngine {
  public:
   /// `interfaces`: where UCX's TCP listens, as in mpix_engine_config. `stripes`: of those who map the memory.
   /// Throws Error(unavailable).
-  DataEngine(std::string const& interfaces, engine::StripeTable& stripes);
+  DataEngine(std::string const& interfaces, RemoteKeys remote_keys, engine::StripeTable& stripes);
   ~DataEngine();
   DataEngine(DataEngine const&) = delete;
   DataEngine& operator=(DataEngine const&) = delete;
@@ -25,8 +32,9 @@ class DataEngine {
 
   /// For all operations; `bytes` is not 0. The exposure's name is not given a second time. Throws Error.
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);
-  /// Returns when nobody reaches the memory through it any more.
-  void conceal(std::uint64_t exposure) noexcept;
+  /// From here on no operation begins by it. Those of clients with keys may go on until is_unreachable().
+  mpix_engine_concealed conceal(std::uint64_t exposure) noexcept;
+  bool is_unreachable(mpix_engine_concealed const& concealed) const noexcept;
 
  private:
   mpix_bootstrap bootstrap_{};

@@ -26,6 +26,7 @@ DataProcess::DataProcess(FileDescriptor control) {
   });
   loop_.every(std::chrono::seconds(1), [this] {
     take_back_spares(Spares::idle_for_a_second);
+    give_back_concealed();
     wait_for_control();
   });
   loop_.linger(std::chrono::microseconds(100));
@@ -117,6 +118,7 @@ void DataProcess::set_up(Message& message) {
   kind_ = parse_storage(field<std::string>(head, "storage"));
   temporary_ = field<bool>(head, "temporary");
   interfaces_ = field<std::string>(head, "interfaces");
+  remote_keys_ = parse_remote_keys(field<std::string>(head, "rdma"));
   try {
     // First: whoever listens there is the one process that uses the memory.
     adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
@@ -47,6 +48,12 @@ class DataProcess {
     SharedControl::Slot slot = 0;
     std::uint64_t exposure = 0;  ///< to engines; 0: not yet
     std::uint64_t spare = 0;     ///< as SharedControl has said a second ago
+  };
+  /// Memory in the grant that a window has had.
+  struct Piece {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    mpix_engine_concealed concealed{};  ///< clients may still reach it by this
   };
   /// Memory that sessions keep for their next windows.
   enum class Spares { all, idle_for_a_second };
@@ -100,6 +107,9 @@ class DataProcess {
   void try_lock(SessionId id, Json const& request);
   void unlock(SessionId id, Json const& request);
   void end_locks(SessionId id, Json const& request);
+  void give_back(Piece const& piece);
+  void give_back_concealed();
+  void wait_for_concealed(Window const& window);
 
   Held& window_for(SessionId id, Json const& request, Access wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
@@ -118,11 +128,13 @@ class DataProcess {
   std::optional<Storage> storage_;
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
-  std::string interfaces_;              ///< for the engine; empty: there is none
+  std::string interfaces_;  ///< for the engine; empty: there is none
+  RemoteKeys remote_keys_ = RemoteKeys::never;
   std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
   std::map<std::string, Held> windows_;
-  std::uint64_t regions_ = 0;  ///< of all windows
+  std::uint64_t regions_ = 0;     ///< of all windows
+  std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
   std::map<std::uint64_t, Pending> pending_;

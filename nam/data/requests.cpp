@@ -116,7 +116,9 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   if (window.durability != Durability::clients && kind_ != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
                                             "' do not outlive the server: start it with --storage file");
+  give_back_concealed();
   if (!has_room_for(window)) take_back_spares(Spares::all);
+  wait_for_concealed(window);
   check_quotas(window);
   window.id = random_identifier();
   auto const offset = free_->take(window.bytes);
@@ -248,9 +250,13 @@ void DataProcess::drop(std::string const& name) {
   if (found == windows_.end()) return;
   Window const& window = found->second.window;
   shared_->withdraw(found->second.slot);
-  if (engine_) engine_->conceal(found->second.exposure);
-  storage_->clear(window.offset, SegmentAllocator::footprint(window.bytes));
-  free_->give_back(window.offset, window.bytes);
+  Piece piece{window.offset, window.bytes};
+  if (found->second.exposure != 0) piece.concealed = engine_->conceal(found->second.exposure);
+  if (found->second.exposure != 0 && !engine_->is_unreachable(piece.concealed)) {
+    concealed_.push_back(piece);
+  } else {
+    give_back(piece);
+  }
   regions_ -= window.regions.size();
   tell_usage_of(window);
   windows_.erase(found);

@@ -1,5 +1,8 @@
 /// DataProcess: owners who cannot map the memory. Their operations are an engine's messages, their locks are
 /// taken here, with those of all others.
+#include <chrono>
+#include <thread>
+
 #include "nam/data/data_process.hpp"
 
 namespace mpix::nam {
@@ -18,7 +21,7 @@ void DataProcess::reach(SessionId id) {
   if (interfaces_.empty())
     throw Error(ErrorCode::unsupported,
                 "the server's windows are reached on its own host only: others need its option --interfaces");
-  if (!engine_) engine_ = std::make_unique<DataEngine>(interfaces_, shared_->stripes());
+  if (!engine_) engine_ = std::make_unique<DataEngine>(interfaces_, remote_keys_, shared_->stripes());
   session.has_engine = true;
   std::vector<std::byte> const& address = engine_->address();
   session.connection->post(done,
@@ -30,6 +33,29 @@ std::uint64_t DataProcess::expose(Held& held) {
   if (held.exposure == 0 && held.window.bytes != 0)
     held.exposure = engine_->expose(storage_->base() + held.window.offset, held.window.bytes);
   return held.exposure;
+}
+
+void DataProcess::give_back(Piece const& piece) {
+  storage_->clear(piece.offset, SegmentAllocator::footprint(piece.bytes));
+  free_->give_back(piece.offset, piece.bytes);
+}
+
+void DataProcess::give_back_concealed() {
+  std::erase_if(concealed_, [this](Piece const& piece) {
+    bool const unreachable = engine_->is_unreachable(piece.concealed);
+    if (unreachable) give_back(piece);
+    return unreachable;
+  });
+}
+
+/// A client that runs answers at once; what one that is stopped can reach is nobody else's until it goes on
+/// or ends.
+void DataProcess::wait_for_concealed(Window const& window) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  while (!concealed_.empty() && !has_room_for(window) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+    give_back_concealed();
+  }
 }
 
 /// The locks that a window of the session has: the system tells those of different open files apart.

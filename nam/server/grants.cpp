@@ -70,6 +70,7 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"file", grant.file},
           {"temporary", options_.temporary},
           {"interfaces", options_.interfaces},
+          {"rdma", to_string(options_.remote_keys)},
           {"adoption", (options_.directory / "run" / grant.id.substr(0, 16)).string()},
           {"max_windows", options_.max_windows},
           {"max_regions", options_.max_regions},

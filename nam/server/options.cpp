@@ -18,6 +18,7 @@ namespace {
 struct Texts {
   std::string capacity;
   std::string storage = "memory";
+  std::string remote_keys = "never";
   std::string self_service = "0";
   std::string user_capacity = "0";
   std::vector<std::string> admins;
@@ -58,6 +59,11 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--storage", texts.storage, "What grants are made of: memory, huge (pages), or file")
       ->envname("MPIX_NAMD_STORAGE")
       ->capture_default_str();
+  app.add_option("--rdma", texts.remote_keys,
+                 "Whether clients on other hosts put and get by UCX, past the server's checks: never, auto "
+                 "(where network hardware does it), or always")
+      ->envname("MPIX_NAMD_RDMA")
+      ->capture_default_str();
   app.add_option("--admins", texts.admins,
                  "Users who may do everything, besides root and the server's own user")
       ->envname("MPIX_NAMD_ADMINS")
@@ -96,6 +102,7 @@ void set_defaults(Options& options) {
 void convert(Texts const& texts, CLI::App const& app, Options& options) {
   options.capacity = parse_bytes(texts.capacity);
   options.storage = parse_storage(texts.storage);
+  options.remote_keys = parse_remote_keys(texts.remote_keys);
   options.self_service = parse_bytes(texts.self_service);
   options.user_capacity = parse_bytes(texts.user_capacity);
   for (std::string const& user : texts.admins) options.admins.push_back(parse_user(user));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nam/data/data_engine.hpp"
 #include "nam/data/storage.hpp"
 
 namespace mpix::nam {
@@ -19,6 +20,7 @@ struct Options {
   bool listen_given = false;        ///< somebody has asked for `listen`
   std::string advertise;            ///< host name for others
   std::string interfaces;           ///< where data processes listen for engines; empty: nowhere
+  RemoteKeys remote_keys = RemoteKeys::never;
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
   bool watch_stdin = false;

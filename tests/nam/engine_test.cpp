@@ -1,4 +1,6 @@
 /// Windows of a memory server by an engine, as clients have them that cannot map the memory.
+#include <sys/wait.h>
+
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -6,15 +8,18 @@
 #include <thread>
 
 #include "engine/mpix_engine.h"
+#include "engine/statistics.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpix::nam {
 namespace {
 
+enum class Rdma { never, always };
+
 /// An engine of a job of its own: all of them have the same identity.
 class JobEngine {
  public:
-  JobEngine() {
+  explicit JobEngine(Rdma rdma = Rdma::never) {
     bootstrap_.size = sizeof bootstrap_;
     bootstrap_.process = 1;
     bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
@@ -22,6 +27,7 @@ class JobEngine {
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     config.interfaces = "lo";
+    config.rdma_without_hardware = rdma == Rdma::always ? 1 : 0;
     EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
   }
   ~JobEngine() { mpix_engine_destroy(engine_); }
@@ -34,6 +40,12 @@ class JobEngine {
   }
   mpix_engine_t* engine() const { return engine_; }
   mpix_engine_peer_t* peer() const { return peer_; }
+  /// Operations by UCX put and get.
+  std::uint64_t remote_accesses() const {
+    mpix_engine_traffic traffic{};
+    mpix_engine_read_traffic(engine_, &traffic);
+    return traffic.operations[static_cast<int>(engine::Path::rdma)];
+  }
 
   // An engine's status each, of the operation when it is complete.
   int put(std::uint64_t exposure, std::uint64_t at, std::span<std::byte const> from) {
@@ -98,14 +110,25 @@ class JobEngine {
   mpix_engine_peer_t* peer_ = nullptr;
 };
 
-class EngineTest : public ::testing::TestWithParam<char const*> {
+struct Place {
+  std::string name;
+  std::string storage = "memory";
+  std::string policy = "never";  ///< --rdma
+  Rdma job = Rdma::never;
+
+  friend void PrintTo(Place const& place, std::ostream* out) { *out << place.name; }
+};
+
+class EngineTest : public ::testing::TestWithParam<Place> {
  protected:
   void SetUp() override {
-    server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--storage", GetParam()});
+    server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--storage", GetParam().storage,
+                   "--rdma", GetParam().policy});
     grant_ = server_.grant(8u << 20);
     session_.emplace(Session::open(grant_));
     address_ = session_->reach();
   }
+  static bool has_keys() { return GetParam().policy == "always" && GetParam().job == Rdma::always; }
 
   TestServer server_;
   Locator grant_;
@@ -113,13 +136,19 @@ class EngineTest : public ::testing::TestWithParam<char const*> {
   std::vector<std::byte> address_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Storages, EngineTest, ::testing::Values("memory", "file"));
+INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
+                         ::testing::Values(Place{"memory"}, Place{"file", "file"},
+                                           Place{"rdma", "memory", "always", Rdma::always},
+                                           Place{"file_rdma", "file", "always", Rdma::always},
+                                           Place{"server_without_rdma", "memory", "never", Rdma::always},
+                                           Place{"job_without_rdma", "memory", "always", Rdma::never}),
+                         [](auto const& place) { return place.param.name; });
 
 TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
   WindowInfo const before = session_->allocate({4096}, {1});
   WindowInfo const window = session_->allocate({100000, 0, 8000}, {1, 1, 8});
   std::uint64_t const last = window.regions[2].offset - window.regions[0].offset;
-  JobEngine job;
+  JobEngine job(GetParam().job);
   job.meet(address_);
   auto const values = pattern(8000, 3);
   EXPECT_EQ(job.put(window.exposure, last, values), MPIX_ENGINE_OK);
@@ -133,10 +162,11 @@ TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
   EXPECT_EQ(job.put(window.exposure + 1, 0, values), MPIX_ENGINE_STALE_EXPOSURE);
   EXPECT_EQ(content(*session_, before, 0), std::vector<std::byte>(4096));
   EXPECT_EQ(content(*session_, window, 2), values);
+  EXPECT_EQ(job.remote_accesses(), has_keys() ? 2u : 0u);
 }
 
 TEST_P(EngineTest, addresses_of_the_data_process_are_refused) {
-  JobEngine job;
+  JobEngine job(GetParam().job);
   job.meet(address_);
   std::vector<std::byte> bytes(8);
   std::uint64_t const address = reinterpret_cast<std::uint64_t>(&environ);
@@ -156,7 +186,7 @@ TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing)
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
-      JobEngine job;
+      JobEngine job(GetParam().job);
       job.meet(address_);
       for (int round = 0; round < rounds; ++round) {
         ASSERT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), 0);
@@ -181,21 +211,22 @@ TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing)
 
 TEST_P(EngineTest, a_window_that_has_ended_is_stale_and_its_memory_another_windows) {
   WindowInfo const window = session_->allocate({1u << 20}, {1});
-  JobEngine job;
+  JobEngine job(GetParam().job);
   job.meet(address_);
   auto const values = pattern(1u << 20, 5);
   EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_OK);
   session_->release(window);
   WindowInfo const next = session_->allocate({1u << 20}, {1});
-  EXPECT_EQ(next.regions[0].offset, window.regions[0].offset);
+  // What the job can still reach is not given to the next window.
+  EXPECT_TRUE(has_keys() || next.regions[0].offset == window.regions[0].offset);
   EXPECT_NE(next.exposure, window.exposure);
-  EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_STALE_EXPOSURE);
+  EXPECT_TRUE(eventually([&] { return job.put(window.exposure, 0, values) == MPIX_ENGINE_STALE_EXPOSURE; }));
   EXPECT_EQ(content(*session_, next, 0), std::vector<std::byte>(1u << 20));
 }
 
 TEST_P(EngineTest, a_killed_data_process_is_noticed_and_the_next_one_has_the_memory) {
   WindowInfo const window = session_->allocate({64}, {8}, {.persistent = true});
-  JobEngine job;
+  JobEngine job(GetParam().job);
   job.meet(address_);
   EXPECT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{41}), MPIX_ENGINE_OK);
   ::kill(server_.data_process(grant_), SIGKILL);
@@ -238,6 +269,56 @@ TEST_P(EngineTest, locks_are_those_of_all_who_use_the_window) {
   is_next = false;
   EXPECT_TRUE(
       eventually([&] { return memory.control().try_lock(window.slot, 1, LockMode::exclusive, &is_next); }));
+}
+
+/// A client of its own process that has put by a key, and is stopped.
+class StoppedClient {
+ public:
+  StoppedClient(std::vector<std::byte> const& address, std::uint64_t exposure) {
+    pid_ = ::fork();
+    if (pid_ != 0) {
+      int status = 0;
+      stopped_ = ::waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status);
+      return;
+    }
+    JobEngine job(Rdma::always);
+    job.meet(address);
+    auto const values = pattern(8, 1);
+    bool const done = job.put(exposure, 0, values) == MPIX_ENGINE_OK && job.remote_accesses() == 1;
+    if (!done) ::_exit(1);
+    ::raise(SIGSTOP);
+    for (;;) ::pause();
+  }
+  ~StoppedClient() {
+    tell(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  bool is_stopped() const { return stopped_; }
+  void tell(int signal) const { ::kill(pid_, signal); }
+
+ private:
+  pid_t pid_;
+  bool stopped_ = false;
+};
+
+TEST(Engine, memory_that_a_stopped_client_reaches_is_nobody_elses) {
+  constexpr std::uint64_t most = 768u << 10;
+  TestServer server;
+  server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--rdma", "always"});
+  for (int const signal : {SIGCONT, SIGKILL}) {
+    Locator const grant = server.grant(1u << 20);
+    Session session = Session::open(grant);
+    std::vector<std::byte> const address = session.reach();
+    WindowInfo const window = session.allocate({most}, {1});
+    StoppedClient const client(address, window.exposure);
+    ASSERT_TRUE(client.is_stopped());
+    session.release(window);
+    EXPECT_EQ(refusal([&] { session.allocate({most}, {1}); }), ErrorCode::no_space);
+    WindowInfo const other = session.allocate({64u << 10}, {1});
+    EXPECT_EQ(content(session, other, 0), std::vector<std::byte>(64u << 10));
+    client.tell(signal);
+    EXPECT_TRUE(eventually([&] { return !refusal([&] { session.allocate({most}, {1}); }); }));
+  }
 }
 
 TEST(Engine, is_for_owners_and_for_who_has_asked_for_it) {

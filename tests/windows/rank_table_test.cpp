@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "tests/support/slowness.hpp"
+#include "tests/windows/performance_variable.hpp"
 #include "tests/windows/support.hpp"
 
 namespace mpix::test {
@@ -9,21 +10,7 @@ namespace {
 
 /// Bytes that all processes together keep in tables of ranks.
 unsigned long long table_bytes() {
-  int level = 0;
-  EXPECT_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, &level), MPI_SUCCESS);
-  int index = -1;
-  EXPECT_EQ(MPI_T_pvar_get_index("osc_mpix_rank_table_bytes", MPI_T_PVAR_CLASS_LEVEL, &index), MPI_SUCCESS);
-  MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
-  MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-  int count = 0;
-  MPI_T_pvar_session_create(&session);
-  MPI_T_pvar_handle_alloc(session, index, nullptr, &handle, &count);
-  EXPECT_EQ(count, 1);
-  unsigned long long bytes = ~0ull;
-  EXPECT_EQ(MPI_T_pvar_read(session, handle, &bytes), MPI_SUCCESS);
-  MPI_T_pvar_handle_free(session, &handle);
-  MPI_T_pvar_session_free(&session);
-  MPI_T_finalize();
+  unsigned long long bytes = PerformanceVariable("osc_mpix_rank_table_bytes", MPI_T_PVAR_CLASS_LEVEL).value();
   MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   return bytes;
 }
