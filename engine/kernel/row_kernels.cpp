@@ -2,6 +2,11 @@
 /// a function compiled for AVX-512 must not be the one that the linker keeps for everybody.
 #include "engine/kernel/row_kernels.hpp"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -129,6 +134,102 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
                   [factor](T a, T b) { return add(a, multiply(factor, b)); });
 }
 
+#ifdef __AVX512F__
+/// Stores lines one behind the other, from an address on that is a multiple of 4, so that all but the first
+/// and the last one are stored as lines of memory.
+class LineStream {
+ public:
+  explicit LineStream(void* to) noexcept
+      : words_(reinterpret_cast<std::uintptr_t>(to) % 64 / 4),
+        to_(static_cast<std::byte*>(to) - 4 * words_),
+        from_(_mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                               _mm512_set1_epi32(static_cast<int>(16 - words_)))) {}
+
+  void begin(__m512i line) noexcept { store_some(~0u << words_, line); }
+  void store(__m512i line) noexcept {
+    _mm512_store_si512(to_, _mm512_permutex2var_epi32(last_, from_, line));
+    advance(line);
+  }
+  void end() noexcept { store_some(~(~0u << words_), last_); }
+
+ private:
+  void store_some(unsigned words, __m512i line) noexcept {
+    _mm512_mask_store_epi32(to_, static_cast<__mmask16>(words),
+                            _mm512_permutex2var_epi32(last_, from_, line));
+    advance(line);
+  }
+  void advance(__m512i line) noexcept {
+    last_ = line;
+    to_ += 64;
+  }
+
+  std::size_t words_;  ///< from the line of memory to where the first one begins
+  std::byte* to_;      ///< a line of memory
+  __m512i from_;
+  __m512i last_ = _mm512_setzero_si512();
+};
+
+/// An integer that wraps.
+template <typename T>
+struct Wrapping {
+  using Type = T;
+};
+template <std::integral T>
+struct Wrapping<T> {
+  using Type = std::make_unsigned_t<T>;
+};
+
+template <typename V>
+inline V load_as(void const* from) noexcept {
+  V values;
+  __builtin_memcpy(&values, from, sizeof values);
+  return values;
+}
+
+/// update_elements(), which fetches, for whole lines of the target, one at least; how many elements they
+/// have. Stores that cross lines take twice as long, and with vectors as long as a line all would.
+template <typename T, typename F>
+inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Unaligned<T>* result,
+                                std::size_t count, F f) noexcept {
+  constexpr std::size_t line = 64 / sizeof(T);
+  using Element = typename Wrapping<T>::Type;
+  using Elements [[gnu::vector_size(64)]] = Element;
+  auto const update = [=](std::size_t at) {
+    Elements const old = load_as<Elements>(target + at);
+    if constexpr (std::is_invocable_v<F, Elements, Elements, Elements>) {
+      Elements const operands = load_as<Elements>(b + at);
+      Elements const next = f(old, operands, operands);
+      __builtin_memcpy(target + at, &next, sizeof next);
+    } else {
+      Unaligned<T>* const elements = target + at;
+      Unaligned<T> const* const operands = b + at;
+      // One vector: taken apart it would be none any more.
+#pragma GCC unroll 1
+      MPIX_INDEPENDENT_ITERATIONS
+      for (std::size_t i = 0; i < line; ++i)
+        elements[i].value = f(elements[i].value, operands[i].value, operands[i].value);
+    }
+    return reinterpret_cast<__m512i>(old);
+  };
+  LineStream results(result);
+  results.begin(update(0));
+  std::size_t at = line;
+  for (; count - at >= line; at += line) results.store(update(at));
+  results.end();
+  return at;
+}
+
+/// Whether update_lines() is worth it: no choice of the first element makes both streams of stores meet
+/// lines.
+template <typename T>
+inline bool needs_lines(void const* target, void const* result, std::size_t count) noexcept {
+  constexpr std::size_t shortest = 512;
+  auto const to = reinterpret_cast<std::uintptr_t>(target);
+  auto const results = reinterpret_cast<std::uintptr_t>(result);
+  return count * sizeof(T) >= shortest && to % sizeof(T) == 0 && results % 4 == 0 && (to - results) % 64 != 0;
+}
+#endif
+
 /// Sets each element to f(element, origin, operand2), of which only the first `operands` are read.
 template <typename T, unsigned operands, bool fetch, typename F>
 inline void update_elements(Rows const& rows, std::size_t row, std::size_t count, F f) noexcept {
@@ -142,12 +243,25 @@ inline void update_elements(Rows const& rows, std::size_t row, std::size_t count
     c = reinterpret_cast<Unaligned<T>*>(const_cast<std::byte*>(rows.operand2) + at * rows.origin_stride);
   [[maybe_unused]] auto* const result =
       fetch ? reinterpret_cast<Unaligned<T>*>(rows.result + at * rows.result_stride) : nullptr;
-  MPIX_INDEPENDENT_ITERATIONS
-  for (std::size_t i = 0; i < count; ++i) {
-    T const old = target[i].value;
-    target[i].value = f(old, b[i].value, c[i].value);
-    if constexpr (fetch) result[i].value = old;
+  auto const update = [=](std::size_t begin, std::size_t end) {
+    MPIX_INDEPENDENT_ITERATIONS
+    for (std::size_t i = begin; i < end; ++i) {
+      T const old = target[i].value;
+      target[i].value = f(old, b[i].value, c[i].value);
+      if constexpr (fetch) result[i].value = old;
+    }
+  };
+  std::size_t done = 0;
+#ifdef __AVX512F__
+  if constexpr (fetch && operands < 2 && std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) {
+    if (needs_lines<T>(target, result, count)) {
+      std::size_t const before = -reinterpret_cast<std::uintptr_t>(target) % 64 / sizeof(T);
+      update(0, before);
+      done = before + update_lines(target + before, b + before, result + before, count - before, f);
+    }
   }
+#endif
+  update(done, count);
 }
 
 template <typename T, unsigned operands, bool fetch, typename F>
@@ -166,7 +280,10 @@ void update_rows(Rows const& rows) noexcept {
   using T = typename ElementOf<type>::Type;
   constexpr unsigned operands = operand_count(operation);
   auto const next = [](T a, T b, T c) { return next_value<operation>(a, b, c); };
-  if constexpr (operation == Operation::no_op) {
+  if constexpr (operation == Operation::sum) {
+    // Of vectors, too.
+    for_rows<T, operands, true>(rows, [](auto a, auto b, auto) { return add(a, b); });
+  } else if constexpr (operation == Operation::no_op) {
     copy_rows(rows.result, rows.result_stride, rows.target, rows.target_stride, rows.count, rows.bytes);
   } else if constexpr (operands == 2) {
     rows.result != nullptr ? for_rows<T, 2, true>(rows, next) : for_rows<T, 2, false>(rows, next);

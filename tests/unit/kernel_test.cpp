@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/kernel/row_kernels.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/update_model.hpp"
 
@@ -222,6 +223,49 @@ TEST(RowKernel, adds_every_element_once_wherever_the_sides_stand) {
   add_at_every_distance<double>(ElementType::float64);
   add_at_every_distance<std::int32_t>(ElementType::int32);
   add_at_every_distance<std::int8_t>(ElementType::int8);
+}
+
+/// Long rows that are fetched, as stores meet lines of memory.
+template <typename T>
+void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t count) {
+  constexpr std::byte guard{0x5a};
+  std::size_t const bytes = count * sizeof(T);
+  struct alignas(64) Memory {
+    std::array<std::byte, 1024> bytes;
+  };
+  std::array<Memory, 3> memory;
+  for (Memory& each : memory) each.bytes.fill(guard);
+  std::byte* const target = memory[0].bytes.data() + 64 + to;
+  std::byte* const result = memory[1].bytes.data() + 64 + results;
+  std::byte* const origin = memory[2].bytes.data() + 64 + 8;
+  for (std::size_t i = 0; i < count; ++i) {
+    test::store(target + i * sizeof(T), static_cast<T>(i % 30));
+    test::store(origin + i * sizeof(T), static_cast<T>(i % 90));
+  }
+  Rows const rows{target, 0, origin, nullptr, 0, result, 0, 1, bytes, nullptr};
+  active_kernels->update.get(type, Operation::sum, false)(rows);
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(test::load<T>(target + i * sizeof(T)), static_cast<T>(i % 30 + i % 90)) << i;
+    ASSERT_EQ(test::load<T>(result + i * sizeof(T)), static_cast<T>(i % 30)) << i;
+  }
+  for (std::byte const* const row :
+       {static_cast<std::byte const*>(target), static_cast<std::byte const*>(result)}) {
+    EXPECT_TRUE(std::all_of(row - 64, row, [=](std::byte byte) { return byte == guard; }));
+    EXPECT_TRUE(std::all_of(row + bytes, row + bytes + 64, [=](std::byte byte) { return byte == guard; }));
+  }
+}
+
+TEST(RowKernel, fetches_every_element_wherever_the_sides_stand) {
+  for (std::size_t to = 0; to < 64; to += 3) {
+    for (std::size_t results = 0; results < 64; results += 2) {
+      for (std::size_t const bytes : {512u, 568u, 576u, 600u, 704u}) {
+        SCOPED_TRACE(::testing::Message() << to << ", " << results << ", " << bytes);
+        fetch_at<double>(ElementType::float64, to, results, bytes / sizeof(double));
+        fetch_at<std::int32_t>(ElementType::int32, to, results, bytes / sizeof(std::int32_t));
+        fetch_at<std::int16_t>(ElementType::int16, to, results, bytes / sizeof(std::int16_t));
+      }
+    }
+  }
 }
 
 TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
