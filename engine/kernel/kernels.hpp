@@ -86,6 +86,10 @@ struct PackedSides {
   std::size_t bytes;  ///< of each
 };
 
+/// update() of sides that are contiguous, and not a NO_OP without a result.
+void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
+                       AtomicPlaces const& places = {}) noexcept;
+
 /// Updates bytes [position, position + packed.bytes) of the layout's data; both are multiples of the element
 /// size.
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,

@@ -9,36 +9,27 @@ namespace mpix::engine {
 
 namespace {
 
-constexpr auto types = static_cast<std::size_t>(ElementType::count_);
-
-struct Sizes {
-  std::size_t of[types];
-};
-
 template <std::size_t type = 0>
-constexpr void fill_sizes(Sizes& sizes) {
-  sizes.of[type] = type == 0 ? 0 : sizeof(typename ElementOf<static_cast<ElementType>(type)>::Type);
-  if constexpr (type + 1 < types) fill_sizes<type + 1>(sizes);
+constexpr void fill(TypeTable& table) {
+  constexpr auto element = static_cast<ElementType>(type);
+  table.size[type] = type == 0 ? 0 : sizeof(typename ElementOf<element>::Type);
+  for (unsigned operation = 0; operation < static_cast<unsigned>(Operation::count_); ++operation)
+    table.operations[type] |= std::uint32_t{defined(static_cast<Operation>(operation), element)} << operation;
+  if constexpr (type + 1 < TypeTable::types) fill<type + 1>(table);
 }
 
-constexpr Sizes sizes = [] {
-  Sizes made{};
-  fill_sizes(made);
-  return made;
+constexpr TypeTable made = [] {
+  TypeTable table{};
+  fill(table);
+  return table;
 }();
 
 // So that nobody has to divide by one.
-static_assert(std::ranges::all_of(sizes.of, [](std::size_t size) { return (size & (size - 1)) == 0; }));
+static_assert(std::ranges::all_of(made.size, [](std::size_t size) { return (size & (size - 1)) == 0; }));
 
 }  // namespace
 
-std::size_t element_size(ElementType type) noexcept {
-  return static_cast<std::size_t>(type) < types ? sizes.of[static_cast<std::size_t>(type)] : 0;
-}
-
-bool is_defined(Operation operation, ElementType type) noexcept {
-  return operation < Operation::count_ && static_cast<std::size_t>(type) < types && defined(operation, type);
-}
+TypeTable const type_table = made;
 
 bool is_valid(Reduction const& reduction) noexcept {
   if (!is_defined(reduction.operation, reduction.type)) return false;

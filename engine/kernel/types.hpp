@@ -71,8 +71,18 @@ constexpr unsigned operand_count(Operation operation) noexcept {
   return operation >= Operation::mask_swap ? 2 : 1;
 }
 
+/// What is known of each type.
+struct TypeTable {
+  static constexpr auto types = static_cast<std::size_t>(ElementType::count_);
+  std::uint8_t size[types];         ///< sizeof the C type; 0 for `none`
+  std::uint32_t operations[types];  ///< bit i: the operation with number i is defined
+};
+extern TypeTable const type_table;
+
 /// sizeof the C type, a power of two; 0 for `none` and out-of-range values.
-std::size_t element_size(ElementType type) noexcept;
+inline std::size_t element_size(ElementType type) noexcept {
+  return type < ElementType::count_ ? type_table.size[static_cast<std::size_t>(type)] : 0;
+}
 
 /// Whether the CPU updates an aligned element of this type in one atomic instruction or compare-and-swap
 /// loop: integers, logicals and bytes of 1, 2, 4 and 8 bytes.
@@ -81,6 +91,9 @@ constexpr bool has_cpu_atomics(ElementType type) noexcept {
 }
 
 /// Whether `operation` is defined for `type`, as MPI has it (and so the kernels accept the pair).
-bool is_defined(Operation operation, ElementType type) noexcept;
+inline bool is_defined(Operation operation, ElementType type) noexcept {
+  if (operation >= Operation::count_ || type >= ElementType::count_) return false;
+  return (type_table.operations[static_cast<std::size_t>(type)] >> static_cast<unsigned>(operation) & 1) != 0;
+}
 
 }  // namespace mpix::engine

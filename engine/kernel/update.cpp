@@ -144,19 +144,18 @@ void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces co
   });
 }
 
-/// Contiguous on all sides.
-void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
-                       AtomicPlaces const& places) noexcept {
-  RowUpdate const kernel(reduction, sides.result != nullptr, places);
-  kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
-}
-
 /// Whether nothing comes of it.
 bool is_idle(Reduction const& reduction, void const* result) noexcept {
   return reduction.operation == Operation::no_op && result == nullptr;
 }
 
 }  // namespace
+
+void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
+                       AtomicPlaces const& places) noexcept {
+  RowUpdate const kernel(reduction, sides.result != nullptr, places);
+  kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
+}
 
 void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places) noexcept {
   if (is_idle(reduction, sides.result)) return;

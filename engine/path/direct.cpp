@@ -2,6 +2,8 @@
 
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
+#include "engine/kernel/row_kernels.hpp"
+#include "engine/peer/liveness.hpp"
 
 namespace mpix::engine {
 
@@ -21,19 +23,65 @@ void execute_directly(Update const& operation, std::byte* target, UpdateModes& m
          places_for(operation, reduction, modes, target, operation.target));
 }
 
+namespace {
+
+/// An update of contiguous elements: all that can be known before their stripes are held is.
+class ElementsUpdate {
+ public:
+  ElementsUpdate(Reduction const& reduction, std::byte* target, PackedSides const& sides, UpdateModes& modes,
+                 RemoteAddress address) noexcept
+      : reduction_(reduction),
+        sides_(sides),
+        modes_(modes),
+        elements_{reduction.type, address, address + sides.bytes,
+                  is_single(Guarantee::element_atomic, reduction.operation, reduction.type, sides.bytes)},
+        rows_{target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale},
+        by_rows_(kernel_for(reduction, sides)) {}
+
+  /// 0: none is needed.
+  StripeSet stripes() const noexcept {
+    return needs_stripes(modes_, elements_) ? stripes_of(elements_.begin, elements_.end) : 0;
+  }
+  /// With these.
+  void run() noexcept {
+    reduction_.element_atomic = uses_cpu_atomics(modes_, elements_);
+    if (by_rows_ != nullptr && !reduction_.element_atomic) return by_rows_(rows_);
+    update_contiguous(reduction_, rows_.target, sides_,
+                      atomic_places(modes_, elements_, rows_.target, elements_.begin));
+  }
+
+ private:
+  /// nullptr: no such kernel serves.
+  static UpdateRows kernel_for(Reduction const& reduction, PackedSides const& sides) noexcept {
+    if (sides.result == nullptr && operand_count(reduction.operation) < 2) return nullptr;
+    return active_kernels->update.get(reduction.type, reduction.operation, reduction.scale != nullptr);
+  }
+
+  Reduction reduction_;
+  PackedSides const& sides_;
+  UpdateModes& modes_;
+  ElementUpdate elements_;
+  Rows rows_;
+  UpdateRows by_rows_;
+};
+
+}  // namespace
+
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
                          RemoteAddress address) noexcept {
-  ElementUpdate const update{
-      reduction.type, address, address + sides.bytes,
-      is_single(Guarantee::element_atomic, reduction.operation, reduction.type, sides.bytes)};
-  StripeSet const stripes = needs_stripes(table.modes, update) ? stripes_of(update.begin, update.end) : 0;
+  ElementsUpdate update(reduction, target, sides, table.modes, address);
+  StripeSet const stripes = update.stripes();
   bool const only_reads = reduction.operation == Operation::no_op;
+  if (stripes != 0 && !only_reads) {
+    SmallGuard const guard(table, address, address + sides.bytes, own_process);
+    if (guard.is_held()) {
+      update.run();
+      return true;
+    }
+  }
   StripeHold hold(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
   if (!hold.acquire()) return false;
-  reduction.element_atomic = uses_cpu_atomics(table.modes, update);
-  AtomicPlaces const places =
-      reduction.element_atomic ? atomic_places(table.modes, update, target, address) : AtomicPlaces{};
-  update_part(reduction, target, Layout::contiguous(sides.bytes), 0, sides, places);
+  update.run();
   return true;
 }
 
