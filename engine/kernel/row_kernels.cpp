@@ -134,6 +134,14 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
                   [factor](T a, T b) { return add(a, multiply(factor, b)); });
 }
 
+/// Of elements, or of vectors of them.
+struct Sum {
+  template <typename T>
+  T operator()(T const& a, T const& b, T const&) const noexcept {
+    return add(a, b);
+  }
+};
+
 #ifdef __AVX512F__
 /// Stores lines one behind the other, from an address on that is a multiple of 4, so that all but the first
 /// and the last one are stored as lines of memory.
@@ -169,14 +177,14 @@ class LineStream {
   __m512i last_ = _mm512_setzero_si512();
 };
 
-/// An integer that wraps.
+/// A line of elements. Integers wrap.
 template <typename T>
-struct Wrapping {
-  using Type = T;
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(64)));
 };
 template <std::integral T>
-struct Wrapping<T> {
-  using Type = std::make_unsigned_t<T>;
+struct VectorOf<T> {
+  typedef std::make_unsigned_t<T> Type __attribute__((vector_size(64)));
 };
 
 template <typename V>
@@ -192,11 +200,10 @@ template <typename T, typename F>
 inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Unaligned<T>* result,
                                 std::size_t count, F f) noexcept {
   constexpr std::size_t line = 64 / sizeof(T);
-  using Element = typename Wrapping<T>::Type;
-  using Elements [[gnu::vector_size(64)]] = Element;
+  using Elements = typename VectorOf<T>::Type;
   auto const update = [=](std::size_t at) {
     Elements const old = load_as<Elements>(target + at);
-    if constexpr (std::is_invocable_v<F, Elements, Elements, Elements>) {
+    if constexpr (std::is_same_v<F, Sum>) {
       Elements const operands = load_as<Elements>(b + at);
       Elements const next = f(old, operands, operands);
       __builtin_memcpy(target + at, &next, sizeof next);
@@ -281,8 +288,7 @@ void update_rows(Rows const& rows) noexcept {
   constexpr unsigned operands = operand_count(operation);
   auto const next = [](T a, T b, T c) { return next_value<operation>(a, b, c); };
   if constexpr (operation == Operation::sum) {
-    // Of vectors, too.
-    for_rows<T, operands, true>(rows, [](auto a, auto b, auto) { return add(a, b); });
+    for_rows<T, operands, true>(rows, Sum{});
   } else if constexpr (operation == Operation::no_op) {
     copy_rows(rows.result, rows.result_stride, rows.target, rows.target_stride, rows.count, rows.bytes);
   } else if constexpr (operands == 2) {
