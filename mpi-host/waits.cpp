@@ -1,6 +1,8 @@
 /// MPI's calls in which processes wait for each other. While one waits there the engine moves on, so that
 /// operations on its memory need no other thread, which might not have a core. Inside of Open MPI the engine
-/// is a part of MPI's progress; here each of these calls is its non-blocking form, and a loop.
+/// is a part of MPI's progress; here each of these calls is its non-blocking form, and a loop. Under both
+/// names, because Fortran's may call either, and processes meet in a barrier that was called from both
+/// languages.
 #include <mpi.h>
 #include <sched.h>
 
@@ -22,7 +24,7 @@ mpix_engine_t* engine_to_drive() noexcept {
 
 /// Until `test` of (flag) is done or has failed; its code.
 template <typename Test>
-int wait(mpix_engine_t* engine, Test test) {
+int wait_for(mpix_engine_t* engine, Test test) {
   bool const shares_cores = mpix::host::shares_cores();
   for (;;) {
     int done = 0;
@@ -37,15 +39,10 @@ template <typename Start>
 int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (int const code = start(&request); code != MPI_SUCCESS) return code;
-  return wait(engine, [&](int* done) { return PMPI_Test(&request, done, status); });
+  return wait_for(engine, [&](int* done) { return PMPI_Test(&request, done, status); });
 }
 
-}  // namespace
-
-extern "C" {
-
-MPIX_HOST_SEES int MPI_Barrier(MPI_Comm comm) {
-  static auto* const pass_on = next(&MPI_Barrier, "MPI_Barrier");
+int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
   mpix_engine_t* const engine = engine_to_drive();
   // MPI's two barriers do not match each other.
   if (engine == nullptr || !mpix::host::all_are_linked(comm)) return pass_on(comm);
@@ -53,9 +50,8 @@ MPIX_HOST_SEES int MPI_Barrier(MPI_Comm comm) {
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
 }
 
-MPIX_HOST_SEES int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                            MPI_Status* status) {
-  static auto* const pass_on = next(&MPI_Recv, "MPI_Recv");
+int receive(decltype(&MPI_Recv) pass_on, void* buffer, int count, MPI_Datatype type, int source, int tag,
+            MPI_Comm comm, MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
   // Nothing is waited for; and MPICH's MPI_Irecv leaves another source in the status.
   bool const at_once = engine == nullptr || source == MPI_PROC_NULL;
@@ -65,50 +61,82 @@ MPIX_HOST_SEES int MPI_Recv(void* buffer, int count, MPI_Datatype type, int sour
   });
 }
 
-MPIX_HOST_SEES int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  static auto* const pass_on = next(&MPI_Probe, "MPI_Probe");
+int probe(decltype(&MPI_Probe) pass_on, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(source, tag, comm, status);
-  return wait(engine, [&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); });
+  return wait_for(engine, [&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); });
 }
 
-MPIX_HOST_SEES int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  static auto* const pass_on = next(&MPI_Mprobe, "MPI_Mprobe");
+int matched_probe(decltype(&MPI_Mprobe) pass_on, int source, int tag, MPI_Comm comm, MPI_Message* message,
+                  MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(source, tag, comm, message, status);
-  return wait(engine, [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); });
+  return wait_for(engine,
+                  [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); });
 }
 
-MPIX_HOST_SEES int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  static auto* const pass_on = next(&MPI_Wait, "MPI_Wait");
+int wait(decltype(&MPI_Wait) pass_on, MPI_Request* request, MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(request, status);
-  return wait(engine, [&](int* done) { return PMPI_Test(request, done, status); });
+  return wait_for(engine, [&](int* done) { return PMPI_Test(request, done, status); });
 }
 
-MPIX_HOST_SEES int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  static auto* const pass_on = next(&MPI_Waitall, "MPI_Waitall");
+int wait_all(decltype(&MPI_Waitall) pass_on, int count, MPI_Request* requests, MPI_Status* statuses) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(count, requests, statuses);
-  return wait(engine, [&](int* done) { return PMPI_Testall(count, requests, done, statuses); });
+  return wait_for(engine, [&](int* done) { return PMPI_Testall(count, requests, done, statuses); });
 }
 
-MPIX_HOST_SEES int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  static auto* const pass_on = next(&MPI_Waitany, "MPI_Waitany");
+int wait_any(decltype(&MPI_Waitany) pass_on, int count, MPI_Request* requests, int* index,
+             MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(count, requests, index, status);
-  return wait(engine, [&](int* done) { return PMPI_Testany(count, requests, index, done, status); });
+  return wait_for(engine, [&](int* done) { return PMPI_Testany(count, requests, index, done, status); });
 }
 
-MPIX_HOST_SEES int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[],
-                                MPI_Status statuses[]) {
-  static auto* const pass_on = next(&MPI_Waitsome, "MPI_Waitsome");
+int wait_some(decltype(&MPI_Waitsome) pass_on, int count, MPI_Request* requests, int* completed, int* indices,
+              MPI_Status* statuses) {
   mpix_engine_t* const engine = engine_to_drive();
   if (engine == nullptr) return pass_on(count, requests, completed, indices, statuses);
-  return wait(engine, [&](int* done) {
+  return wait_for(engine, [&](int* done) {
     int const code = PMPI_Testsome(count, requests, completed, indices, statuses);
     *done = code == MPI_SUCCESS && *completed != 0 ? 1 : 0;  // MPI_UNDEFINED: there is nothing to wait for
     return code;
   });
 }
+
+}  // namespace
+
+// Both names of MPI's `call`, which has these parameters, for `function`. Each passes on to its own name: a
+// tool behind the library may have the first, and call the second.
+#define MPIX_HOST_SEES_BOTH(call, function, parameters, ...)       \
+  MPIX_HOST_SEES int MPI_##call parameters {                       \
+    static auto* const pass_on = next(&MPI_##call, "MPI_" #call);  \
+    return function(pass_on, __VA_ARGS__);                         \
+  }                                                                \
+  MPIX_HOST_SEES int PMPI_##call parameters {                      \
+    static auto* const pass_on = next(&MPI_##call, "PMPI_" #call); \
+    return function(pass_on, __VA_ARGS__);                         \
+  }
+
+extern "C" {
+
+MPIX_HOST_SEES_BOTH(Barrier, barrier, (MPI_Comm comm), comm)
+MPIX_HOST_SEES_BOTH(Recv, receive,
+                    (void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                     MPI_Status* status),
+                    buffer, count, type, source, tag, comm, status)
+MPIX_HOST_SEES_BOTH(Probe, probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), source, tag, comm,
+                    status)
+MPIX_HOST_SEES_BOTH(Mprobe, matched_probe,
+                    (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), source,
+                    tag, comm, message, status)
+MPIX_HOST_SEES_BOTH(Wait, wait, (MPI_Request * request, MPI_Status* status), request, status)
+MPIX_HOST_SEES_BOTH(Waitall, wait_all, (int count, MPI_Request requests[], MPI_Status statuses[]), count,
+                    requests, statuses)
+MPIX_HOST_SEES_BOTH(Waitany, wait_any, (int count, MPI_Request requests[], int* index, MPI_Status* status),
+                    count, requests, index, status)
+MPIX_HOST_SEES_BOTH(Waitsome, wait_some,
+                    (int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]),
+                    count, requests, completed, indices, statuses)
 }
