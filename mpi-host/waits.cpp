@@ -6,6 +6,8 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <algorithm>
+
 #include "engine/mpix_engine.h"
 #include "hosting/hosted.h"
 #include "mpi-host/connections.hpp"
@@ -25,12 +27,19 @@ mpix_engine_t* engine_to_drive() noexcept {
 /// Until `test` of (flag) is done or has failed; its code.
 template <typename Test>
 int wait_for(mpix_engine_t* engine, Test test) {
+  // While messages come, MPI's own progress, which makes system calls of its own, is not between each two
+  // looks.
+  constexpr int busy_looks = 4;
   bool const shares_cores = mpix::host::shares_cores();
+  int looks = 1;
   for (;;) {
     int done = 0;
     int const code = test(&done);
     if (code != MPI_SUCCESS || done != 0) return code;
-    if (mpix_engine_progress(engine) == 0 && shares_cores) ::sched_yield();
+    int events = 0;
+    for (int i = 0; i < looks; ++i) events += mpix_engine_progress(engine);
+    looks = events != 0 ? busy_looks : std::max(looks / 2, 1);
+    if (events == 0 && shares_cores) ::sched_yield();
   }
 }
 
