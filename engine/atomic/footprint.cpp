@@ -74,7 +74,8 @@ Footprint footprint_of(Update const& update) noexcept {
 Footprint footprint_of(Update const& update, UpdateModes const& modes) noexcept {
   Footprint result = footprint_of(update);
   if (result.target.empty() &&
-      locks_target(update.guarantees, update.target_layout, elements_of(update), modes))
+      locks_target(
+          update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes))
     result.target = target_stripes(update);
   return result;
 }
@@ -86,8 +87,9 @@ ElementUpdate elements_of(Update const& update) noexcept {
 }
 
 Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept {
-  bool const atomic = has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  return {update.type, update.operation, atomic && uses_cpu_atomics(modes, elements_of(update)),
+  bool const may_use =
+      has_cpu_atomics(update.type) && has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+  return {update.type, update.operation, may_use && uses_cpu_atomics(modes, elements_of(update)),
           update.scale};
 }
 

@@ -35,12 +35,14 @@ inline bool is_single(Guarantee guarantees, Operation operation, ElementType typ
 /// The elements of an update.
 ElementUpdate elements_of(Update const& update) noexcept;
 
-/// Whether an update with these guarantees, in this layout, has to hold the stripes of its target.
-inline bool locks_target(Guarantee guarantees, Layout const& layout, ElementUpdate const& elements,
+/// Whether an update with these guarantees, in this layout, has to hold the stripes of its target. elements()
+/// is asked only where they decide.
+template <typename Elements>
+inline bool locks_target(Guarantee guarantees, Layout const& layout, Elements elements,
                          UpdateModes const& modes) noexcept {
   if (has(guarantees, Guarantee::atomic)) return true;
   return has(guarantees, Guarantee::element_atomic) &&
-         (!layout.is_contiguous() || needs_stripes(modes, elements));
+         (!layout.is_contiguous() || needs_stripes(modes, elements()));
 }
 
 /// What the update has to do to each element in memory of a process with these modes. The caller holds the

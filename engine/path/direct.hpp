@@ -19,7 +19,8 @@ inline bool locks_target(Transfer const& transfer, UpdateModes const&) noexcept 
   return has(transfer.guarantees, Guarantee::element_atomic);
 }
 inline bool locks_target(Update const& update, UpdateModes const& modes) noexcept {
-  return locks_target(update.guarantees, update.target_layout, elements_of(update), modes);
+  return locks_target(
+      update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes);
 }
 
 /// The same with the stripes that the operation, without the atomic guarantee, asks for in `table`. Its

@@ -1,0 +1,7 @@
+# How GCC clears and copies what is too large for single stores and not worth a call: for processors in general it takes
+# `rep stos` and `rep movs`, which begin slowly. Operations are described by structures of 100 to 300 bytes, on every path.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(mpix_by_vectors vector_loop:1024:noalign,libcall:-1:noalign)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mmemset-strategy=${mpix_by_vectors}>
+                      $<$<COMPILE_LANGUAGE:C,CXX>:-mmemcpy-strategy=${mpix_by_vectors}>)
+endif()
