@@ -203,9 +203,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Issued unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
   /// The lock where both processes have it in memory, for who takes it often: SharedLock::try_lock() and
-  /// try_unlock_exclusive() with own_holder(). lock() and unlock() do what these do not; where there are
-  /// messages to the peer, unlock() knows what has to be waited for. nullptr: it is not to be had so.
+  /// unlock() with own_holder(), and tell_left() where that says so. lock() and unlock() do what these do
+  /// not; where there are messages to the peer, unlock() knows what has to be waited for. nullptr: it is not
+  /// to be had so.
   SharedLock* shared_lock(Peer& peer, LockId lock);
+  /// The peer's agent has to look who waits for the lock, which this owner has left.
+  Issued tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
   Holder own_holder(std::uint32_t owner) const noexcept;
 
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.

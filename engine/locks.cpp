@@ -29,8 +29,8 @@ Holder Engine::own_holder(std::uint32_t owner) const noexcept {
   return holder_of(own_process, process(), owner);
 }
 
-/// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at the
-/// agent come first; nobody waits here for long, and at the agent it is first come, first served.
+/// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at
+/// the agent come first; nobody waits here for long, and at the agent it is first come, first served.
 bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
   constexpr std::chrono::microseconds patience{50};
   constexpr unsigned looks_per_turn = 64;
@@ -65,7 +65,7 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
     // The agent may have granted shares.
     bool const open = request.mode == LockMode::shared && word->is_queued();
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
-    if (given_up && tell) (void)send_release(peer, request.lock, request.owner, wire::ReleaseKind::taken, 0);
+    if (given_up && tell) (void)tell_left(peer, request.lock, request.owner, 0);
     if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
     if (!request.attempt && !tell && take_shortly(*word, holder, request.mode)) return {};
   }
@@ -87,12 +87,15 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
     if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
     auto const [outcome, tell] = word->unlock(holder);
     if (outcome == SharedLock::Outcome::done && word->is_wanted()) give_way(*word);
-    if (outcome == SharedLock::Outcome::done)
-      return tell ? send_release(peer, lock, owner, wire::ReleaseKind::taken, context) : Issued{};
+    if (outcome == SharedLock::Outcome::done) return tell ? tell_left(peer, lock, owner, context) : Issued{};
   }
   // Stores that were made under the lock leave this processor before the message does.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
+}
+
+Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+  return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
 }
 
 Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,

@@ -146,11 +146,15 @@ int Window::give_back_lock(Target& target) {
     return error;
   }
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
-  // A full barrier: what was stored under the lock comes before the next holder.
-  if (held == Lock::exclusive && target.lock_word != nullptr && target.process->newest() == 0 &&
-      target.lock_word->try_unlock_exclusive(holder_)) {
-    if (target.lock_word->is_wanted()) engine::give_way(*target.lock_word);
-    return error;
+  if (target.lock_word != nullptr && target.process->newest() == 0) {
+    // A full barrier: what was stored under the lock comes before the next holder.
+    auto const [outcome, tell] = target.lock_word->unlock(holder_);
+    if (outcome == engine::SharedLock::Outcome::done) {
+      if (target.lock_word->is_wanted()) engine::give_way(*target.lock_word);
+      if (!tell) return error;
+      engine::Issued const told = engine_.tell_left(*target.process, target.lock_id, lock_owner, context_);
+      return first_of(error, class_of(told.status));
+    }
   }
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
   return first_of(error, class_of(issued.status));
@@ -190,7 +194,9 @@ void Window::leave_lock(Target& target) {
 }
 
 int Window::unlock(int rank) {
-  Target* const locked = open_target(rank);
+  Target& recent = recent_target(rank);
+  bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
+  Target* const locked = is_recent ? &recent : open_target(rank);
   if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks) return MPI_ERR_RMA_SYNC;
   int const error = give_back_lock(*locked);
   int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;

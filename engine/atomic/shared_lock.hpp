@@ -82,14 +82,6 @@ class alignas(128) BasicSharedLock {
     return {Outcome::refused, false};
   }
 
-  /// By the exclusive holder: false, with nothing done, where the agent has something to look at.
-  bool try_unlock_exclusive(Holder holder) noexcept {
-    std::uint64_t present = exists | holder;
-    // Release: pairs with the acquire of the next holder's exchange.
-    return word_.compare_exchange_strong(present, exists, std::memory_order_seq_cst,
-                                         std::memory_order_relaxed);
-  }
-
   /// Whether `holder` has taken it here.
   bool is_held_by(Holder holder) const noexcept {
     bool held = (word_.load(std::memory_order_seq_cst) & holder_bits) == holder;
@@ -225,7 +217,8 @@ static_assert(sizeof(SharedLock) == 128);
 inline constexpr std::uint32_t shared_lock_count = 4096;
 using SharedLocks = std::array<SharedLock, shared_lock_count>;
 
-/// After leaving a lock that others wait for: lets them go first, also those who need this processor for that.
+/// After leaving a lock that others wait for: lets them go first, also those who need this processor for
+/// that.
 void give_way(SharedLock& lock) noexcept;
 
 /// For those who are refused again and again: from time to time, whether a process that has taken the lock
