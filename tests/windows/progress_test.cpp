@@ -69,8 +69,8 @@ TEST_P(Threads, W115_03_threads_share_an_epoch) {
   Window const window(GetParam(), 4096);
   MPI_Win_lock_all(0, window);
   std::atomic<int> wrong = 0;
+  long const one = 1;  // may be read until the accumulates are complete, which no thread waits for
   in_threads([&](int thread) {
-    long const one = 1;
     for (int i = 0; i < rounds; ++i) {
       long const number = i * 8 + thread;
       long back = -1;
