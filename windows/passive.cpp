@@ -146,7 +146,7 @@ int Window::give_back_lock(Target& target) {
     return error;
   }
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
-  if (target.lock_word != nullptr && target.process->newest() == 0) {
+  if (target.lock_word != nullptr && !target.process->is_lost() && target.process->newest() == 0) {
     // A full barrier: what was stored under the lock comes before the next holder.
     auto const [outcome, tell] = target.lock_word->unlock(holder_);
     if (outcome == engine::SharedLock::Outcome::done) {
