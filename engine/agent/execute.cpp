@@ -85,10 +85,10 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {
-    bool const wanted = kind == wire::RequestKind::update ? locks_target(
-                                                                guarantees_of(header), request.layout,
-                                                                [&] { return elements_of(request); }, modes)
-                                                          : (header.flags & wire::flag_atomic) != 0;
+    auto const elements = [&] { return elements_of(request); };
+    bool const wanted = kind == wire::RequestKind::update
+                            ? locks_target(guarantees_of(header), request.layout, elements, modes)
+                            : (header.flags & wire::flag_atomic) != 0;
     RemoteAddress begin = 0;
     RemoteAddress end = 0;
     if (wanted && touched_range(request, &begin, &end)) stripes = stripes_of(begin, end);
