@@ -202,13 +202,18 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// the call or by take_error(peer, context).
   Issued unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
-  /// The lock where both processes have it in memory, for who takes it often: SharedLock::try_lock() and
-  /// unlock() with own_holder(), and tell_left() where that says so. lock() and unlock() do what these do
-  /// not; where there are messages to the peer, unlock() knows what has to be waited for. nullptr: it is not
-  /// to be had so.
+  /// The lock where both processes have it in memory, for who takes it often: SharedLock::try_lock() with
+  /// own_holder(), and leave(). lock() and unlock() do what these do not. nullptr: it is not to be had so.
   SharedLock* shared_lock(Peer& peer, LockId lock);
-  /// The peer's agent has to look who waits for the lock, which this owner has left.
-  Issued tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
+  /// Gives back `word`, which is shared_lock(peer, lock), without waiting for messages to the peer. nullopt:
+  /// `holder` has not taken it there.
+  std::optional<Issued> leave(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                              std::uint32_t context) {
+    auto const [outcome, tell] = word.unlock(holder);
+    if (outcome != SharedLock::Outcome::done) return std::nullopt;
+    if (word.is_wanted()) give_way(word);
+    return tell ? tell_left(peer, lock, owner_of(holder), context) : Issued{};
+  }
   Holder own_holder(std::uint32_t owner) const noexcept;
 
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
@@ -262,6 +267,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
+  /// The peer's agent has to look who waits for the lock, which this owner has left.
+  Issued tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
   Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                       std::uint32_t context);
   template <typename Hold>

@@ -85,9 +85,7 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
     Holder const holder = own_holder(owner);
     // What was issued under the lock and travels as messages comes before the next holder.
     if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
-    auto const [outcome, tell] = word->unlock(holder);
-    if (outcome == SharedLock::Outcome::done && word->is_wanted()) give_way(*word);
-    if (outcome == SharedLock::Outcome::done) return tell ? tell_left(peer, lock, owner, context) : Issued{};
+    if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
   }
   // Stores that were made under the lock leave this processor before the message does.
   std::atomic_thread_fence(std::memory_order_seq_cst);

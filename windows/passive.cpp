@@ -148,13 +148,9 @@ int Window::give_back_lock(Target& target) {
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
   if (target.lock_word != nullptr && !target.process->is_lost() && target.process->newest() == 0) {
     // A full barrier: what was stored under the lock comes before the next holder.
-    auto const [outcome, tell] = target.lock_word->unlock(holder_);
-    if (outcome == engine::SharedLock::Outcome::done) {
-      if (target.lock_word->is_wanted()) engine::give_way(*target.lock_word);
-      if (!tell) return error;
-      engine::Issued const told = engine_.tell_left(*target.process, target.lock_id, lock_owner, context_);
-      return first_of(error, class_of(told.status));
-    }
+    if (auto const left =
+            engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_))
+      return first_of(error, class_of(left->status));
   }
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
   return first_of(error, class_of(issued.status));

@@ -30,6 +30,9 @@ constexpr Holder holder_of(pid_t pid, std::uint64_t process, std::uint32_t owner
 constexpr pid_t pid_of(Holder holder) noexcept {
   return static_cast<pid_t>(holder % (std::uint64_t{1} << pid_bits));
 }
+constexpr std::uint32_t owner_of(Holder holder) noexcept {
+  return static_cast<std::uint32_t>(holder >> (pid_bits + identity_bits));
+}
 static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
               (std::uint64_t{1} << 62) - 1);
 
