@@ -2,6 +2,8 @@
 /// Under the channel's lock throughout.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -172,7 +174,7 @@ class Executor {
 
   // mail.cpp: requests in the mailbox.
   Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
-  Status execute_staged(StagedRequest& staged) noexcept;
+  Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
   Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
 
   // answers.cpp: what goes back.
@@ -216,6 +218,7 @@ class Executor {
   std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
   NeighbourStripes neighbours_;
   MailReader mail_;
+  alignas(64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it goes past the caches
   std::map<std::uint64_t, std::set<std::uint64_t>>
       holders_;                         ///< number of a segment or exposure -> who knows it
   std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads

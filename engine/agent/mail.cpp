@@ -38,12 +38,19 @@ bool is_plain(wire::RequestHeader const& header) noexcept {
          (header.notify | header.notify_exposure) == 0;
 }
 
+/// All lines at once: the processor itself does not look ahead beyond a page.
+void fetch_all(std::span<std::byte const> memory) noexcept {
+  constexpr std::size_t line = 64;
+  for (std::size_t i = 0; i < memory.size(); i += line) __builtin_prefetch(&memory[i]);
+}
+
 }  // namespace
 
 int Executor::take_mail(Mailbox& mailbox) noexcept {
   return mail_.take(mailbox, [this](Mail& mail, StagedRequest& staged) {
     Mail const request = mail;  // what its origin writes from here on does not matter
-    Status const status = request.is_staged != 0 ? execute_staged(staged) : execute_mail(request, mail.data);
+    Status const status = request.staging == Staging::none ? execute_mail(request, mail.data)
+                                                           : execute_staged(staged, request.staging);
     mail.status = static_cast<std::uint8_t>(status);
   });
 }
@@ -58,16 +65,22 @@ Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
   return execute_mail(request, fault, answer);
 }
 
-Status Executor::execute_staged(StagedRequest& staged) noexcept {
+Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
   alignas(8) std::array<std::byte, StagedRequest::most_description> description;
   wire::CheckedRequest request{};
   char const* fault = "mail that is none";
   std::uint64_t const payload_bytes = staged.payload_bytes;  // once: its origin may change it
-  if (payload_bytes <= StagedRequest::most_payload)
+  if (payload_bytes <= StagedRequest::most_payload) {
+    if (staging == Staging::past_caches) fetch_all(std::span(staged.payload).first(payload_bytes));
     fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
                         std::span(staged.payload).first(payload_bytes), &request, description);
+  }
   if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "more mail than fits";
-  return execute_mail(request, fault, staged.fetched);
+  bool const fetches = fault == nullptr && wire::is_fetching(request.header);
+  if (!fetches || staging != Staging::past_caches) return execute_mail(request, fault, staged.fetched);
+  Status const status = execute_mail(request, fault, fetched_.data());
+  if (!failed(status)) copy_past_caches(staged.fetched, fetched_.data(), request.header.bytes);
+  return status;
 }
 
 /// busy: the stripes are not free. `fault`: what the check of the request has found.

@@ -28,6 +28,11 @@ inline void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) 
   }
 }
 
+/// Contiguous copy to an address at the beginning of a cache line, past the caches into memory where the
+/// processor can; the ranges may not overlap. Complete, for others that see what is written afterwards, when
+/// it returns.
+void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+
 /// Copies `from` to `to`; both layouts have the same size().
 void copy(std::byte* to, Layout const& to_layout, std::byte const* from, Layout const& from_layout) noexcept;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "engine/agent/wire.hpp"
 #include "engine/atomic/backoff.hpp"
@@ -144,7 +145,7 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
   MailSlot* const slot = claim(route);
   if (slot == nullptr) return std::nullopt;
   Mail& mail = slot->content();
-  mail.is_staged = 0;
+  mail.staging = Staging::none;
   mail.address = operation.target;
   mail.exposure = static_cast<std::uint64_t>(operation.exposed.target);
   mail.bytes = static_cast<std::uint16_t>(bytes);
@@ -175,11 +176,10 @@ class StagedDelivery {
   }
 
   std::optional<Status> run(std::vector<DataRange>* left) {
-    for (;;) {
-      send();
-      if (used_ == 0) break;
-      receive(left);
-    }
+    if (message_.total >= StagingPace::least_bytes)
+      run_measured(left);
+    else
+      run_all(left);
     if (failed(status_)) return status_;
     if (sent_ < message_.total) left->push_back({sent_, message_.total - sent_});
     if (left->empty()) return Status::ok;
@@ -196,6 +196,25 @@ class StagedDelivery {
     DataRange range;
   };
 
+  void run_all(std::vector<DataRange>* left) {
+    for (;;) {
+      send();
+      if (used_ == 0) return;
+      receive(left);
+    }
+  }
+
+  void run_measured(std::vector<DataRange>* left) {
+    StagingPace& pace = target_.staging_pace();
+    bool const past_caches = pace.past_caches(message_.total, message_.expects_data());
+    if (past_caches) packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::most_payload);
+    auto const begin = std::chrono::steady_clock::now();
+    run_all(left);
+    if (!stopped_)
+      pace.note(message_.total, message_.expects_data(), past_caches,
+                std::chrono::steady_clock::now() - begin);
+  }
+
   FragmentLimits limits() const noexcept {
     std::size_t const part = message_.total / depth / 64 * 64;
     return {std::clamp(part, least_bytes, StagedRequest::most_data), StagedRequest::most_segments};
@@ -210,7 +229,7 @@ class StagedDelivery {
       MailSlot* const slot = claim(route_);
       if (slot == nullptr) return;
       stage(target_.mailbox().staged_of(*slot), fragment);
-      slot->content().is_staged = 1;
+      slot->content().staging = packed_ != nullptr ? Staging::past_caches : Staging::cached;
       target_.mailbox().post(*slot);
       under_way_[(first_ + used_++) % depth] = {slot, range};
       sent_ += fragment.bytes;
@@ -221,7 +240,8 @@ class StagedDelivery {
     Layout const described = described_by(message_, fragment);
     staged.header = header_of(message_, fragment, described);
     staged.payload_bytes = payload_bytes_of(message_, fragment, described);
-    write_payload(staged.payload, message_, fragment, described);
+    write_payload(packed_ != nullptr ? packed_.get() : staged.payload, message_, fragment, described);
+    if (packed_ != nullptr) copy_past_caches(staged.payload, packed_.get(), staged.payload_bytes);
   }
 
   /// The end of the oldest one.
@@ -267,6 +287,7 @@ class StagedDelivery {
   MessageOperation message_;
   MailRoute const& route_;
   RemoteSegments& target_;
+  std::unique_ptr<std::byte[]> packed_;  ///< of what goes past the caches, before; else null
   std::array<UnderWay, depth> under_way_;
   std::size_t first_ = 0;
   std::size_t used_ = 0;

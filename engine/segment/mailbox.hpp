@@ -16,6 +16,13 @@
 
 namespace mpix::engine {
 
+/// Where what belongs to a request stands, and how it is written.
+enum class Staging : std::uint16_t {
+  none,        ///< in the slot
+  cached,      ///< a StagedRequest, and only `status` counts of the slot
+  past_caches  ///< the same: what is fetched goes past the caches, too
+};
+
 /// A request, with the fields of wire::RequestHeader, on contiguous memory of the target. Answered in place.
 struct Mail {
   static constexpr std::size_t most_data = 88;
@@ -27,7 +34,7 @@ struct Mail {
   std::uint16_t flags;
   std::uint16_t bytes;       ///< of the target
   std::uint16_t data_bytes;  ///< of `data`: operands
-  std::uint16_t is_staged;   ///< 1: a StagedRequest, and only `status` counts of this
+  Staging staging;
   std::uint64_t address;
   std::uint64_t exposure;
   std::byte data[most_data];  ///< answer: what was fetched, `bytes` of it

@@ -15,6 +15,7 @@
 #include "engine/peer/exposed_view.hpp"
 #include "engine/peer/mail_use.hpp"
 #include "engine/peer/peer.hpp"
+#include "engine/peer/staging_pace.hpp"
 #include "engine/segment/process_control.hpp"
 #include "engine/segment/published_tables.hpp"
 #include "engine/segment/shared_memory.hpp"
@@ -61,6 +62,7 @@ class RemoteSegments {
   SharedLocks& locks() const noexcept { return control_->shared; }
   Mailbox& mailbox() const noexcept { return control_->mailbox; }
   MailUse& mailbox_use() noexcept { return mailbox_use_; }
+  StagingPace& staging_pace() noexcept { return staging_pace_; }
 
  private:
   struct MappedRegion {
@@ -83,6 +85,7 @@ class RemoteSegments {
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
   MailUse mailbox_use_;
+  StagingPace staging_pace_;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
   std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
 };

@@ -20,6 +20,7 @@ using namespace mpix::engine;
 constexpr unsigned staged_bit = 1;
 constexpr unsigned foreign_bit = 2;
 constexpr unsigned read_only_bit = 4;
+constexpr unsigned past_caches_bit = 8;
 
 constexpr std::size_t memory_bytes = 4096;
 constexpr std::size_t exposed_begin = 1024;
@@ -113,10 +114,12 @@ bool mail(Input input) {
   std::uint64_t const exposure = victim.exposure(read_only);
   Status const status = victim.send([&](Mail& mail, StagedRequest& staged) {
     mail = Mail{};
-    mail.is_staged = (mode & staged_bit) != 0 ? 1 : 0;
-    if (mail.is_staged != 0) return fill_staged(staged, reader, mode, exposure);
+    if ((mode & staged_bit) != 0) {
+      mail.staging = (mode & past_caches_bit) != 0 ? Staging::past_caches : Staging::cached;
+      return fill_staged(staged, reader, mode, exposure);
+    }
     fill_front(mail, reader);
-    mail.is_staged = 0;
+    mail.staging = Staging::none;
     if ((mode & foreign_bit) == 0) mail.exposure = exposure;
   });
   require(status < Status::count_, "an answer that is no status");

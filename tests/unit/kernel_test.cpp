@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -318,6 +320,48 @@ TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
   std::set<std::int64_t> unique;
   for (auto const& list : fetched) unique.insert(list.begin(), list.end());
   EXPECT_EQ(unique.size(), static_cast<std::size_t>(threads * rounds));
+}
+
+/// Contiguous copies, wherever the two sides stand in a page.
+TEST(Copy, is_exact_wherever_the_sides_stand) {
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t most = 300 * 1024;
+  std::mt19937_64 random(20083);
+  std::vector<std::byte> from(most + page);
+  for (std::byte& byte : from) byte = static_cast<std::byte>(random());
+  for (int round = 0; round < 300; ++round) {
+    std::size_t const bytes = random() % (round % 4 == 0 ? most : 8 * 1024);
+    std::size_t const behind = random() % 64;
+    std::size_t const ahead = (behind + random() % 20) % page;
+    auto const to = std::make_unique<std::byte[]>(most + 2 * page);
+    auto const guard = [&](std::size_t offset) {
+      return std::all_of(&to[offset], &to[offset + 64], [](std::byte b) { return b == std::byte{0}; });
+    };
+    std::size_t const shift = page - reinterpret_cast<std::uintptr_t>(to.get()) % page;
+    std::size_t const base = reinterpret_cast<std::uintptr_t>(from.data()) % page;
+    std::size_t const begin = shift + (base + ahead) % page;
+    copy_bytes(&to[begin], &from[behind], bytes);
+    EXPECT_EQ(std::memcmp(&to[begin], &from[behind], bytes), 0) << bytes << ' ' << behind << ' ' << ahead;
+    EXPECT_TRUE(guard(begin - 64) && guard(begin + bytes)) << bytes;
+  }
+}
+
+TEST(Copy, past_the_caches_is_exact) {
+  std::mt19937_64 random(20084);
+  constexpr std::size_t most = 20'000;
+  std::vector<std::byte> from(most + 64);
+  for (std::byte& byte : from) byte = static_cast<std::byte>(random());
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  for (std::size_t bytes : {0u, 1u, 63u, 64u, 65u, 127u, 128u, 4096u, 16384u, 19'999u}) {
+    std::vector<Line> lines(most / 64 + 2, Line{});
+    std::byte* const to = lines.front().bytes;
+    std::size_t const shift = random() % 64;
+    copy_past_caches(to, &from[shift], bytes);
+    EXPECT_EQ(std::memcmp(to, &from[shift], bytes), 0) << bytes;
+    EXPECT_EQ(to[bytes], std::byte{0}) << bytes;
+  }
 }
 
 }  // namespace

@@ -310,7 +310,7 @@ TEST(StagedRequest, is_not_believed) {
           std::memset(staged.payload, 1, sizeof staged.payload);
           bool const spoilt = i < std::size(spoils);
           if (spoilt) spoils[i](staged);
-          slot->content().is_staged = 1;
+          slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::past_caches;
           mailbox.post(*slot);
           while (!slot->is_answered()) rank.engine().progress();
           EXPECT_EQ(slot->content().status,
