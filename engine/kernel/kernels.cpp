@@ -37,30 +37,12 @@ void copy_ends(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
   std::memcpy(to + bytes - sizeof tail, &tail, sizeof tail);
 }
 
-void copy_in_pieces(std::byte* to, std::byte const* from, std::size_t bytes, std::size_t piece) noexcept {
+/// The C library gives up the processor's own string copy beyond about the size of the second-level cache,
+/// for a loop that takes up to a fifth longer. In pieces it does not.
+void copy_in_pieces(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  constexpr std::size_t piece = 128 * 1024;
   for (; bytes > piece; bytes -= piece, to += piece, from += piece) std::memcpy(to, from, piece);
   std::memcpy(to, from, bytes);
-}
-
-/// Whether the processor's own string copy, which the C library uses for all but small sizes, may take thirty
-/// times as long: AMD's does where the target is a little ahead of the origin, as far as the place in a page
-/// goes.
-bool defeats_string_copy(std::byte const* to, std::byte const* from) noexcept {
-  constexpr std::uintptr_t page = 4096;
-  constexpr std::uintptr_t little = 16;
-  std::uintptr_t const ahead =
-      (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % page;
-  return ahead != 0 && ahead < little;
-}
-
-void copy_much(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
-  // Less than the C library has string copies for.
-  constexpr std::size_t small = 1024;
-  // The C library gives up the string copy beyond about the size of the second-level cache, for a loop that
-  // takes up to a fifth longer. In pieces it does not.
-  constexpr std::size_t large = 256 * 1024;
-  if (bytes > small && defeats_string_copy(to, from)) return copy_in_pieces(to, from, bytes, small);
-  bytes <= large ? (void)std::memcpy(to, from, bytes) : copy_in_pieces(to, from, bytes, large / 2);
 }
 
 }  // namespace
@@ -68,8 +50,10 @@ void copy_much(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
 RowKernels const* const active_kernels = choose();
 
 void detail::copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  constexpr std::size_t whole = 256 * 1024;
   if (bytes > 16) {
-    copy_much(to, from, bytes);
+    if (bytes >= least_shifted_bytes && active_kernels->copy_shifted(to, from, bytes)) return;
+    bytes <= whole ? (void)std::memcpy(to, from, bytes) : copy_in_pieces(to, from, bytes);
   } else if (bytes > 8) {
     copy_ends<std::uint64_t>(to, from, bytes);
   } else if (bytes > 4) {

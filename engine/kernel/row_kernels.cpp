@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "engine/kernel/element.hpp"
+#include "engine/kernel/vector_copy.hpp"
 
 #define MPIX_JOIN2(a, b) a##b
 #define MPIX_JOIN(a, b) MPIX_JOIN2(a, b)
@@ -53,17 +54,9 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
     case 128: return copy_fixed<128>(to, to_stride, from, from_stride, rows);
     default:
       for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) {
-        __builtin_memcpy(to, from, bytes);
+        if (!copy_shifted(to, from, bytes)) __builtin_memcpy(to, from, bytes);
       }
   }
-}
-
-/// Whether the stores of a row hold up the loads of `from` that follow shortly: the processor takes those for
-/// loads of what was just stored whose addresses agree in the low 12 bits.
-inline bool holds_up(void const* to, void const* from) noexcept {
-  std::uintptr_t const ahead =
-      (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
-  return ahead != 0 && ahead < 2048;
 }
 
 /// Applies `f` to each pair of elements of a row; from the end to the beginning, block by block, where the
@@ -308,6 +301,7 @@ void scaled_update_rows(Rows const& rows) noexcept {
 constexpr RowKernels make_table() {
   RowKernels table{};
   table.copy = &copy_rows;
+  table.copy_shifted = &copy_shifted;
   for_every_pair([&]<ElementType type, Operation operation> {
     if constexpr (defined(operation, type)) {
       constexpr auto row = static_cast<std::size_t>(type);

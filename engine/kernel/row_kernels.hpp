@@ -52,8 +52,13 @@ struct KernelTable {
   }
 };
 
+/// A contiguous copy that the C library would do more slowly; else false, with nothing done.
+inline constexpr std::size_t least_shifted_bytes = 2048;  ///< of those that are tried
+using CopyShifted = bool (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+
 struct RowKernels {
   CopyRows copy = nullptr;
+  CopyShifted copy_shifted = nullptr;
   KernelTable<CombineRows> combine;  ///< operations of at most one operand, nothing is fetched
   KernelTable<UpdateRows> update;    ///< fetching ones, and those of two operands
 };
