@@ -211,8 +211,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
                               std::uint32_t context) {
     auto const [outcome, tell] = word.unlock(holder);
     if (outcome != SharedLock::Outcome::done) return std::nullopt;
-    if (word.is_wanted()) give_way(word);
-    return tell ? tell_left(peer, lock, owner_of(holder), context) : Issued{};
+    if (!tell && !word.is_wanted()) [[likely]]
+      return Issued{};
+    return leave_to_others(peer, lock, word, holder, context, tell);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
 
@@ -267,6 +268,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
+  /// The end of leave(), where somebody waits for the lock here or, `tell`, at the peer's agent.
+  Issued leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context,
+                         bool tell);
   /// The peer's agent has to look who waits for the lock, which this owner has left.
   Issued tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
   Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,

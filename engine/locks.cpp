@@ -92,6 +92,12 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
   return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
 }
 
+Issued Engine::leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                               std::uint32_t context, bool tell) {
+  if (word.is_wanted()) give_way(word);
+  return tell ? tell_left(peer, lock, owner_of(holder), context) : Issued{};
+}
+
 Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
 }

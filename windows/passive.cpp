@@ -100,13 +100,17 @@ int Window::begin_access(int rank, Target** out) {
   return MPI_SUCCESS;
 }
 
+/// Where it is free and in memory: what most programs meet most of the time.
+inline bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) noexcept {
+  if (target.lock_word == nullptr || target.process->is_lost()) return false;
+  if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
+  target.lock = held;
+  return true;
+}
+
 int Window::take_lock(Target& target, engine::LockMode mode) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (target.lock_word != nullptr && !target.process->is_lost() &&
-      target.lock_word->try_lock(holder_, mode).outcome == engine::SharedLock::Outcome::done) {
-    target.lock = held;
-    return MPI_SUCCESS;
-  }
+  if (try_lock(target, mode, held)) return MPI_SUCCESS;
   return nam_ != nullptr ? take_nam_lock(target, mode, held) : wait_for_lock(target, mode, held);
 }
 
@@ -130,9 +134,27 @@ int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
   return class_of(status);
 }
 
+/// Whether all that was issued under the lock, which is in memory, is complete.
+inline bool Window::may_leave(Target const& target) const noexcept {
+  return target.lock_word != nullptr && target.lock > Lock::unchecked && nam_ == nullptr &&
+         !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
+}
+
+inline int Window::give_back_lock(Target& target) {
+  if (may_leave(target)) [[likely]] {
+    // A full barrier: what was stored under the lock comes before the next holder.
+    auto const left = engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_);
+    if (left) {
+      target.lock = Lock::none;
+      return engine::failed(left->status) ? class_of(left->status) : MPI_SUCCESS;
+    }
+  }
+  return give_back_slowly(target);
+}
+
 /// The next holder comes after the operations. Those that are messages are complete once they were waited
 /// for, too.
-int Window::give_back_lock(Target& target) {
+int Window::give_back_slowly(Target& target) {
   Lock const held = std::exchange(target.lock, Lock::none);
   if (held == Lock::none || held == Lock::unchecked) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -146,12 +168,6 @@ int Window::give_back_lock(Target& target) {
     return error;
   }
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
-  if (target.lock_word != nullptr && !target.process->is_lost() && target.process->newest() == 0) {
-    // A full barrier: what was stored under the lock comes before the next holder.
-    if (auto const left =
-            engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_))
-      return first_of(error, class_of(left->status));
-  }
   engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
   return first_of(error, class_of(issued.status));
 }
@@ -160,7 +176,6 @@ int Window::lock(int type, int rank, int assertion) {
   if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
   Target* const made = target(rank);
   if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
-  bool const unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   {
     Guard const guard(spin_);
     if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
@@ -171,18 +186,18 @@ int Window::lock(int type, int rank, int assertion) {
     note_open(*made);
     made->access.store(Access::opening, std::memory_order_relaxed);
   }
-  int const error = unchecked ? MPI_SUCCESS
-                              : take_lock(*made, type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive
-                                                                            : engine::LockMode::shared);
-  if (error != MPI_SUCCESS) {
-    leave_lock(*made);
-    return error;
+  if ((assertion & MPI_MODE_NOCHECK) == 0) {
+    auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
+    if (int const error = take_lock(*made, mode); error != MPI_SUCCESS) {
+      leave_lock(*made);
+      return error;
+    }
   }
   made->open();
   return MPI_SUCCESS;
 }
 
-void Window::leave_lock(Target& target) {
+inline void Window::leave_lock(Target& target) {
   Guard const guard(spin_);
   target.lock = Lock::none;
   note_closed(target);

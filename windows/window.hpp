@@ -277,11 +277,14 @@ class Window : public mpix_window {
   int enter(Target& target, Permission* permission, bool* open);
   void note_open(Target& target);
   void note_closed(Target& target) noexcept;
+  bool try_lock(Target& target, engine::LockMode mode, Lock held) noexcept;
   int take_lock(Target& target, engine::LockMode mode);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);
   int wait_for_lock(Target& target, engine::LockMode mode, Lock held);
+  bool may_leave(Target const& target) const noexcept;
   int give_back_lock(Target& target);
+  int give_back_slowly(Target& target);
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 

@@ -198,11 +198,13 @@ class alignas(128) BasicSharedLock {
   }
 
   bool has_no_shares() const noexcept {
-    // Every exclusive holder looks here: without a loop.
-    return [this]<std::size_t... share>(std::index_sequence<share...>) {
-      return (shares_[share].load(std::memory_order_seq_cst) | ...) == 0;
-    }
-    (std::make_index_sequence<Shares>());
+    // Every exclusive holder looks here: without a loop, and in two halves that do not wait for each other.
+    auto const any = [this]<std::size_t... share>(std::size_t first, std::index_sequence<share...>) {
+      return (shares_[first + share].load(std::memory_order_seq_cst) | ...);
+    };
+    constexpr std::size_t half = Shares / 2;
+    return (any(0, std::make_index_sequence<half>()) |
+            any(half, std::make_index_sequence<Shares - half>())) == 0;
   }
   void clear_shares() noexcept {
     for (auto& share : shares_) share.store(0, std::memory_order_seq_cst);
