@@ -33,7 +33,7 @@ bool suits(Update const& update) noexcept {
 bool suits_staging(Transfer const& transfer, MailRoute const& route) noexcept {
   // What is staged moves from one processor's cache to the other's twice: the kernel copies more than this in
   // the time, but not in many small pieces.
-  constexpr std::size_t most_beside_kernel = 4 * 1024;
+  constexpr std::size_t most_beside_kernel = 16 * 1024;
   if (!route.across) return !route.held;
   return transfer.target_layout.size() <= most_beside_kernel || is_scattered(transfer.target_layout);
 }

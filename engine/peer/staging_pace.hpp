@@ -24,33 +24,36 @@ class StagingPace {
   bool past_caches(std::size_t bytes, bool fetches) noexcept {
     Kind& kind = of(bytes, fetches);
     std::uint32_t const number = kind.requests.fetch_add(1, std::memory_order_relaxed);
-    if (number < 2 * first_attempts) return number % 2 != 0;
-    bool const better =
-        kind.cost[1].load(std::memory_order_relaxed) < kind.cost[0].load(std::memory_order_relaxed);
-    return (number % between_attempts == 0) != better;
+    if (number < 2 * trial) return number >= trial;
+    bool const better = kind.cost(true) < kind.cost(false);
+    return (number % between_trials < trial) != better;
   }
 
   void note(std::size_t bytes, bool fetches, bool past_caches, std::chrono::nanoseconds took) noexcept {
     Kind& kind = of(bytes, fetches);
     auto const cost = static_cast<std::uint64_t>(took.count()) * cost_unit / bytes;
-    auto const noted = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, UINT32_MAX / 2));
-    auto& mean = kind.cost[past_caches ? 1 : 0];
+    auto const noted = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, UINT32_MAX / 4));
+    auto& mean = kind.costs[past_caches ? 1 : 0];
     std::uint32_t const known = mean.load(std::memory_order_relaxed);
-    // The very first ones meet memory that is not there yet.
-    bool const first = kind.requests.load(std::memory_order_relaxed) <= 2 * first_attempts;
-    // What is faster than it was is believed at once: it may not be measured again soon.
-    mean.store(first || noted < known ? noted : (known + noted) / 2, std::memory_order_relaxed);
+    std::uint32_t const number = kind.requests.load(std::memory_order_relaxed) - 1;
+    std::uint32_t const place = number < 2 * trial ? number % trial : number % between_trials;
+    // What was not used for a while is slow at first.
+    mean.store(place <= trial / 2 ? noted : (known + noted) / 2, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::uint32_t first_attempts = 2;     ///< of each
-  static constexpr std::uint32_t between_attempts = 64;  ///< with what was slower
+  static constexpr std::uint32_t trial = 4;             ///< requests on end that go one way to measure it
+  static constexpr std::uint32_t between_trials = 512;  ///< of what was slower; with the trial
   static constexpr std::uint64_t cost_unit = 64 * 1024;
   static constexpr std::size_t sizes = 7;  ///< by powers of two: beyond half a megabyte they are alike
 
   struct Kind {
     std::atomic<std::uint32_t> requests{0};
-    std::array<std::atomic<std::uint32_t>, 2> cost{};  ///< nanoseconds for `cost_unit` bytes
+    std::array<std::atomic<std::uint32_t>, 2> costs{};  ///< nanoseconds for `cost_unit` bytes
+
+    std::uint32_t cost(bool past_caches) const noexcept {
+      return costs[past_caches ? 1 : 0].load(std::memory_order_relaxed);
+    }
   };
 
   Kind& of(std::size_t bytes, bool fetches) noexcept {

@@ -23,7 +23,7 @@ int past_caches(StagingPace& pace, int requests, std::size_t bytes, bool fetches
 constexpr nanoseconds quick{12'000};
 constexpr nanoseconds slow{160'000};
 constexpr std::size_t quarter = 256 * 1024;
-constexpr int many = 640;
+constexpr int many = 5120;
 constexpr int few = many / 20;  // that measure the other way
 
 TEST(StagingPace, takes_the_faster_way) {
