@@ -101,7 +101,7 @@ int Window::begin_access(int rank, Target** out) {
 }
 
 /// Where it is free and in memory: what most programs meet most of the time.
-inline bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) noexcept {
+bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) noexcept {
   if (target.lock_word == nullptr || target.process->is_lost()) return false;
   if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
   target.lock = held;
@@ -135,12 +135,12 @@ int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
 }
 
 /// Whether all that was issued under the lock, which is in memory, is complete.
-inline bool Window::may_leave(Target const& target) const noexcept {
+bool Window::may_leave(Target const& target) const noexcept {
   return target.lock_word != nullptr && target.lock > Lock::unchecked && nam_ == nullptr &&
          !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
 }
 
-inline int Window::give_back_lock(Target& target) {
+int Window::give_back_lock(Target& target) {
   if (may_leave(target)) [[likely]] {
     // A full barrier: what was stored under the lock comes before the next holder.
     auto const left = engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_);
@@ -197,7 +197,7 @@ int Window::lock(int type, int rank, int assertion) {
   return MPI_SUCCESS;
 }
 
-inline void Window::leave_lock(Target& target) {
+void Window::leave_lock(Target& target) {
   Guard const guard(spin_);
   target.lock = Lock::none;
   note_closed(target);

@@ -54,7 +54,7 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
     case 128: return copy_fixed<128>(to, to_stride, from, from_stride, rows);
     default:
       for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) {
-        if (!copy_shifted(to, from, bytes)) __builtin_memcpy(to, from, bytes);
+        if (bytes < least_shifted_bytes || !copy_shifted(to, from, bytes)) __builtin_memcpy(to, from, bytes);
       }
   }
 }

@@ -52,9 +52,11 @@ struct KernelTable {
   }
 };
 
-/// A contiguous copy that the C library would do more slowly; else false, with nothing done.
-inline constexpr std::size_t least_shifted_bytes = 2048;  ///< of those that are tried
+/// A contiguous copy of at least `least_shifted_bytes` bytes that the C library would do more slowly; else
+/// false, with nothing done.
 using CopyShifted = bool (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+
+inline constexpr std::size_t least_shifted_bytes = 2048;
 
 struct RowKernels {
   CopyRows copy = nullptr;

@@ -63,14 +63,11 @@ struct VectorCopy {
     store_anywhere(to + bytes - vector_bytes, tail);
   }
 };
-#endif
-
 /// A copy that the C library would do more slowly; else false, with nothing done.
-#if defined(__AVX2__)
 bool copy_shifted(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   constexpr std::uintptr_t alike = 32;
   auto const shift = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-  if (bytes < least_shifted_bytes || shift % alike == 0) return false;
+  if (shift % alike == 0) return false;
   VectorCopy::run(to, from, bytes);
   return true;
 }

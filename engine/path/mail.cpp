@@ -31,7 +31,7 @@ bool suits(Update const& update) noexcept {
 
 /// Whether it is worth while to stage it, beside the other ways.
 bool suits_staging(Transfer const& transfer, MailRoute const& route) noexcept {
-  // What is staged moves from one processor's cache to the other's twice: the kernel copies more than this in
+  // What is staged is copied twice, by one processor and by the other: the kernel copies more than this in
   // the time, but not in many small pieces.
   constexpr std::size_t most_beside_kernel = 16 * 1024;
   if (!route.across) return !route.held;
@@ -206,13 +206,15 @@ class StagedDelivery {
 
   void run_measured(std::vector<DataRange>* left) {
     StagingPace& pace = target_.staging_pace();
-    bool const past_caches = pace.past_caches(message_.total, message_.expects_data());
-    if (past_caches) packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::most_payload);
+    std::size_t const bytes = message_.total;
+    bool const fetches = message_.expects_data();
+    staging_ = pace.choose(bytes, fetches);
+    if (staging_ == Staging::past_caches && message_.has_data())
+      packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::most_payload);
     auto const begin = std::chrono::steady_clock::now();
     run_all(left);
-    if (!stopped_)
-      pace.note(message_.total, message_.expects_data(), past_caches,
-                std::chrono::steady_clock::now() - begin);
+    bool const whole = !stopped_ && sent_ == bytes;
+    if (whole) pace.note(bytes, fetches, staging_, std::chrono::steady_clock::now() - begin);
   }
 
   FragmentLimits limits() const noexcept {
@@ -229,7 +231,7 @@ class StagedDelivery {
       MailSlot* const slot = claim(route_);
       if (slot == nullptr) return;
       stage(target_.mailbox().staged_of(*slot), fragment);
-      slot->content().staging = packed_ != nullptr ? Staging::past_caches : Staging::cached;
+      slot->content().staging = staging_;
       target_.mailbox().post(*slot);
       under_way_[(first_ + used_++) % depth] = {slot, range};
       sent_ += fragment.bytes;
@@ -239,9 +241,10 @@ class StagedDelivery {
   void stage(StagedRequest& staged, Fragment const& fragment) const noexcept {
     Layout const described = described_by(message_, fragment);
     staged.header = header_of(message_, fragment, described);
-    staged.payload_bytes = payload_bytes_of(message_, fragment, described);
+    std::size_t const bytes = payload_bytes_of(message_, fragment, described);
+    staged.payload_bytes = bytes;
     write_payload(packed_ != nullptr ? packed_.get() : staged.payload, message_, fragment, described);
-    if (packed_ != nullptr) copy_past_caches(staged.payload, packed_.get(), staged.payload_bytes);
+    if (packed_ != nullptr) copy_past_caches(staged.payload, packed_.get(), bytes);
   }
 
   /// The end of the oldest one.
@@ -287,7 +290,8 @@ class StagedDelivery {
   MessageOperation message_;
   MailRoute const& route_;
   RemoteSegments& target_;
-  std::unique_ptr<std::byte[]> packed_;  ///< of what goes past the caches, before; else null
+  Staging staging_ = Staging::cached;
+  std::unique_ptr<std::byte[]> packed_;  ///< payload on its way past the caches; else null
   std::array<UnderWay, depth> under_way_;
   std::size_t first_ = 0;
   std::size_t used_ = 0;

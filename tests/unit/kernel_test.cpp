@@ -333,13 +333,13 @@ TEST(Copy, is_exact_wherever_the_sides_stand) {
     std::size_t const bytes = random() % (round % 4 == 0 ? most : 8 * 1024);
     std::size_t const behind = random() % 64;
     std::size_t const ahead = (behind + random() % 20) % page;
-    auto const to = std::make_unique<std::byte[]>(most + 2 * page);
+    auto const to = std::make_unique<std::byte[]>(most + 4 * page);
     auto const guard = [&](std::size_t offset) {
       return std::all_of(&to[offset], &to[offset + 64], [](std::byte b) { return b == std::byte{0}; });
     };
     std::size_t const shift = page - reinterpret_cast<std::uintptr_t>(to.get()) % page;
     std::size_t const base = reinterpret_cast<std::uintptr_t>(from.data()) % page;
-    std::size_t const begin = shift + (base + ahead) % page;
+    std::size_t const begin = page + shift + (base + ahead) % page;
     copy_bytes(&to[begin], &from[behind], bytes);
     EXPECT_EQ(std::memcmp(&to[begin], &from[behind], bytes), 0) << bytes << ' ' << behind << ' ' << ahead;
     EXPECT_TRUE(guard(begin - 64) && guard(begin + bytes)) << bytes;
