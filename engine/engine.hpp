@@ -195,6 +195,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// bad_argument: no such lock, or its owner holds it or waits for it already; busy: an attempt, and the
   /// lock is not free; transport, unreachable: the peer has ended.
   Issued lock(Peer& peer, LockRequest const& request);
+  /// The same where both sides only exchange messages: what is issued to the peer from here on waits there
+  /// until the lock is held, and the call and its caller do not. For processes whose other threads issue
+  /// nothing: theirs would wait, too. request.attempt must be false; its completion is not used. A failure is
+  /// told by take_error(peer, context). nullopt: not to be had so, or not now.
+  std::optional<Issued> lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context);
   /// Gives a lock back. The next holder comes after everything that this process has issued to `peer` before,
   /// whatever path it takes; where such operations travel by another path than the message, and where a lock
   /// that was taken without messages protects some that are messages, the call waits for them. Complete when
@@ -267,6 +272,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
+  void wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
   /// The end of leave(), where somebody waits for the lock here or, `tell`, at the peer's agent.
   Issued leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context,

@@ -355,6 +355,7 @@ void Engine::wait_for_room(Peer& peer) {
 template <typename Operation>
 Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   wait_for_room(peer);
+  wait_for_lock_in_stream(peer, operation.target_layout, operation.guarantees);
   Channel& channel = channel_of(peer);
   // Before the lock: whoever waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));

@@ -78,6 +78,34 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   return issued;
 }
 
+std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context) {
+  if (peer.state().same_host || state_->rdma_usable || request.owner >= max_lock_owners) return std::nullopt;
+  if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  std::optional<Issued> const issued = channel.agent_path.acquire_in_stream(peer, request, context);
+  if (issued) {
+    channel.drive();
+    channel.leave();
+  }
+  return issued;
+}
+
+/// What would not leave at once does not follow a lock that the stream waits for.
+void Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
+  MessageStream& stream = peer.state().messages;
+  if (!stream.locks.load(std::memory_order_relaxed)) return;
+  Channel& channel = channel_of(peer);
+  std::unique_lock held(channel.lock);
+  std::uint64_t const lock = stream.fence;
+  if (stream.may_wait_for_lock()) {
+    if (!channel.agent_path.must_not_follow_lock(peer, target, guarantees)) return;
+    held.unlock();
+    wait_until(peer, [&] { return finished(peer, lock); });
+  }
+  stream.locks.store(false, std::memory_order_relaxed);
+}
+
 Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
@@ -105,6 +133,7 @@ Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint
 Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                             std::uint32_t context) {
   wait_for_room(peer);
+  wait_for_lock_in_stream(peer, {}, Guarantee::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // What UCX puts and gets has no place in the stream of messages.

@@ -111,7 +111,17 @@ bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) noexcept
 int Window::take_lock(Target& target, engine::LockMode mode) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (try_lock(target, mode, held)) return MPI_SUCCESS;
-  return nam_ != nullptr ? take_nam_lock(target, mode, held) : wait_for_lock(target, mode, held);
+  if (nam_ != nullptr) return take_nam_lock(target, mode, held);
+  engine::LockRequest const request{target.lock_id, mode, lock_owner, false, nullptr, may_overtake(mode)};
+  if (!threads_ && target.memory == target.process) {
+    if (auto const issued = engine_.lock_in_stream(*target.process, request, context_)) {
+      if (engine::failed(issued->status)) return class_of(issued->status);
+      target.outstanding.raise(issued->sequence);
+      target.lock = held;
+      return MPI_SUCCESS;
+    }
+  }
+  return wait_for_lock(target, request, held);
 }
 
 /// Epochs of MPI_Win_lock_all take their locks one by one, in the order in which operations come. Two of them
@@ -121,10 +131,10 @@ bool Window::may_overtake(engine::LockMode mode) {
   return mode == engine::LockMode::shared && opened_.size() > 1;
 }
 
-int Window::wait_for_lock(Target& target, engine::LockMode mode, Lock held) {
+int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held) {
   Grant grant;
-  engine::Issued const issued =
-      engine_.lock(*target.process, {target.lock_id, mode, lock_owner, false, &grant, may_overtake(mode)});
+  request.completion = &grant;
+  engine::Issued const issued = engine_.lock(*target.process, request);
   engine::Status status = issued.status;
   if (!issued.complete) {
     engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });

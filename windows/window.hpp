@@ -281,7 +281,7 @@ class Window : public mpix_window {
   int take_lock(Target& target, engine::LockMode mode);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);
-  int wait_for_lock(Target& target, engine::LockMode mode, Lock held);
+  int wait_for_lock(Target& target, engine::LockRequest request, Lock held);
   bool may_leave(Target const& target) const noexcept;
   int give_back_lock(Target& target);
   int give_back_slowly(Target& target);

@@ -173,7 +173,9 @@ void Executor::answer_locks() {
     if (origin == origins_.end()) continue;
     wire::RequestHeader asked{};
     asked.token = told.token;
-    if (failed(told.status)) {
+    if (told.position != 0) {
+      end_lock_wait(*origin->second, told);
+    } else if (failed(told.status)) {
       answer_failure(*origin->second, asked, told.status);
     } else {
       new_reply(*origin->second, wire::ReplyKind::executed, asked);

@@ -168,16 +168,16 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   return carry_out(origin, request);
 }
 
-/// The answer comes with LockTable's.
+/// The answer comes with LockTable's. What is told with a position is the context of its errors.
 void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& header) {
   auto const kind = static_cast<wire::AcquireKind>(header.operation);
   bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
   bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
-  LockTable::Request const request{{origin.process, header.owner},
-                                   alone ? LockMode::exclusive : LockMode::shared,
-                                   kind == wire::AcquireKind::overtaking,
-                                   header.token,
-                                   &lock_answers_};
+  bool const in_stream = wire::locks_in_stream(header);
+  LockTable::Request const request{
+      {origin.process, header.owner},        alone ? LockMode::exclusive : LockMode::shared,
+      kind == wire::AcquireKind::overtaking, in_stream ? header.context : header.token,
+      in_stream ? header.sequence : 0,       &lock_answers_};
   auto const lock = static_cast<LockId>(header.address);
   attempt ? locks_.try_acquire(lock, request) : locks_.acquire(lock, request);
 }

@@ -272,6 +272,10 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     note_executed(origin, header, cost);
     return;
   }
+  if (wire::locks_in_stream(header)) {
+    origin.make_out_of_order().deferred.insert(header.sequence);
+    return acquire_lock(origin, header);
+  }
   Status const status = failed(resolved) ? resolved : execute(origin, request);
   if (failed(status)) answer_failure(origin, header, status);
   count(origin, request, failed(status));
@@ -285,6 +289,20 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
   // the origin holds for this operation.
   if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
+}
+
+/// What came behind the request for a lock may go on, whatever has become of it.
+void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
+  OutOfOrder* const rest = origin.out_of_order();
+  if (rest == nullptr || rest->deferred.erase(told.position) == 0) return;
+  auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
+  asked.sequence = told.position;
+  // What was executed ahead of it has been acknowledged, and is told with it.
+  asked.flags = rest->ahead.empty() ? wire::flag_quiet : 0;
+  asked.context = static_cast<std::uint32_t>(told.token);
+  if (failed(told.status)) answer_failure(origin, asked, told.status);
+  note_executed(origin, asked, wire::cost_of(asked, 0));
+  release_held(origin);
 }
 
 void Executor::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {

@@ -77,7 +77,7 @@ class Executor {
   void drive() {
     if (!introductions_.empty()) meet_introduced();
     if (!deferred_.empty()) retry_deferred();
-    if (lock_answers_.has_news()) answer_locks();
+    while (lock_answers_.has_news()) answer_locks();  // who goes on may give back others
     answer();
   }
   /// Something is executed that was not answered yet.
@@ -153,6 +153,7 @@ class Executor {
   void release_held(Origin& origin);
   void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
                std::size_t payload_bytes, Status resolved);
+  void end_lock_wait(Origin& origin, LockTable::Answer const& told);
   void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
   void take_position(Origin& origin, std::uint64_t sequence);
 

@@ -62,7 +62,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
 
 void LockTable::answer(Request const& request, Status status) {
   Mailbox& mailbox = *request.answers;
-  mailbox.answers_.push_back({request.owner.process, request.token, status});
+  mailbox.answers_.push_back({request.owner.process, request.token, request.position, status});
   mailbox.news_.store(true, std::memory_order_relaxed);
   if (&mailbox != own_) mailbox.wake();
 }
@@ -82,7 +82,8 @@ LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& req
     return queues_.end();
   };
   if (!exists(lock)) return refuse(Status::bad_argument);
-  if (members_ >= max_members) return refuse(Status::out_of_memory);
+  // Of those whose streams wait each origin has one.
+  if (members_ >= max_members && request.position == 0) return refuse(Status::out_of_memory);
   auto const entry = queues_.try_emplace(lock).first;
   auto const is_owner = [&](auto const& member) { return member.owner == request.owner; };
   Queue const& queue = entry->second;

@@ -29,6 +29,7 @@ class LockTable {
   struct Answer {
     std::uint64_t process;
     std::uint64_t token;
+    std::uint64_t position;
     Status status;
   };
   /// Where the answers to those requests go that came in on one channel.
@@ -56,6 +57,7 @@ class LockTable {
     LockMode mode;
     bool overtakes;  ///< those who wait and do not
     std::uint64_t token;
+    std::uint64_t position;  ///< of its stream that waits for the lock; 0: the origin is told
     Mailbox* answers;
   };
 

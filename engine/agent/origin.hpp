@@ -163,7 +163,7 @@ class EndedOrigins {
 struct OutOfOrder {
   std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed
   std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for the endpoint, or for what they come after
-  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes
+  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes, or for a lock
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 

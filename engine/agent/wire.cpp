@@ -89,7 +89,7 @@ bool is_plain(RequestHeader const& header) noexcept {
   if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
   bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
-  return !moves && named && (header.flags & ~flag_quiet) == 0;
+  return !moves && named && (header.flags & ~(flag_quiet | flag_in_stream)) == 0;
 }
 
 std::size_t description_bytes(RequestHeader const& header) noexcept {
@@ -123,8 +123,9 @@ char const* check_fields(RequestHeader const& fields) noexcept {
     if (fields.exposure != 0 && !asks) return "exposure of a request that moves nothing";
   }
   bool const named = fields.token != 0;
-  bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) ||
-                        fields.kind == static_cast<unsigned>(RequestKind::acquire);
+  bool const asks_for_lock =
+      fields.kind == static_cast<unsigned>(RequestKind::acquire) && !locks_in_stream(fields);
+  bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) || asks_for_lock;
   if (answered && !named) return "lock without a name";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "more than a request for a lock";

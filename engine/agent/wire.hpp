@@ -25,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 10;
+inline constexpr std::uint16_t version = 11;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -44,7 +44,8 @@ enum class RequestKind : std::uint8_t {
   forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
   introduction,  ///< data: as make_introduction() makes it (session.hpp); has neither position nor session
-  acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it
+  acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
+                 ///< with flag_in_stream
   release        ///< gives it back
 };
 
@@ -71,7 +72,9 @@ enum RequestFlag : std::uint16_t {
   flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
   flag_tell = 128,       ///< answer when this operation is executed, whatever becomes of those before it
   flag_elements = 256,   ///< update: each element by itself is atomic, not all together
-  flag_quiet = 512       ///< acquire, release: acknowledged with other messages, or when many are not
+  flag_quiet = 512,      ///< acquire, release: acknowledged with other messages, or when many are not
+  flag_in_stream =
+      1024  ///< acquire: its position is taken when `owner` has the lock, and nothing is answered
 };
 
 struct RequestHeader {
@@ -186,6 +189,12 @@ inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
   return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
+}
+
+/// Whether the stream of its origin waits for a lock with it.
+constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
+  return static_cast<RequestKind>(header.kind) == RequestKind::acquire &&
+         (header.flags & flag_in_stream) != 0;
 }
 
 /// Whether the request changes memory of the target.

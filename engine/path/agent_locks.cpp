@@ -37,6 +37,30 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   return {Status::ok, false, sequence};
 }
 
+std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const& request,
+                                                   std::uint32_t context) {
+  if (Status const status = reach(peer); failed(status)) return Issued{status, true, 0};
+  MessageStream& stream = peer.state().messages;
+  if (stream.unsent != nullptr || !window_open(peer)) return std::nullopt;
+  MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
+  operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
+  operation.header.flags |= wire::flag_in_stream;
+  operation.header.context = context;
+  std::uint64_t const sequence = peer.reserve(1);
+  if (is_quiet(operation)) stream.note_quiet(sequence);
+  stream.fence = sequence;
+  stream.locks.store(true, std::memory_order_relaxed);
+  return Issued{send_fragment(peer, operation, Fragment{}, sequence, nullptr), false, sequence};
+}
+
+bool AgentPath::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const {
+  MessageStream const& stream = peer.state().messages;
+  if (!stream.may_wait_for_lock() || stream.broken) return false;
+  // One message describes it, be it with two operands.
+  bool const small = target.size() <= settings_.fragment_bytes / 2 && target.segments.empty();
+  return !small || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr || !window_open(peer);
+}
+
 Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                           std::uint32_t context) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};

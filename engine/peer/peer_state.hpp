@@ -67,6 +67,8 @@ struct MessageStream {
   std::uint64_t session = 0;    ///< SessionTokens::request, set with it
   bool broken = false;          ///< the connection was lost; nothing is sent any more
   bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
+  /// Until `fence` is executed the stream may wait for a lock. By any thread.
+  std::atomic<bool> locks{false};
   bool sent_quiet = false;      ///< the acknowledgement of `newest_sent` does not come by itself
   std::uint32_t quiet_run = 0;  ///< how many of the kind end with `quiet`
   std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
@@ -108,6 +110,9 @@ struct MessageStream {
     quiet = sequence;
   }
 
+  bool may_wait_for_lock() const noexcept {
+    return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
+  }
   bool is_joining() const noexcept { return joined != nullptr && joined->message != nullptr; }
   /// An acknowledgement is certain to come.
   bool is_busy() const noexcept {
