@@ -79,7 +79,10 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context) {
-  if (peer.state().same_host || state_->rdma_usable || request.owner >= max_lock_owners) return std::nullopt;
+  bool const beside = peer.state().same_host && (state_->may_use(MPIX_ENGINE_PATH_DIRECT) ||
+                                                 state_->may_use(MPIX_ENGINE_PATH_CROSS_MEMORY));
+  bool const may_overtake = beside || state_->rdma_usable || peer.process() == process();
+  if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);

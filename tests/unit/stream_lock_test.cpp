@@ -1,0 +1,202 @@
+/// Locks for which the stream of messages waits at the target, instead of their owner.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/path/agent_path.hpp"
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/slowness.hpp"
+
+namespace mpix::engine {
+namespace {
+
+constexpr std::uint32_t context = 7;
+
+void messages_only(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_AGENT;
+  config.fragment_bytes = 4096;
+  config.window_bytes = 16384;
+}
+
+/// A lock of rank 0, and a word of its memory.
+struct Target {
+  explicit Target(Rank& job) : rank(job) {
+    if (rank.rank() == 0) {
+      EXPECT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+    }
+    rank.show(0, word.get());
+    rank.show(1, id);
+    rank.barrier();
+    id = static_cast<LockId>(rank.shown(0, 1));
+    there = rank.shown(0, 0);
+  }
+
+  /// False: it had to be waited for.
+  bool lock(LockMode mode = LockMode::exclusive) const {
+    auto const issued = rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context);
+    if (issued) {
+      EXPECT_EQ(issued->status, Status::ok);
+      return true;
+    }
+    Waiter waiter;
+    Issued const waited = rank.engine().lock(peer(), {id, mode, 0, false, &waiter});
+    EXPECT_EQ(waited.status, Status::ok);
+    if (!waited.complete) rank.engine().wait_until([&] { return waiter.complete.load(); });
+    return false;
+  }
+  void unlock() const { EXPECT_EQ(rank.engine().unlock(peer(), id, 0, context).status, Status::ok); }
+  Status complete() const {
+    rank.engine().complete(peer(), UINT64_MAX);
+    return rank.engine().take_error(peer(), context);
+  }
+  void put(std::int64_t const& value) const {
+    Transfer const transfer =
+        contiguous(Direction::put, const_cast<std::int64_t*>(&value), there, sizeof value);
+    EXPECT_EQ(rank.engine().issue(peer(), transfer).status, Status::ok);
+  }
+  std::int64_t get() const {
+    std::int64_t value = -1;
+    EXPECT_EQ(run(rank.engine(), peer(), contiguous(Direction::get, &value, there, sizeof value)),
+              Status::ok);
+    return value;
+  }
+  Peer& peer() const { return rank.peer(0); }
+
+  Rank& rank;
+  std::unique_ptr<std::int64_t> word = std::make_unique<std::int64_t>(0);
+  LockId id = 0;
+  RemoteAddress there = 0;
+};
+
+TEST(StreamLock, excludes_others_from_what_follows_it) {
+  run_job(4, messages_only, [](Rank& rank) {
+    constexpr int rounds = 400 / test::slowness;
+    Target const target(rank);
+    int in_stream = 0;
+    for (int round = 0; round < rounds && rank.rank() != 0; ++round) {
+      in_stream += target.lock() ? 1 : 0;
+      std::int64_t const next = target.get() + 1;
+      target.put(next);
+      target.unlock();
+      if (round % 3 == 0) {
+        EXPECT_EQ(target.complete(), Status::ok);
+      }
+    }
+    EXPECT_EQ(target.complete(), Status::ok);
+    EXPECT_TRUE(rank.rank() == 0 || in_stream > rounds / 2) << in_stream;
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(*target.word, 3 * rounds);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(StreamLock, keeps_operations_waiting_and_not_their_origin) {
+  run_job(3, messages_only, [](Rank& rank) {
+    Target const target(rank);
+    static constexpr std::int64_t value = 5;
+    if (rank.rank() == 1) {
+      (void)target.lock();
+      EXPECT_EQ(target.complete(), Status::ok);  // it has the lock
+    }
+    rank.barrier();
+    if (rank.rank() == 2) {
+      EXPECT_TRUE(target.lock());
+      target.put(value);
+      target.unlock();
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(target.get(), 0);
+        ::usleep(1000);
+      }
+      target.unlock();
+    }
+    EXPECT_EQ(target.complete(), Status::ok);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(*target.word, value);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(StreamLock, is_waited_for_without_operations) {
+  run_job(3, messages_only, [](Rank& rank) {
+    Target const target(rank);
+    if (rank.rank() == 1) {
+      (void)target.lock();
+      EXPECT_EQ(target.complete(), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 2) {
+      EXPECT_TRUE(target.lock());
+      for (int i = 0; i < 50; ++i) EXPECT_FALSE(rank.engine().test(target.peer(), UINT64_MAX));
+      rank.tell(2, 1);
+      EXPECT_EQ(target.complete(), Status::ok);
+      target.unlock();
+      EXPECT_EQ(target.complete(), Status::ok);
+    }
+    if (rank.rank() == 1) {
+      while (__atomic_load_n(rank.place(2, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+      ::usleep(2000);
+      target.unlock();
+    }
+    EXPECT_EQ(target.complete(), Status::ok);
+    rank.barrier();
+  });
+}
+
+/// More than may be under way, and what several messages make: neither is kept behind a lock.
+TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
+  run_job(3, messages_only, [](Rank& rank) {
+    constexpr std::size_t words = 20000;
+    Target const target(rank);
+    std::vector<std::int64_t> memory(words);
+    rank.show(3, memory.data());
+    rank.barrier();
+    std::vector<std::int64_t> const values(words, rank.rank());
+    for (int round = 0; round < 20 && rank.rank() != 0; ++round) {
+      (void)target.lock();
+      for (std::size_t bytes : {std::size_t{64}, std::size_t{4096}, words * 8}) {
+        Transfer const put =
+            contiguous(Direction::put, const_cast<std::int64_t*>(values.data()), rank.shown(0, 3), bytes);
+        for (int i = 0; i < 10; ++i) ASSERT_EQ(rank.engine().issue(target.peer(), put).status, Status::ok);
+      }
+      target.unlock();
+      rank.engine().complete_local(target.peer(), UINT64_MAX);
+    }
+    EXPECT_EQ(target.complete(), Status::ok);
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_NE(memory[0], 0);
+      for (std::int64_t const value : memory) ASSERT_EQ(value, memory[0]);
+    }
+    rank.barrier();
+  });
+}
+
+TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
+  run_job(2, messages_only, [](Rank& rank) {
+    Target target(rank);
+    if (rank.rank() == 1) {
+      target.id += 17;
+      EXPECT_TRUE(target.lock());
+      EXPECT_EQ(target.complete(), Status::bad_argument);
+      target.id -= 17;
+      EXPECT_TRUE(target.lock());
+      EXPECT_TRUE(target.lock());  // which it has already
+      EXPECT_EQ(target.complete(), Status::bad_argument);
+      target.unlock();
+      EXPECT_EQ(target.complete(), Status::ok);
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
