@@ -96,6 +96,7 @@ void Engine::release(Peer& peer) {
   State& state = *state_;
   std::lock_guard const held(state.peers_lock);
   if (--peer.state().users != 0) return;
+  if (locking_.load(std::memory_order_relaxed) == &peer) locking_.store(nullptr, std::memory_order_relaxed);
   if (!std::exchange(peer.state().unused, true)) state.unused.push_back(&peer);
   state.forget_lost();
 }

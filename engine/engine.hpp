@@ -200,6 +200,13 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// nothing: theirs would wait, too. request.attempt must be false; its completion is not used. A failure is
   /// told by take_error(peer, context). nullopt: not to be had so, or not now.
   std::optional<Issued> lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context);
+  /// Waits for the lock that a stream waits for, if any does. lock() and lock_in_stream() do so first, and so
+  /// has who takes locks by shared_lock(): a process asks for one lock after the other, in the order of its
+  /// calls.
+  void settle_locks() {
+    if (locking_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      wait_for_lock();
+  }
   /// Gives a lock back. The next holder comes after everything that this process has issued to `peer` before,
   /// whatever path it takes; where such operations travel by another path than the message, and where a lock
   /// that was taken without messages protects some that are messages, the call waits for them. Complete when
@@ -272,6 +279,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_held_stores(Peer& peer);
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
+  void wait_for_lock();
   void wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
   /// The end of leave(), where somebody waits for the lock here or, `tell`, at the peer's agent.
@@ -333,6 +341,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   bool is_forgotten(RemoteAddress begin, RemoteAddress end);
   void wait_until_forgotten(RemoteAddress begin, RemoteAddress end);
 
+  // By the thread that has asked for it.
+  std::atomic<Peer*> locking_{nullptr};  ///< to which a stream waits for a lock; may have got it
+  std::uint64_t locking_at_ = 0;         ///< position of the stream
   std::unique_ptr<State> state_;
 };
 

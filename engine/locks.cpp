@@ -56,6 +56,7 @@ bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
 Issued Engine::lock(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
+  settle_locks();
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = shared_lock(peer, request.lock)) {
     Holder const holder = own_holder(request.owner);
@@ -83,15 +84,22 @@ std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& requ
                                                  state_->may_use(MPIX_ENGINE_PATH_CROSS_MEMORY));
   bool const may_overtake = beside || state_->rdma_usable || peer.process() == process();
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
+  settle_locks();
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued = channel.agent_path.acquire_in_stream(peer, request, context);
-  if (issued) {
-    channel.drive();
-    channel.leave();
-  }
+  if (!issued || failed(issued->status)) return issued;
+  locking_at_ = issued->sequence;
+  locking_.store(&peer, std::memory_order_relaxed);
+  channel.drive();
+  channel.leave();
   return issued;
+}
+
+void Engine::wait_for_lock() {
+  Peer& peer = *locking_.exchange(nullptr, std::memory_order_relaxed);
+  wait_until(peer, [&] { return finished(peer, locking_at_); });
 }
 
 /// What would not leave at once does not follow a lock that the stream waits for.

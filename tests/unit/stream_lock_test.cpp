@@ -20,17 +20,17 @@ void messages_only(mpix_engine_config& config) {
   config.window_bytes = 16384;
 }
 
-/// A lock of rank 0, and a word of its memory.
+/// A lock of a rank, and a word of its memory.
 struct Target {
-  explicit Target(Rank& job) : rank(job) {
-    if (rank.rank() == 0) {
+  explicit Target(Rank& job, int owner = 0) : rank(job), number(owner) {
+    if (rank.rank() == number) {
       EXPECT_EQ(rank.engine().create_locks(1, &id), Status::ok);
     }
-    rank.show(0, word.get());
-    rank.show(1, id);
+    rank.show(2 * number, word.get());
+    rank.show(2 * number + 1, id);
     rank.barrier();
-    id = static_cast<LockId>(rank.shown(0, 1));
-    there = rank.shown(0, 0);
+    id = static_cast<LockId>(rank.shown(number, 2 * number + 1));
+    there = rank.shown(number, 2 * number);
   }
 
   /// False: it had to be waited for.
@@ -62,9 +62,10 @@ struct Target {
               Status::ok);
     return value;
   }
-  Peer& peer() const { return rank.peer(0); }
+  Peer& peer() const { return rank.peer(number); }
 
   Rank& rank;
+  int number;
   std::unique_ptr<std::int64_t> word = std::make_unique<std::int64_t>(0);
   LockId id = 0;
   RemoteAddress there = 0;
@@ -147,6 +148,34 @@ TEST(StreamLock, is_waited_for_without_operations) {
       target.unlock();
     }
     EXPECT_EQ(target.complete(), Status::ok);
+    rank.barrier();
+  });
+}
+
+/// Who takes two locks in the same order as all others has both in the end, whatever it waits for first.
+TEST(StreamLock, is_asked_for_behind_the_one_before) {
+  run_job(4, messages_only, [](Rank& rank) {
+    Target const first(rank, 0);
+    Target const second(rank, 1);
+    int const rounds = rank.rank() < 2 ? 0 : 300 / test::slowness;
+    Target const& sooner = rank.rank() == 2 ? second : first;
+    Target const& later = rank.rank() == 2 ? first : second;
+    for (int round = 0; round < rounds; ++round) {
+      (void)first.lock();
+      (void)second.lock();
+      std::int64_t const next = sooner.get() + 1;
+      EXPECT_EQ(later.get(), next - 1);
+      sooner.put(next);
+      later.put(next);
+      sooner.unlock();
+      EXPECT_EQ(sooner.complete(), Status::ok);
+      later.unlock();
+      EXPECT_EQ(later.complete(), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(*first.word, 2 * (300 / test::slowness));
+    }
     rank.barrier();
   });
 }
