@@ -101,7 +101,7 @@ int Window::begin_access(int rank, Target** out) {
 }
 
 /// Where it is free and in memory: what most programs meet most of the time.
-bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) noexcept {
+bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   engine_.settle_locks();
   if (target.lock_word == nullptr || target.process->is_lost()) return false;
   if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;

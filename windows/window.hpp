@@ -277,7 +277,7 @@ class Window : public mpix_window {
   int enter(Target& target, Permission* permission, bool* open);
   void note_open(Target& target);
   void note_closed(Target& target) noexcept;
-  bool try_lock(Target& target, engine::LockMode mode, Lock held) noexcept;
+  bool try_lock(Target& target, engine::LockMode mode, Lock held);
   int take_lock(Target& target, engine::LockMode mode);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);

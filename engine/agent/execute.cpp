@@ -174,10 +174,12 @@ void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& hea
   bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
   bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
   bool const in_stream = wire::locks_in_stream(header);
-  LockTable::Request const request{
-      {origin.process, header.owner},        alone ? LockMode::exclusive : LockMode::shared,
-      kind == wire::AcquireKind::overtaking, in_stream ? header.context : header.token,
-      in_stream ? header.sequence : 0,       &lock_answers_};
+  LockTable::Request const request{.owner = {origin.process, header.owner},
+                                   .mode = alone ? LockMode::exclusive : LockMode::shared,
+                                   .overtakes = kind == wire::AcquireKind::overtaking,
+                                   .token = in_stream ? header.context : header.token,
+                                   .position = in_stream ? header.sequence : 0,
+                                   .answers = &lock_answers_};
   auto const lock = static_cast<LockId>(header.address);
   attempt ? locks_.try_acquire(lock, request) : locks_.acquire(lock, request);
 }

@@ -273,7 +273,10 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     return;
   }
   if (wire::locks_in_stream(header)) {
-    origin.make_out_of_order().deferred.insert(header.sequence);
+    OutOfOrder& rest = origin.make_out_of_order();
+    // Those of ours come behind the one that they wait for.
+    if (rest.lock != 0) return refuse(origin, header, payload_bytes, Status::malformed);
+    rest.lock = header.sequence;
     return acquire_lock(origin, header);
   }
   Status const status = failed(resolved) ? resolved : execute(origin, request);
@@ -294,7 +297,8 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
 /// What came behind the request for a lock may go on, whatever has become of it.
 void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
   OutOfOrder* const rest = origin.out_of_order();
-  if (rest == nullptr || rest->deferred.erase(told.position) == 0) return;
+  if (rest == nullptr || rest->lock != told.position) return;
+  rest->lock = 0;
   auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
   asked.sequence = told.position;
   // What was executed ahead of it has been acknowledged, and is told with it.

@@ -163,12 +163,13 @@ class EndedOrigins {
 struct OutOfOrder {
   std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed
   std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for the endpoint, or for what they come after
-  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes, or for a lock
+  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes
+  std::uint64_t lock = 0;              ///< position that is taken when a lock is granted; 0: none
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
   bool empty() const noexcept {
-    return ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
+    return lock == 0 && ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
   }
 };
 
@@ -191,8 +192,8 @@ struct Origin {
 
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
-    return rest_ != nullptr && (rest_->ahead.contains(sequence) || rest_->held.contains(sequence) ||
-                                rest_->deferred.contains(sequence));
+    return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
+                                rest_->held.contains(sequence) || rest_->deferred.contains(sequence));
   }
 
   /// Nothing of it is under way, and it knows all that it waits for.
