@@ -209,6 +209,43 @@ TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
   });
 }
 
+TEST(StreamLock, is_granted_when_its_holder_has_died) {
+  run_job(
+      3, messages_only,
+      [](Rank& rank) {
+        constexpr int held = 4;
+        constexpr int asked = 5;
+        constexpr int done = 6;
+        static constexpr std::int64_t value = 9;
+        auto const wait_for = [&](int process, int place) {
+          while (__atomic_load_n(rank.place(process, place), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+        };
+        Target const target(rank);
+        if (rank.rank() == 1) {
+          (void)target.lock();
+          EXPECT_EQ(target.complete(), Status::ok);
+          rank.tell(held, 1);
+          wait_for(2, asked);
+          rank.die();
+        }
+        if (rank.rank() == 2) {
+          wait_for(1, held);
+          EXPECT_TRUE(target.lock());
+          target.put(value);
+          target.unlock();
+          EXPECT_FALSE(rank.engine().test(target.peer(), UINT64_MAX));
+          rank.tell(asked, 1);
+          EXPECT_EQ(target.complete(), Status::ok);
+          rank.tell(done, 1);
+        }
+        wait_for(2, done);
+        if (rank.rank() == 0) {
+          EXPECT_EQ(*target.word, value);
+        }
+      },
+      test::JobKind::mortal);
+}
+
 TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
   run_job(2, messages_only, [](Rank& rank) {
     Target target(rank);
