@@ -45,7 +45,8 @@ struct mpix_engine_config {
                             wait for each other; at most 16, 0: default */
   const char*
       interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
-                       '^' those where it does not; NULL: as UCX has it. UCX_NET_DEVICES goes before */
+                       '^' those where it does not, behind a '+' also on that to the host itself; NULL:
+                       as UCX has it. UCX_NET_DEVICES goes before */
 
   /** Drives the progress of everything else in the process once. Called, with `context`, by waiting
    * application threads; may call mpix_engine_progress. May be NULL. */

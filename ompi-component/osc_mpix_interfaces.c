@@ -19,18 +19,23 @@ static const char *of_btl_tcp(const char *name, const char *variable)
     return getenv(variable);
 }
 
+static bool is_on_this_host(void)
+{
+    return (uint64_t) ompi_process_info.num_local_peers + 1 == ompi_process_info.num_procs;
+}
+
 /* No process of another host can come to talk to this one: all of the job are here, fill every slot that
  * there is for processes which they might spawn, and were not spawned by somebody else. */
 static bool stays_on_this_host(void)
 {
     const char *slots = getenv("OMPI_UNIVERSE_SIZE");
-    return (uint64_t) ompi_process_info.num_local_peers + 1 == ompi_process_info.num_procs && NULL != slots &&
-           strtoul(slots, NULL, 10) <= ompi_process_info.num_procs && NULL == getenv("OMPI_PARENT_PORT");
+    return is_on_this_host() && NULL != slots && strtoul(slots, NULL, 10) <= ompi_process_info.num_procs &&
+           NULL == getenv("OMPI_PARENT_PORT");
 }
 
 const char *ompi_osc_mpix_interfaces(const char *chosen)
 {
-    static char left_out[1024];
+    static char rule[1024];
     if (0 == strcmp(chosen, "all")) {
         return NULL;
     }
@@ -40,11 +45,14 @@ const char *ompi_osc_mpix_interfaces(const char *chosen)
     if (stays_on_this_host()) {
         return "127.0.0.0/8";
     }
+    /* Those who spawned it, or whom it spawns beyond the slots, may stay. */
+    const char *itself = is_on_this_host() ? "+" : "";
     const char *included = of_btl_tcp("if_include", "OMPI_MCA_btl_tcp_if_include");
-    if (NULL != included && '\0' != included[0]) {
-        return included;
-    }
     const char *excluded = of_btl_tcp("if_exclude", "OMPI_MCA_btl_tcp_if_exclude");
-    snprintf(left_out, sizeof(left_out), "^%s", NULL != excluded ? excluded : "127.0.0.1/8");
-    return left_out;
+    if (NULL != included && '\0' != included[0]) {
+        snprintf(rule, sizeof(rule), "%s%s", itself, included);
+    } else {
+        snprintf(rule, sizeof(rule), "%s^%s", itself, NULL != excluded ? excluded : "127.0.0.1/8");
+    }
+    return rule;
 }

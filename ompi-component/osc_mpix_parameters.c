@@ -99,10 +99,9 @@ int ompi_osc_mpix_register(void)
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &rdma);
     add("interfaces",
         "Interfaces on which messages over TCP are sent and received: names and IPv4 subnets separated by "
-        "commas, "
-        "behind a '^' those that are left out; auto for those of btl_tcp_if_include and btl_tcp_if_exclude, "
-        "and "
-        "only the one to the host itself for a job that stays there; all. UCX_NET_DEVICES goes before",
+        "commas, behind a '^' those that are left out, behind a '+' the one to the host itself, too; auto for "
+        "those of btl_tcp_if_include and btl_tcp_if_exclude, with that one for a job on one host, and only "
+        "that one for a job that stays there; all. UCX_NET_DEVICES goes before",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &interfaces);
     add("fragment_size", "Largest payload of one message of the agent path, bytes", MCA_BASE_VAR_TYPE_SIZE_T,
         OPAL_INFO_LVL_6, &fragment_size);

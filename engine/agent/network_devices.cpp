@@ -87,6 +87,10 @@ bool is_listed(std::string_view list, std::string const& device,
 /// Whether a rule leaves an interface with these addresses.
 bool permits(std::string_view rule, std::string const& device,
              std::vector<InterfaceAddress> const& addresses) {
+  if (rule.starts_with('+')) {
+    if (is_listed("127.0.0.0/8", device, addresses)) return true;
+    rule.remove_prefix(1);
+  }
   bool const excludes = rule.starts_with('^');
   if (excludes) rule.remove_prefix(1);
   return is_listed(rule, device, addresses) != excludes;

@@ -34,6 +34,12 @@ TEST(NetworkDevices, what_stands_behind_a_caret_is_left_out) {
   EXPECT_EQ(permitted("^"), "lo,eth0,eth1,mlx5_0:1");
 }
 
+TEST(NetworkDevices, what_stands_behind_a_plus_is_for_all_but_the_host_itself) {
+  EXPECT_EQ(permitted("+^127.0.0.1/8,eth0"), "lo,eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("+10.9.0.0/16"), "lo,eth1,mlx5_0:1");
+  EXPECT_EQ(permitted("+"), "lo,mlx5_0:1");
+}
+
 TEST(NetworkDevices, a_rule_that_leaves_nothing_leaves_the_host_itself) {
   EXPECT_EQ(permitted("eth7"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted("172.16.0.0/12,,nonsense/x"), "mlx5_0:1,lo");
@@ -52,6 +58,7 @@ TEST(NetworkDevices, others_come_to_the_first_address_that_the_rule_leaves) {
   EXPECT_EQ(chosen("eth1"), "10.1.2.3");
   EXPECT_EQ(chosen("127.0.0.0/8"), "none");
   EXPECT_EQ(chosen("eth7"), "none");
+  EXPECT_EQ(chosen("+10.9.0.0/16"), "10.9.2.3");
 }
 
 TEST(NetworkDevices, this_host_has_one_to_itself) {
