@@ -73,8 +73,8 @@ class Channel final : public MessageHandler {
       agent_path.settle_due();
     } while (executor.owes_answers());
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
-    bool const unannounced = transport.unsent() != 0 || executor.has_deferred() || agent_path.has_waiting() ||
-                             unannounced_rdma != 0;
+    bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
+                             executor.has_deferred() || agent_path.has_waiting() || unannounced_rdma != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
@@ -152,6 +152,7 @@ class Channel final : public MessageHandler {
     agent_path.send_joined();
     int events = 0;
     for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
+    leave();
     return mail + events;
   }
 

@@ -127,6 +127,7 @@ void Transport::start_closing(ucp_ep_h endpoint, bool force) noexcept {
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
+  note_gone();
   if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
 }
 
@@ -153,11 +154,13 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 
 int Transport::progress() noexcept {
   int const events = static_cast<int>(ucp_worker_progress(worker_));
+  if (unsettled_ != 0 && events == 0) --unsettled_;
   if (!parting_.empty()) close_parted();
   if (!closing_.empty()) {
-    std::erase_if(closing_, [](ucs_status_ptr_t request) {
+    std::erase_if(closing_, [this](ucs_status_ptr_t request) {
       if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
       ucp_request_free(request);
+      note_gone();
       return true;
     });
   }
@@ -255,7 +258,9 @@ void Transport::take_back(Message& message) noexcept {
 }
 
 void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
-  static_cast<Transport*>(self)->handler_->on_lost(endpoint, ucs_status_string(status));
+  auto& transport = *static_cast<Transport*>(self);
+  transport.note_gone();
+  transport.handler_->on_lost(endpoint, ucs_status_string(status));
 }
 
 void Transport::on_sent(void* request, ucs_status_t status, void* argument) {

@@ -118,9 +118,12 @@ class Transport {
   bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
+  /// An endpoint has gone. When it was the last one of an interface, UCX takes what arrives there for an event
+  /// again only once it was driven some more.
+  bool is_unsettled() const noexcept { return unsettled_ != 0; }
 
   /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.
-  bool arm() noexcept { return ucp_worker_arm(worker_) == UCS_OK; }
+  bool arm() noexcept { return !is_unsettled() && ucp_worker_arm(worker_) == UCS_OK; }
   int event_fd() const noexcept { return event_fd_; }
 
   ucp_worker_h worker() const noexcept { return worker_; }
@@ -134,6 +137,7 @@ class Transport {
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
   void note_sent(Message& message) noexcept;
   void start_closing(ucp_ep_h endpoint, bool force) noexcept;
+  void note_gone() noexcept { unsettled_ = 2; }  // one turn where the interface has nothing to say any more
   void close_parted() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
@@ -158,6 +162,7 @@ class Transport {
       parting_;  ///< endpoints of part() that are to be forced closed when the flush has ended
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
+  int unsettled_ = 0;  ///< turns without an event that UCX is to be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -192,6 +193,50 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
                                            Place{"hosts_rdma", true,
                                                  MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_RDMA}),
                          [](auto const& instance) { return std::string(instance.param.name); });
+
+/// Each process comes when the one before has gone. That was noticed by whoever drove at that time, who has gone to
+/// sleep since: UCX, which has no other connection then, is to notice the next one all the same.
+TEST(LastEndpoint, LeavesTheDoorOpen) {
+  constexpr int processes = 7;
+  auto const by_tcp = [](mpix_engine_config& config) {
+    config.paths = MPIX_ENGINE_PATH_AGENT;
+    ::setenv("UCX_TLS", "tcp,self", 1);
+  };
+  run_job(
+      processes, by_tcp,
+      [](Rank& rank) {
+        constexpr int place = 0;
+        constexpr int invited = 1;
+        constexpr int arrived = 2;
+        constexpr int leaves = 3;
+        static std::uint64_t words[processes] = {};
+        auto const address = reinterpret_cast<RemoteAddress>(words);
+        auto const number = static_cast<std::uint64_t>(rank.rank());
+        rank.tell(place, address);
+        for (std::uint64_t other = 1; rank.rank() == 0 && other < processes; ++other) {
+          auto const guest = static_cast<int>(other);
+          rank.expect_death(guest);
+          rank.tell(invited, other);
+          ASSERT_TRUE(rank.was_told(guest, arrived, other, 20));
+          EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
+          // Until the agent leaves it to this thread, and sleeps.
+          auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+          rank.engine().wait_until([&] { return std::chrono::steady_clock::now() >= end; });
+          rank.tell(leaves, other);
+          rank.engine().wait_until([&] { return rank.engine().statistics().endpoints == 0; });
+        }
+        if (rank.rank() == 0) return;
+        EXPECT_TRUE(rank.was_told(0, invited, number, 120));
+        EXPECT_EQ(run(rank.engine(), rank.peer(0),
+                      contiguous(Direction::put, const_cast<std::uint64_t*>(&number),
+                                 rank.shown(0, place) + number * sizeof number, sizeof number)),
+                  Status::ok);
+        rank.tell(arrived, number);
+        EXPECT_TRUE(rank.was_told(0, leaves, number));
+        rank.die();
+      },
+      test::JobKind::mortal);
+}
 
 }  // namespace
 }  // namespace mpix::engine
