@@ -79,7 +79,8 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   return issued;
 }
 
-std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context) {
+std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
+                                             bool with_next) {
   bool const beside = peer.state().same_host && (state_->may_use(MPIX_ENGINE_PATH_DIRECT) ||
                                                  state_->may_use(MPIX_ENGINE_PATH_CROSS_MEMORY));
   bool const may_overtake = beside || state_->rdma_usable || peer.process() == process();
@@ -88,7 +89,7 @@ std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& requ
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
-  std::optional<Issued> const issued = channel.agent_path.acquire_in_stream(peer, request, context);
+  std::optional<Issued> const issued = channel.agent_path.acquire_in_stream(peer, request, context, with_next);
   if (!issued || failed(issued->status)) return issued;
   locking_at_ = issued->sequence;
   locking_.store(&peer, std::memory_order_relaxed);

@@ -90,7 +90,7 @@ int Window::begin_access(int rank, Target** out) {
   if (int const error = enter(*made, &permission, &open); error != MPI_SUCCESS || open) return error;
   int error = MPI_SUCCESS;
   if (permission == Permission::wait_for_post) wait_for_post(*made);
-  if (permission == Permission::take_lock) error = take_lock(*made, engine::LockMode::shared);
+  if (permission == Permission::take_lock) error = take_lock(*made, engine::LockMode::shared, false);
   if (error != MPI_SUCCESS) {
     Guard const guard(spin_);
     note_closed(*made);
@@ -109,13 +109,14 @@ bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   return true;
 }
 
-int Window::take_lock(Target& target, engine::LockMode mode) {
+/// `with_next`: between hosts the request may leave with what follows it.
+int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (try_lock(target, mode, held)) return MPI_SUCCESS;
   if (nam_ != nullptr) return take_nam_lock(target, mode, held);
   engine::LockRequest const request{target.lock_id, mode, lock_owner, false, nullptr, may_overtake(mode)};
   if (!threads_ && target.memory == target.process) {
-    if (auto const issued = engine_.lock_in_stream(*target.process, request, context_)) {
+    if (auto const issued = engine_.lock_in_stream(*target.process, request, context_, with_next)) {
       if (engine::failed(issued->status)) return class_of(issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;
@@ -199,7 +200,7 @@ int Window::lock(int type, int rank, int assertion) {
   }
   if ((assertion & MPI_MODE_NOCHECK) == 0) {
     auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
-    if (int const error = take_lock(*made, mode); error != MPI_SUCCESS) {
+    if (int const error = take_lock(*made, mode, true); error != MPI_SUCCESS) {
       leave_lock(*made);
       return error;
     }

@@ -278,7 +278,7 @@ class Window : public mpix_window {
   void note_open(Target& target);
   void note_closed(Target& target) noexcept;
   bool try_lock(Target& target, engine::LockMode mode, Lock held);
-  int take_lock(Target& target, engine::LockMode mode);
+  int take_lock(Target& target, engine::LockMode mode, bool with_next);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);
   int wait_for_lock(Target& target, engine::LockRequest request, Lock held);

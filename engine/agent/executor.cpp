@@ -221,7 +221,7 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
   StripeSets const stripes =
       failed(resolved) ? StripeSets{} : stripes_for(request, segments_.stripes().modes);
   if (stripes.empty()) return perform(origin, request, {}, payload.size(), resolved);
-  bool const moves = wire::may_be_joined(static_cast<wire::RequestKind>(request.header.kind));
+  bool const moves = wire::moves_data(request.header);
   if (!moves || !neighbours_.covers(stripes)) neighbours_.release();
   if (neighbours_.holds()) return perform(origin, request, {}, payload.size(), Status::ok);
   StripeHold hold(segments_.stripes(), stripes);

@@ -37,8 +37,9 @@ char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept
 std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept;
 
 /// Whether a request may be one of several in a message: others are waited for, or make others wait.
-constexpr bool may_be_joined(RequestKind kind) noexcept {
-  return kind == RequestKind::put || kind == RequestKind::get || kind == RequestKind::update;
+constexpr bool may_be_joined(RequestHeader const& header) noexcept {
+  return moves_data(header) || locks_in_stream(header) ||
+         static_cast<RequestKind>(header.kind) == RequestKind::release;
 }
 
 /// The bytes of the target that a request makes its receiver touch or send without having brought as many.

@@ -31,12 +31,13 @@ char const* Executor::take_records(Origin& origin, std::span<std::byte const> re
   std::span<std::byte const> payload;
   std::uint64_t unpaid = 0;
   while (reader.next(&header, &payload)) {
-    if (!wire::may_be_joined(static_cast<wire::RequestKind>(header.kind)))
-      return "a request that does not travel with others";
+    if (!wire::may_be_joined(header)) return "a request that does not travel with others";
     if (__builtin_add_overflow(unpaid, wire::unpaid_bytes(header), &unpaid) ||
         unpaid > wire::max_unpaid_bytes)
       return "joined requests that ask for too much";
     take_in_session(origin, bytes_of(header), payload);
+    // A lock that is granted at once: what stands behind it need not be kept first.
+    if (wire::locks_in_stream(header) && lock_answers_.has_news()) answer_locks();
   }
   return reader.is_malformed() ? "a joined message that is cut off" : nullptr;
 }

@@ -26,15 +26,9 @@ wire::RequestHeader header_of(Mail const& mail) noexcept {
   return header;
 }
 
-bool moves_data(wire::RequestHeader const& header) noexcept {
-  auto const kind = static_cast<wire::RequestKind>(header.kind);
-  return kind == wire::RequestKind::put || kind == wire::RequestKind::get ||
-         kind == wire::RequestKind::update;
-}
-
 /// Whether there is nothing in it that only makes sense in a stream of messages.
 bool is_plain(wire::RequestHeader const& header) noexcept {
-  return moves_data(header) && (header.flags & ~permitted_flags) == 0 &&
+  return wire::moves_data(header) && (header.flags & ~permitted_flags) == 0 &&
          (header.notify | header.notify_exposure) == 0;
 }
 

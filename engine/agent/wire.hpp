@@ -25,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 11;
+inline constexpr std::uint16_t version = 12;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -189,6 +189,12 @@ inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
   return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
+}
+
+/// Whether the request is a put, a get or an update.
+constexpr bool moves_data(RequestHeader const& header) noexcept {
+  auto const kind = static_cast<RequestKind>(header.kind);
+  return kind == RequestKind::put || kind == RequestKind::get || kind == RequestKind::update;
 }
 
 /// Whether the stream of its origin waits for a lock with it.

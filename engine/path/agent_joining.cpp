@@ -6,14 +6,15 @@
 
 namespace mpix::engine {
 
-/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come.
+/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come, or
+/// behind a request for a lock that has not left.
 bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
                       std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::most_overhead <= settings_.joined_bytes / 2;
-  bool const suits = wire::may_be_joined(static_cast<wire::RequestKind>(operation.header.kind)) &&
-                     !operation.travels_alone && operation.total <= settings_.joined_bytes / 2;
-  return small && suits && peer.state().messages.is_busy();
+  if (operation.travels_alone || !small || operation.total > settings_.joined_bytes / 2) return false;
+  MessageStream const& stream = peer.state().messages;
+  return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;
 }
 
 /// Takes the request into the message that leaves next; where its payload goes.
@@ -28,6 +29,7 @@ std::byte* AgentPath::join(Peer& peer, wire::RequestHeader& header, std::size_t 
     out = stream.joined->records.append(header, payload_bytes);
   }
   stream.joined->last_sequence = header.sequence;
+  stream.joined->ends_quiet = (header.flags & wire::flag_quiet) != 0;
   charge(peer, header, payload_bytes);
   ++joined_;
   return out;
@@ -63,7 +65,7 @@ void AgentPath::send_joined(Peer& peer) {
   message.set_header(header);
   ++messages_;
   stream.newest_sent = std::max(stream.newest_sent, stream.joined->last_sequence);
-  stream.sent_quiet = false;
+  stream.sent_quiet = stream.joined->ends_quiet;
   stream.last_use = connections_.note_use();
   // What could not be sent is told to everybody when the connection's loss is.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);

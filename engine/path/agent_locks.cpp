@@ -38,7 +38,7 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                   std::uint32_t context) {
+                                                   std::uint32_t context, bool with_next) {
   if (Status const status = reach(peer); failed(status)) return Issued{status, true, 0};
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !window_open(peer)) return std::nullopt;
@@ -46,6 +46,7 @@ std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
+  operation.joins = with_next && settings_.joined_bytes != 0;
   std::uint64_t const sequence = peer.reserve(1);
   if (is_quiet(operation)) stream.note_quiet(sequence);
   stream.fence = sequence;
@@ -69,10 +70,17 @@ Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::Re
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && window_open(peer);
+  // With what it follows, which is acknowledged with it.
+  operation.joins = at_once && stream.is_joining();
+  if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_quiet);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : queue(peer, operation).last_sequence;
   if (is_quiet(operation)) stream.note_quiet(sequence);
   // Should the connection be lost, so is the lock.
-  if (at_once) return {send_fragment(peer, operation, Fragment{}, sequence, nullptr), true, sequence};
+  if (at_once) {
+    Status const status = send_fragment(peer, operation, Fragment{}, sequence, nullptr);
+    send_joined(peer);
+    return {status, true, sequence};
+  }
   advance(peer);
   return {Status::ok, true, sequence};
 }

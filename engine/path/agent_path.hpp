@@ -69,8 +69,10 @@ class AgentPath {
   /// Asks the peer's agent for a lock, after everything that was issued before. The completion is told when
   /// it is granted, or is not to be had.
   Issued acquire(Peer& peer, LockRequest const& request);
-  /// Messages from here on wait at the peer for the lock. nullopt: it could not be sent at once.
-  std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context);
+  /// Messages from here on wait at the peer for the lock. `with_next`: the request leaves with what is issued
+  /// next, or with the next progress. nullopt: it could not be sent at once.
+  std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
+                                          bool with_next);
   /// Whether the stream waits for a lock, and the operation cannot follow at once without holding anything:
   /// what is kept here behind the lock would keep answers to the peer waiting, too.
   bool must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const;

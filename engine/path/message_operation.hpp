@@ -26,6 +26,7 @@ struct MessageOperation {
   std::size_t total = 0;        ///< bytes at the target
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   bool travels_alone = false;   ///< holds stripes of this process until it is answered
+  bool joins = false;           ///< of a lock: leaves with what else is to leave
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< of an atomic operation
   Completion* completion = nullptr;

@@ -59,6 +59,7 @@ struct JoinedRequests {
   Message* message = nullptr;  ///< nullptr: there are none
   wire::JoinedWriter<wire::RequestHeader> records;
   std::uint64_t last_sequence = 0;
+  bool ends_quiet = false;  ///< the acknowledgement of the last one does not come by itself
 };
 
 /// The state of the messages to a peer. Under the channel's lock, but for `executed`.
@@ -90,7 +91,8 @@ struct MessageStream {
   /// The newest message whose acknowledgement does not come by itself.
   std::uint64_t quiet = 0;
   /// Made when it is wanted first. What is in it is paid for, but not sent; as long as there is something, an
-  /// acknowledgement is to come.
+  /// acknowledgement is to come, but for a request for a lock and what follows it: they leave with the next
+  /// progress.
   std::unique_ptr<JoinedRequests> joined;
   /// What operations that are not sent completely take of this process's memory, bytes.
   std::size_t queued_bytes = 0;

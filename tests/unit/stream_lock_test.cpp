@@ -33,9 +33,10 @@ struct Target {
     there = rank.shown(number, 2 * number);
   }
 
-  /// False: it had to be waited for.
+  /// By requests that leave at once and by such that do not, one after the other. False: it had to be waited for.
   bool lock(LockMode mode = LockMode::exclusive) const {
-    auto const issued = rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context);
+    with_next = !with_next;
+    auto const issued = rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, with_next);
     if (issued) {
       EXPECT_EQ(issued->status, Status::ok);
       return true;
@@ -69,6 +70,7 @@ struct Target {
   std::unique_ptr<std::int64_t> word = std::make_unique<std::int64_t>(0);
   LockId id = 0;
   RemoteAddress there = 0;
+  mutable bool with_next = false;
 };
 
 TEST(StreamLock, excludes_others_from_what_follows_it) {
@@ -148,6 +150,40 @@ TEST(StreamLock, is_waited_for_without_operations) {
       target.unlock();
     }
     EXPECT_EQ(target.complete(), Status::ok);
+    rank.barrier();
+  });
+}
+
+TEST(StreamLock, travels_with_what_is_done_under_it) {
+  run_job(2, messages_only, [](Rank& rank) {
+    static constexpr std::int64_t values[] = {3, 4};
+    Target const target(rank);
+    for (std::int64_t const& value : values) {
+      if (rank.rank() != 1) continue;
+      EXPECT_EQ(target.complete(), Status::ok);
+      target.with_next = false;  // before it is called
+      auto const before = rank.engine().statistics();
+      EXPECT_TRUE(target.lock());
+      target.put(value);
+      target.unlock();
+      EXPECT_EQ(target.complete(), Status::ok);
+      auto const after = rank.engine().statistics();
+      EXPECT_EQ(after.requests_joined - before.requests_joined, 3u);
+    }
+    // Nothing but the lock: what is waited for is the release.
+    if (rank.rank() == 1) {
+      auto const before = rank.engine().statistics();
+      target.with_next = false;
+      EXPECT_TRUE(target.lock());
+      target.unlock();
+      EXPECT_EQ(target.complete(), Status::ok);
+      auto const after = rank.engine().statistics();
+      EXPECT_EQ(after.requests_joined - before.requests_joined, 2u);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(*target.word, 4);
+    }
     rank.barrier();
   });
 }
