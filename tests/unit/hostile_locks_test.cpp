@@ -1,0 +1,247 @@
+/// An origin that does not keep to one lock at a time for its stream, or ends while that waits, is in nobody's way.
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <vector>
+
+#include "engine/agent/joined.hpp"
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/imposture.hpp"
+
+namespace mpix::engine {
+namespace {
+
+using test::Text;
+
+enum : int { victim, friendly, rogue, ranks };
+enum : int { word_slot, stage_slot };
+
+constexpr std::uint64_t value = 77;
+
+void configure(mpix_engine_config& config, int rank) {
+  config.paths = MPIX_ENGINE_PATH_AGENT;
+  // Lines about what is dropped are right.
+  int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (rank == victim) ::dup2(nowhere, STDERR_FILENO);
+  ::close(nowhere);
+}
+
+/// The requests of an origin that is no engine.
+class Origin {
+ public:
+  explicit Origin(Rank& rank)
+      : target_(test::target_of(rank, victim)),
+        sender_(target_.address.workers.front()),
+        self_(test::identity_beside(rank, sender_, 0xbad)) {
+    SessionOpening const opening = self_.opening_to(target_, 1);
+    session_ = tokens_of(target_.secret, opening).request;
+    send(test::introduction(make_introduction(target_.secret, opening, encode(self_.address))));
+  }
+
+  wire::RequestHeader lock_request(wire::RequestKind kind, LockId lock, std::uint32_t owner) {
+    auto header = wire::begin_header<wire::RequestHeader>(kind);
+    header.session = session_;
+    header.sequence = next_++;
+    header.address = lock;
+    header.owner = owner;
+    header.flags = kind == wire::RequestKind::acquire ? wire::flag_in_stream : 0;
+    return header;
+  }
+  Text put(RemoteAddress address, std::uint64_t number, std::uint64_t after) {
+    Text text = test::put_of(session_, next_++, address, number);
+    wire::RequestHeader header;
+    std::memcpy(&header, text.header.data(), sizeof header);
+    header.after = after;
+    return {test::bytes_of(header), text.payload};
+  }
+  void send(Text text) {
+    sender_.send(wire::MessageClass::request, std::move(text.header), std::move(text.payload), eager);
+  }
+  void send(wire::RequestHeader const& header) { send({test::bytes_of(header), {}}); }
+  /// Requests in one message; each text is a header and its payload.
+  void send_joined(std::vector<Text> const& texts) {
+    std::vector<std::byte> room(texts.size() * (wire::JoinedWriter<wire::RequestHeader>::most_overhead + 8));
+    wire::JoinedWriter<wire::RequestHeader> records(session_, room);
+    for (Text const& text : texts) {
+      wire::RequestHeader header;
+      std::memcpy(&header, text.header.data(), sizeof header);
+      std::byte* const out = records.append(header, text.payload.size());
+      ASSERT_NE(out, nullptr);
+      if (!text.payload.empty()) std::memcpy(out, text.payload.data(), text.payload.size());
+    }
+    room.resize(records.bytes());
+    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+    header.session = session_;
+    sender_.send(wire::MessageClass::requests, test::bytes_of(header), std::move(room), eager);
+  }
+  void progress_until(Rank const& rank, int of, std::uint64_t stage) {
+    while (__atomic_load_n(rank.place(of, stage_slot), __ATOMIC_ACQUIRE) < stage) sender_.progress();
+  }
+  std::uint64_t newest() const { return next_ - 1; }
+
+ private:
+  static constexpr unsigned eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
+  test::Target target_;
+  test::Rogue sender_;
+  test::Identity self_;
+  std::uint64_t session_ = 0;
+  std::uint64_t next_ = 1;
+};
+
+/// Of two locks of the victim.
+struct Friend {
+  explicit Friend(Rank& job) : rank(job), word(job.shown(victim, word_slot)) {}
+
+  Status lock(LockId id, bool attempt = false) const {
+    Waiter waiter;
+    EXPECT_EQ(rank.engine().lock(peer(), {id, LockMode::exclusive, 0, attempt, &waiter}).status, Status::ok);
+    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    return waiter.status;
+  }
+  void unlock(LockId id) const { EXPECT_EQ(rank.engine().unlock(peer(), id, 0).status, Status::ok); }
+  std::uint64_t get() const {
+    std::uint64_t got = 0;
+    EXPECT_EQ(run(rank.engine(), peer(), contiguous(Direction::get, &got, word, sizeof got)), Status::ok);
+    return got;
+  }
+  bool sees(std::uint64_t wanted) const {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (get() != wanted) {
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+  }
+  Peer& peer() const { return rank.peer(victim); }
+
+  Rank& rank;
+  RemoteAddress word;
+};
+
+void prepare(Rank& rank) {
+  static std::uint64_t word = 0;
+  if (rank.rank() == victim) {
+    LockId first = 1;
+    ASSERT_EQ(rank.engine().create_locks(2, &first), Status::ok);
+    ASSERT_EQ(first, 0u);
+    rank.show(word_slot, &word);
+  }
+  rank.show(stage_slot, std::uint64_t{0});
+  rank.barrier();
+}
+
+TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
+  run_job(
+      ranks, configure,
+      [](Rank& rank) {
+        prepare(rank);
+        if (rank.rank() == victim) {
+          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 3, 60));
+        } else if (rank.rank() == rogue) {
+          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
+          Origin origin(rank);
+          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+          std::uint64_t const asked = origin.newest();
+          origin.send(origin.put(rank.shown(victim, word_slot), value, asked));
+          origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
+          // A position that it waits for already.
+          auto again = origin.lock_request(wire::RequestKind::acquire, 1, 2);
+          again.sequence = asked;
+          origin.send(again);
+          rank.tell(stage_slot, 1);
+          origin.progress_until(rank, friendly, 2);
+          // And once more, in vain: it has the lock.
+          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+          ::usleep(50000);
+          rank.die();
+        } else {
+          Friend const self(rank);
+          EXPECT_EQ(self.lock(0), Status::ok);
+          rank.tell(stage_slot, 1);
+          EXPECT_TRUE(rank.was_told(rogue, stage_slot, 1));
+          ::usleep(50000);
+          EXPECT_EQ(self.get(), 0u);
+          EXPECT_EQ(self.lock(1, true), Status::ok);
+          self.unlock(1);
+          self.unlock(0);
+          EXPECT_TRUE(self.sees(value));
+          EXPECT_EQ(self.lock(0, true), Status::busy);
+          rank.tell(stage_slot, 2);
+          EXPECT_EQ(self.lock(0), Status::ok);
+          self.unlock(0);
+          rank.tell(stage_slot, 3);
+        }
+      },
+      test::JobKind::mortal);
+}
+
+TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
+  run_job(
+      ranks, configure,
+      [](Rank& rank) {
+        prepare(rank);
+        if (rank.rank() == victim) {
+          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 2, 60));
+        } else if (rank.rank() == rogue) {
+          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
+          Origin origin(rank);
+          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+          origin.send(origin.put(rank.shown(victim, word_slot), value, origin.newest()));
+          rank.expect_death(rogue);
+          rank.tell(stage_slot, 1);
+          ::usleep(50000);
+          rank.die();
+        } else {
+          Friend const self(rank);
+          EXPECT_EQ(self.lock(0), Status::ok);
+          rank.tell(stage_slot, 1);
+          EXPECT_TRUE(rank.was_told(rogue, stage_slot, 1));
+          ::usleep(300000);
+          self.unlock(0);
+          EXPECT_EQ(self.lock(0), Status::ok);
+          self.unlock(0);
+          EXPECT_EQ(self.get(), 0u);
+          rank.tell(stage_slot, 2);
+        }
+      },
+      test::JobKind::mortal);
+}
+
+/// As much of it as a message takes, each part in order, and what makes no sense refused.
+TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
+  run_job(ranks, configure, [](Rank& rank) {
+    constexpr std::uint64_t rounds = 50;
+    prepare(rank);
+    if (rank.rank() == rogue) {
+      Origin origin(rank);
+      std::vector<Text> texts;
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        for (std::uint32_t owner : {0u, 0u, 1u}) {  // the second is refused, the third is another lock
+          auto const request = origin.lock_request(wire::RequestKind::acquire, owner, owner);
+          texts.push_back({test::bytes_of(request), {}});
+        }
+        texts.push_back(origin.put(rank.shown(victim, word_slot), round, origin.newest()));
+        for (std::uint32_t owner : {0u, 0u, 1u}) {
+          auto const request = origin.lock_request(wire::RequestKind::release, owner, owner);
+          texts.push_back({test::bytes_of(request), {}});
+        }
+      }
+      origin.send_joined(texts);
+      origin.progress_until(rank, friendly, 1);
+    }
+    if (rank.rank() == friendly) {
+      Friend const self(rank);
+      EXPECT_TRUE(self.sees(rounds));
+      for (LockId const id : {0u, 1u}) {
+        EXPECT_EQ(self.lock(id), Status::ok);
+        self.unlock(id);
+      }
+      rank.tell(stage_slot, 1);
+    }
+    rank.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
