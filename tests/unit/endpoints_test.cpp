@@ -168,6 +168,61 @@ TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
   });
 }
 
+/// Requests for locks that wait for what leaves with them, while connections are closed all the time.
+TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
+  unsigned const first = seed();
+  constexpr int processes = 6;
+  constexpr std::uint32_t context = 3;
+  int const rounds = 40 / test::slowness;
+  run_job(processes, configure, [&](Rank& rank) {
+    void* memory = nullptr;
+    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    auto* const mine = new (memory) Shared;
+    rank.show(0, mine);
+    LockId id = 1;
+    ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+    rank.barrier();
+    std::mt19937 random(first + static_cast<unsigned>(rank.rank()));
+    auto const other = [&] {
+      return (rank.rank() + 1 + static_cast<int>(random() % (processes - 1))) % processes;
+    };
+    int in_stream = 0;
+    for (int round = 0; round < rounds && !::testing::Test::HasFailure(); ++round) {
+      int const to = other();
+      Peer& peer = rank.peer(to);
+      auto const number =
+          reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->rows[0]);
+      if (rank.engine().lock_in_stream(peer, {.lock = id}, context, true)) {
+        ++in_stream;
+      } else {
+        Waiter held;
+        ASSERT_EQ(rank.engine().lock(peer, {.lock = id, .completion = &held}).status, Status::ok);
+        rank.engine().wait_until([&] { return held.complete.load(std::memory_order_acquire); });
+      }
+      ::usleep(random() % 3000);
+      if (random() % 2 == 0) (void)rank.engine().progress();
+      std::uint64_t value = 0;
+      ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, number, sizeof value)),
+                Status::ok);
+      ++value;
+      ASSERT_EQ(rank.engine().issue(peer, contiguous(Direction::put, &value, number, sizeof value)).status,
+                Status::ok);
+      ASSERT_EQ(rank.engine().unlock(peer, id, 0, context).status, Status::ok);
+      rank.engine().complete(peer, UINT64_MAX);
+      ASSERT_EQ(rank.engine().take_error(peer, context), Status::ok);
+    }
+    rank.show(1, static_cast<std::uint64_t>(rounds));
+    rank.barrier();
+    rank.show(2, mine->rows[0][0]);
+    rank.barrier();
+    std::uint64_t all = 0;
+    for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
+    EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(rounds));
+    EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PATH_AGENT || in_stream > rounds / 2) << in_stream;
+    rank.barrier();
+  });
+}
+
 TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
   constexpr int processes = 4;
   run_job(processes, configure, [&](Rank& rank) {
@@ -194,8 +249,8 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
                                                  MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_RDMA}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-/// Each process comes when the one before has gone. That was noticed by whoever drove at that time, who has gone to
-/// sleep since: UCX, which has no other connection then, is to notice the next one all the same.
+/// Each process comes when the one before has gone. That was noticed by whoever drove at that time, who has
+/// gone to sleep since: UCX, which has no other connection then, is to notice the next one all the same.
 TEST(LastEndpoint, LeavesTheDoorOpen) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {
