@@ -155,6 +155,8 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 int Transport::progress() noexcept {
   int const events = static_cast<int>(ucp_worker_progress(worker_));
   if (unsettled_ != 0 && events == 0) --unsettled_;
+  // UCX has some that nobody here has made yet, or any more.
+  if (events != 0 && endpoints_.empty()) note_gone();
   if (!parting_.empty()) close_parted();
   if (!closing_.empty()) {
     std::erase_if(closing_, [this](ucs_status_ptr_t request) {

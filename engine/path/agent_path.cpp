@@ -225,8 +225,8 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message
   // What was issued before is to be there before.
   if (stream.is_joining()) send_joined(peer);
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
-  stream.sent_quiet = (header.flags & wire::flag_quiet) != 0;
   if (header.sequence != 0) {
+    stream.sent_quiet = (header.flags & wire::flag_quiet) != 0;
     header.session = stream.session;
     charge(peer, header, payload_bytes);
   }

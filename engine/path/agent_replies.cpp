@@ -135,7 +135,7 @@ void AgentPath::retry_refused() {
   waiting.swap(refused_);
   for (auto const& [token, pause] : waiting) {
     Outstanding* const entry = pool_.find(token);
-    if (entry == nullptr) continue;  // its connection was lost meanwhile
+    if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
     if (pause == 0 && entry->hold.acquire()) {
       send_again(*entry);
     } else {
