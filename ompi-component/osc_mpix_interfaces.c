@@ -33,9 +33,28 @@ static bool stays_on_this_host(void)
            NULL == getenv("OMPI_PARENT_PORT");
 }
 
+/* The interfaces of btl/tcp, behind `itself`. NULL: no memory. */
+static const char *those_of_btl_tcp(const char *itself)
+{
+    static char *rule;
+    const char *included = of_btl_tcp("if_include", "OMPI_MCA_btl_tcp_if_include");
+    const char *excluded = of_btl_tcp("if_exclude", "OMPI_MCA_btl_tcp_if_exclude");
+    const bool includes = NULL != included && '\0' != included[0];
+    const char *list = includes ? included : NULL != excluded ? excluded : "127.0.0.1/8";
+    const char *kind = includes ? "" : "^";
+    if (NULL == rule) {
+        const size_t size = strlen(itself) + strlen(kind) + strlen(list) + 1;
+        rule = malloc(size);
+        if (NULL != rule) {
+            snprintf(rule, size, "%s%s%s", itself, kind, list);
+        }
+    }
+    return rule;
+}
+
 const char *ompi_osc_mpix_interfaces(const char *chosen)
 {
-    static char rule[1024];
+    const char *itself_only = "127.0.0.0/8";
     if (0 == strcmp(chosen, "all")) {
         return NULL;
     }
@@ -43,16 +62,9 @@ const char *ompi_osc_mpix_interfaces(const char *chosen)
         return chosen;
     }
     if (stays_on_this_host()) {
-        return "127.0.0.0/8";
+        return itself_only;
     }
     /* Those who spawned it, or whom it spawns beyond the slots, may stay. */
-    const char *itself = is_on_this_host() ? "+" : "";
-    const char *included = of_btl_tcp("if_include", "OMPI_MCA_btl_tcp_if_include");
-    const char *excluded = of_btl_tcp("if_exclude", "OMPI_MCA_btl_tcp_if_exclude");
-    if (NULL != included && '\0' != included[0]) {
-        snprintf(rule, sizeof(rule), "%s%s", itself, included);
-    } else {
-        snprintf(rule, sizeof(rule), "%s^%s", itself, NULL != excluded ? excluded : "127.0.0.1/8");
-    }
-    return rule;
+    const char *rule = those_of_btl_tcp(is_on_this_host() ? "+" : "");
+    return NULL != rule ? rule : itself_only;
 }
