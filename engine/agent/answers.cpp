@@ -1,6 +1,7 @@
 /// Executor: what goes back to origins.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "engine/agent/executor.hpp"
@@ -171,15 +172,23 @@ void Executor::answer_locks() {
   for (LockTable::Answer const& told : locks_.take_answers(lock_answers_)) {
     auto const origin = origins_.find(told.process);
     if (origin == origins_.end()) continue;
-    wire::RequestHeader asked{};
-    asked.token = told.token;
-    if (told.position != 0) {
-      end_lock_wait(*origin->second, told);
-    } else if (failed(told.status)) {
-      answer_failure(*origin->second, asked, told.status);
-    } else {
-      new_reply(*origin->second, wire::ReplyKind::executed, asked);
+    try {
+      answer_lock(*origin->second, told);
+    } catch (std::bad_alloc const&) {
+      connections_.lose(told.process, "no memory to tell it of its lock");
     }
+  }
+}
+
+void Executor::answer_lock(Origin& origin, LockTable::Answer const& told) {
+  wire::RequestHeader asked{};
+  asked.token = told.token;
+  if (told.position != 0) {
+    end_lock_wait(origin, told);
+  } else if (failed(told.status)) {
+    answer_failure(origin, asked, told.status);
+  } else {
+    new_reply(origin, wire::ReplyKind::executed, asked);
   }
 }
 

@@ -84,7 +84,9 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
       return answer_busy(origin, request, payload.size());
     if (!has_room(origin, payload.size()))
       return refuse(origin, request.header, payload.size(), Status::out_of_memory);
-    note_kept(origin, origin.make_out_of_order().held.emplace(sequence, Kept(header, payload)).first->second);
+    OutOfOrder& rest = origin.make_out_of_order();
+    note_kept(origin, rest.held.emplace(sequence, Kept(header, payload)).first->second);
+    rest.next_after = std::min(rest.next_after, must_not_wait(request) ? 0 : request.header.after);
     return;
   }
   receive(origin, request, header, payload);
@@ -294,10 +296,13 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
 }
 
-/// What came behind the request for a lock may go on, whatever has become of it.
+/// What came behind the request for a lock may go on, whatever has become of it. Only where there is no room
+/// for the request it must not: it would be done without a lock that others have.
 void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
   OutOfOrder* const rest = origin.out_of_order();
   if (rest == nullptr || rest->lock != told.position) return;
+  if (told.status == Status::out_of_memory)
+    return connections_.lose(origin.process, "no room for its request for a lock");
   rest->lock = 0;
   auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
   asked.sequence = told.position;
@@ -332,14 +337,17 @@ void Executor::take_position(Origin& origin, std::uint64_t sequence) {
 }
 
 void Executor::release_held(Origin& origin) {
-  if (origin.endpoint == nullptr || origin.out_of_order() == nullptr) return;
-  std::map<std::uint64_t, Kept>& held = origin.out_of_order()->held;
+  OutOfOrder* const rest = origin.out_of_order();
+  if (origin.endpoint == nullptr || rest == nullptr || rest->next_after > origin.executed) return;
+  std::map<std::uint64_t, Kept>& held = rest->held;
+  rest->next_after = UINT64_MAX;
   // Whatever runs may let the next one run.
   for (auto it = held.begin(); it != held.end();) {
     wire::CheckedRequest request{};
     (void)wire::check(it->second.header(), it->second.payload(), &request);  // it passed when it arrived
     bool const early = request.header.after > origin.executed;
     if (early && !must_not_wait(request)) {
+      rest->next_after = std::min(rest->next_after, request.header.after);
       ++it;
       continue;
     }

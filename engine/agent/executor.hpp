@@ -185,6 +185,7 @@ class Executor {
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
+  void answer_lock(Origin& origin, LockTable::Answer const& told);
   void forget_holder(Origin const& origin, std::uint64_t number);
   void forget_holder_of_all(std::uint64_t process) noexcept;
   void owe(Origin& origin);

@@ -82,8 +82,7 @@ LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& req
     return queues_.end();
   };
   if (!exists(lock)) return refuse(Status::bad_argument);
-  // Each origin has at most one for which its stream waits.
-  if (members_ >= max_members && request.position == 0) return refuse(Status::out_of_memory);
+  if (members_ >= max_members) return refuse(Status::out_of_memory);
   auto const entry = queues_.try_emplace(lock).first;
   auto const is_owner = [&](auto const& member) { return member.owner == request.owner; };
   Queue const& queue = entry->second;

@@ -163,8 +163,10 @@ class EndedOrigins {
 struct OutOfOrder {
   std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed
   std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for the endpoint, or for what they come after
-  std::set<std::uint64_t> deferred;    ///< sequences of those that wait for stripes
-  std::uint64_t lock = 0;              ///< position that is taken when a lock is granted; 0: none
+  std::uint64_t next_after =
+      UINT64_MAX;                    ///< before this position is executed there is nothing to do with these
+  std::set<std::uint64_t> deferred;  ///< sequences of those that wait for stripes
+  std::uint64_t lock = 0;            ///< position that is taken when a lock is granted; 0: none
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
