@@ -84,10 +84,9 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
       return answer_busy(origin, request, payload.size());
     if (!has_room(origin, payload.size()))
       return refuse(origin, request.header, payload.size(), Status::out_of_memory);
-    OutOfOrder& rest = origin.make_out_of_order();
-    note_kept(origin, rest.held.emplace(sequence, Kept(header, payload)).first->second);
-    rest.next_after = std::min(rest.next_after, must_not_wait(request) ? 0 : request.header.after);
-    return;
+    std::uint64_t const after = must_not_wait(request) ? 0 : request.header.after;
+    HeldRequests& held = origin.make_out_of_order().held;
+    return note_kept(origin, held.add(sequence, after, Kept(header, payload)));
   }
   receive(origin, request, header, payload);
   release_held(origin);
@@ -338,28 +337,17 @@ void Executor::take_position(Origin& origin, std::uint64_t sequence) {
 
 void Executor::release_held(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
-  if (origin.endpoint == nullptr || rest == nullptr || rest->next_after > origin.executed) return;
-  std::map<std::uint64_t, Kept>& held = rest->held;
-  rest->next_after = UINT64_MAX;
+  if (origin.endpoint == nullptr || rest == nullptr) return;
   // Whatever runs may let the next one run.
-  for (auto it = held.begin(); it != held.end();) {
+  while (std::optional<Kept> const kept = rest->held.take(origin.executed)) {
+    note_released(origin, *kept);
     wire::CheckedRequest request{};
-    (void)wire::check(it->second.header(), it->second.payload(), &request);  // it passed when it arrived
-    bool const early = request.header.after > origin.executed;
-    if (early && !must_not_wait(request)) {
-      rest->next_after = std::min(rest->next_after, request.header.after);
-      ++it;
-      continue;
-    }
-    auto const ready = held.extract(it);
-    Kept const& kept = ready.mapped();
-    note_released(origin, kept);
-    if (early) {
-      answer_busy(origin, request, kept.payload().size());
+    (void)wire::check(kept->header(), kept->payload(), &request);  // it passed when it arrived
+    if (request.header.after > origin.executed) {
+      answer_busy(origin, request, kept->payload().size());  // it must not wait
     } else {
-      receive(origin, request, kept.header(), kept.payload());
+      receive(origin, request, kept->header(), kept->payload());
     }
-    it = held.begin();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -159,12 +160,33 @@ class EndedOrigins {
   std::size_t next_ = 0;  ///< the oldest, once there are `most`
 };
 
+/// Requests that wait for the endpoint, or for the position of the stream that they come after. What an
+/// origin does with them costs this process the same for each.
+class HeldRequests {
+ public:
+  bool empty() const noexcept { return by_after_.empty(); }
+  bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
+  Kept const& add(std::uint64_t sequence, std::uint64_t after, Kept request) {
+    sequences_.insert(sequence);
+    return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
+  }
+  /// One that comes after a position up to `executed`; nothing if there is none.
+  std::optional<Kept> take(std::uint64_t executed) {
+    auto const first = by_after_.begin();
+    if (first == by_after_.end() || first->first.first > executed) return std::nullopt;
+    sequences_.erase(first->first.second);
+    return std::move(by_after_.extract(first).mapped());
+  }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Kept> by_after_;  ///< and sequence
+  std::set<std::uint64_t> sequences_;
+};
+
 /// Of an origin whose requests are not just executed in the order in which they arrive.
 struct OutOfOrder {
-  std::set<std::uint64_t> ahead;       ///< executed beyond Origin::executed
-  std::map<std::uint64_t, Kept> held;  ///< by sequence: waiting for the endpoint, or for what they come after
-  std::uint64_t next_after =
-      UINT64_MAX;                    ///< before this position is executed there is nothing to do with these
+  std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
+  HeldRequests held;
   std::set<std::uint64_t> deferred;  ///< sequences of those that wait for stripes
   std::uint64_t lock = 0;            ///< position that is taken when a lock is granted; 0: none
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token

@@ -1,8 +1,10 @@
-/// An origin that does not keep to one lock at a time for its stream, or ends while that waits, is in nobody's way.
-#include <gtest/gtest.h>
+/// An origin that does not keep to one lock at a time for its stream, or ends while that waits, is in
+/// nobody's way.
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -237,6 +239,35 @@ TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
         EXPECT_EQ(self.lock(id), Status::ok);
         self.unlock(id);
       }
+      rank.tell(stage_slot, 1);
+    }
+    rank.barrier();
+  });
+}
+
+/// From the last to the first, each behind the one before it: none is lost, none comes too early.
+TEST(HostileLocks, what_arrives_in_the_wrong_order_goes_in_the_right_one) {
+  run_job(ranks, configure, [](Rank& rank) {
+    constexpr std::uint64_t chain = 2000;
+    prepare(rank);
+    if (rank.rank() == rogue) {
+      Origin origin(rank);
+      std::vector<Text> texts;
+      texts.push_back({test::bytes_of(origin.lock_request(wire::RequestKind::acquire, 0, 0)), {}});
+      for (std::uint64_t number = 1; number <= chain; ++number)
+        texts.push_back(origin.put(rank.shown(victim, word_slot), number, origin.newest()));
+      auto release = origin.lock_request(wire::RequestKind::release, 0, 0);
+      release.after = release.sequence - 1;
+      texts.push_back({test::bytes_of(release), {}});
+      std::ranges::reverse(texts);
+      for (Text const& text : texts) origin.send(text);
+      origin.progress_until(rank, friendly, 1);
+    }
+    if (rank.rank() == friendly) {
+      Friend const self(rank);
+      EXPECT_TRUE(self.sees(chain));
+      EXPECT_EQ(self.lock(0), Status::ok);
+      self.unlock(0);
       rank.tell(stage_slot, 1);
     }
     rank.barrier();
