@@ -12,7 +12,7 @@ namespace mpix::engine {
 
 namespace {
 
-// Grants and places in queues that this process keeps for others; beyond, they are refused.
+// Grants and places in queues that this process keeps for any one; beyond, they are refused.
 constexpr std::size_t max_members = 65536;
 
 }  // namespace
@@ -53,11 +53,17 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
     if (SharedLock* const word = shared(lock)) word->destroy();
     auto const found = queues_.find(lock);
     if (found == queues_.end()) continue;
-    members_ -= found->second.grants.size() + found->second.waiting.size();
+    for (auto const& [owner, granted] : found->second.members) note_gone(owner.process, 1);
     for (Request const& request : found->second.waiting) answer(request, Status::bad_argument);
     queues_.erase(found);
   }
   return Status::ok;
+}
+
+std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept {
+  // An odd constant of the golden ratio: owners of one process are numbered from 0.
+  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
+  return std::hash<std::uint64_t>{}(owner.process ^ (owner.number * spread));
 }
 
 void LockTable::answer(Request const& request, Status status) {
@@ -82,28 +88,43 @@ LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& req
     return queues_.end();
   };
   if (!exists(lock)) return refuse(Status::bad_argument);
-  if (members_ >= max_members) return refuse(Status::out_of_memory);
+  auto const known = members_.find(request.owner.process);
+  if (known != members_.end() && known->second >= max_members) return refuse(Status::out_of_memory);
   auto const entry = queues_.try_emplace(lock).first;
-  auto const is_owner = [&](auto const& member) { return member.owner == request.owner; };
-  Queue const& queue = entry->second;
-  if (std::ranges::any_of(queue.grants, is_owner) || std::ranges::any_of(queue.waiting, is_owner))
-    return refuse(Status::bad_argument);
+  if (entry->second.members.contains(request.owner)) return refuse(Status::bad_argument);
   if (SharedLock* const word = shared(lock)) (void)word->set_queued();
   return entry;
 }
 
 bool LockTable::admits(LockId lock, Queue const& queue, LockMode mode) noexcept {
-  auto const shares = [](Grant const& grant) { return grant.mode == LockMode::shared; };
-  bool const beside =
-      mode == LockMode::shared ? std::ranges::all_of(queue.grants, shares) : queue.grants.empty();
+  bool const beside = mode == LockMode::shared ? !queue.exclusive : queue.grants == 0;
   SharedLock const* const word = shared(lock);
   return beside && (word == nullptr || word->admits(mode));
 }
 
+void LockTable::add(Queue& queue, Request const& request) {
+  std::size_t& members = members_[request.owner.process];
+  queue.members.emplace(request.owner, false);
+  ++members;
+}
+
+/// To a member.
 void LockTable::grant(Queue& queue, Request const& request) {
-  queue.grants.push_back({request.owner, request.mode});
-  ++members_;
+  queue.members.at(request.owner) = true;
+  ++queue.grants;
+  queue.exclusive = request.mode == LockMode::exclusive;
   answer(request, Status::ok);
+}
+
+void LockTable::remove_grants(Queue& queue, std::size_t count) noexcept {
+  queue.grants -= count;
+  if (queue.grants == 0) queue.exclusive = false;
+}
+
+void LockTable::note_gone(std::uint64_t process, std::size_t members) noexcept {
+  auto const known = members_.find(process);
+  known->second -= members;
+  if (known->second == 0) members_.erase(known);
 }
 
 void LockTable::acquire(LockId lock, Request const& request) {
@@ -111,10 +132,10 @@ void LockTable::acquire(LockId lock, Request const& request) {
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   std::deque<Request>& waiting = entry->second.waiting;
+  add(entry->second, request);
   auto const place =
       request.overtakes ? std::ranges::find(waiting, false, &Request::overtakes) : waiting.end();
   waiting.insert(place, request);
-  ++members_;
   serve(entry);
 }
 
@@ -125,6 +146,7 @@ void LockTable::try_acquire(LockId lock, Request const& request) {
   Queue& queue = entry->second;
   if (queue.waiting.empty() && !admits(lock, queue, request.mode)) drop_ended(lock);
   if (queue.waiting.empty() && admits(lock, queue, request.mode)) {
+    add(queue, request);
     grant(queue, request);
   } else {
     answer(request, Status::busy);
@@ -136,11 +158,12 @@ Status LockTable::release(LockId lock, Owner const& owner, Mailbox& own) {
   Visit const visit(*this, &own);
   auto const entry = queues_.find(lock);
   if (entry == queues_.end()) return Status::bad_argument;
-  std::vector<Grant>& grants = entry->second.grants;
-  auto const found = std::ranges::find(grants, owner, &Grant::owner);
-  if (found == grants.end()) return Status::bad_argument;
-  grants.erase(found);
-  --members_;
+  Queue& queue = entry->second;
+  auto const found = queue.members.find(owner);
+  if (found == queue.members.end() || !found->second) return Status::bad_argument;
+  queue.members.erase(found);
+  remove_grants(queue, 1);
+  note_gone(owner.process, 1);
   serve(entry);
   return Status::ok;
 }
@@ -154,17 +177,24 @@ Status LockTable::look(LockId lock, Mailbox& own) {
 
 void LockTable::forget(std::uint64_t process, Mailbox& own) {
   Visit const visit(*this, &own);
-  auto const its = [&](auto const& member) { return member.owner.process == process; };
   bool held_some = false;
-  for (auto next = queues_.begin(); next != queues_.end();) {
+  for (auto next = queues_.begin(); next != queues_.end() && members_.contains(process);) {
     auto const entry = next++;
-    std::size_t const grants = std::erase_if(entry->second.grants, its);
-    std::size_t const gone = grants + std::erase_if(entry->second.waiting, its);
+    Queue& queue = entry->second;
+    std::size_t grants = 0;
+    std::size_t const gone = std::erase_if(queue.members, [&](auto const& member) {
+      bool const its = member.first.process == process;
+      grants += its && member.second ? 1 : 0;
+      return its;
+    });
     if (gone == 0) continue;
+    std::erase_if(queue.waiting, [&](Request const& request) { return request.owner.process == process; });
     held_some = held_some || grants != 0;
-    members_ -= gone;
+    remove_grants(queue, grants);
+    note_gone(process, gone);
     serve(entry);
   }
+  members_.erase(process);
   std::erase_if(own.answers_, [&](Answer const& answer) { return answer.process == process; });
   if (held_some)
     log_.write(LogLevel::error, "process %llx ended while it held locks",
@@ -173,10 +203,7 @@ void LockTable::forget(std::uint64_t process, Mailbox& own) {
 
 bool LockTable::concerns(std::uint64_t process) const {
   std::lock_guard const held(mutex_);
-  auto const its = [&](auto const& member) { return member.owner.process == process; };
-  return std::ranges::any_of(queues_, [&](auto const& entry) {
-    return std::ranges::any_of(entry.second.grants, its) || std::ranges::any_of(entry.second.waiting, its);
-  });
+  return members_.contains(process);
 }
 
 /// Lets in whoever may be, in the order of arrival. The entry may go.
@@ -185,10 +212,9 @@ void LockTable::serve(Queues::iterator entry) {
   while (!queue.waiting.empty() && admits(lock, queue, queue.waiting.front().mode)) {
     grant(queue, queue.waiting.front());
     queue.waiting.pop_front();
-    --members_;
   }
   if (!queue.waiting.empty()) return watch_holders(lock);
-  if (!queue.grants.empty()) return;
+  if (queue.grants != 0) return;
   if (SharedLock* const word = shared(lock)) word->clear_queued();
   queues_.erase(entry);
 }

@@ -95,12 +95,14 @@ class LockTable {
   bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
 
  private:
-  struct Grant {
-    Owner owner;
-    LockMode mode;
+  struct OwnerHash {
+    std::size_t operator()(Owner const& owner) const noexcept;
   };
+  /// Of a lock that is granted or waited for. A lock may have as many members as the job has processes.
   struct Queue {
-    std::vector<Grant> grants;
+    std::unordered_map<Owner, bool, OwnerHash> members;  ///< whether it is granted
+    std::size_t grants = 0;
+    bool exclusive = false;  ///< the one grant
     std::deque<Request> waiting;
   };
   using Queues = std::unordered_map<LockId, Queue>;
@@ -125,7 +127,10 @@ class LockTable {
   Queues::iterator queue_for(LockId lock, Request const& request);
   void answer(Request const& request, Status status);
   bool admits(LockId lock, Queue const& queue, LockMode mode) noexcept;
+  void add(Queue& queue, Request const& request);
   void grant(Queue& queue, Request const& request);
+  static void remove_grants(Queue& queue, std::size_t count) noexcept;
+  void note_gone(std::uint64_t process, std::size_t members) noexcept;
   void serve(Queues::iterator entry);
   void watch_holders(LockId lock);
   void drop_ended(LockId lock) noexcept;
@@ -134,10 +139,10 @@ class LockTable {
   mutable std::mutex mutex_;
   SharedLocks* shared_ = nullptr;
   std::vector<bool> exists_;
-  Queues queues_;            ///< of those that are granted or waited for
-  std::size_t members_ = 0;  ///< of all queues
-  Mailbox* own_ = nullptr;   ///< of whoever has the table locked
-  ProcessWatch watch_;       ///< by pid
+  Queues queues_;
+  std::unordered_map<std::uint64_t, std::size_t> members_;  ///< of all queues, by process
+  Mailbox* own_ = nullptr;                                  ///< of whoever has the table locked
+  ProcessWatch watch_;                                      ///< by pid
   std::atomic<bool> watches_{false};
 };
 

@@ -1,0 +1,132 @@
+/// Who holds a lock by the agent's grant, who waits for it, and how much of that one process may ask for.
+#include "engine/agent/lock_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace mpix::engine {
+namespace {
+
+using Answer = LockTable::Answer;
+
+struct Case {
+  Case() {
+    LockId first = 1;
+    EXPECT_EQ(table.create(2, &first), Status::ok);
+    EXPECT_EQ(first, 0u);
+  }
+
+  /// Tokens count the requests.
+  void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false) {
+    table.acquire(0, {{process, owner}, mode, overtakes, ++token, 0, &answers});
+  }
+  Status attempt(std::uint64_t process, LockMode mode) {
+    table.try_acquire(0, {{process, 0}, mode, false, ++token, 0, &answers});
+    std::vector<Answer> const told = take();
+    return told.size() == 1 ? told.front().status : Status::malformed;
+  }
+  Status release(std::uint64_t process, std::uint32_t owner = 0) {
+    return table.release(0, {process, owner}, answers);
+  }
+  std::vector<Answer> take() { return table.take_answers(answers); }
+  /// Whose requests were granted since the last time, in order; a failure counts as 0.
+  std::vector<std::uint64_t> granted() {
+    std::vector<std::uint64_t> processes;
+    for (Answer const& answer : take()) processes.push_back(answer.status == Status::ok ? answer.process : 0);
+    return processes;
+  }
+
+  LockTable table{common_log};
+  LockTable::Mailbox answers;
+  std::uint64_t token = 0;
+};
+
+using Processes = std::vector<std::uint64_t>;
+
+TEST(LockTable, goes_to_those_who_wait_in_the_order_of_arrival) {
+  Case made;
+  made.ask(1, 0, LockMode::shared);
+  made.ask(2, 0, LockMode::shared);
+  made.ask(3, 0, LockMode::exclusive);
+  made.ask(4, 0, LockMode::shared);
+  made.ask(5, 0, LockMode::shared, true);
+  EXPECT_EQ(made.granted(), (Processes{1, 2, 5}));
+  EXPECT_EQ(made.release(3), Status::bad_argument);  // it waits
+  for (std::uint64_t const process : {1, 5, 2}) EXPECT_EQ(made.release(process), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{3}));
+  EXPECT_EQ(made.release(1), Status::bad_argument);
+  EXPECT_EQ(made.release(3), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{4}));
+  EXPECT_EQ(made.attempt(6, LockMode::exclusive), Status::busy);
+  EXPECT_EQ(made.attempt(6, LockMode::shared), Status::ok);
+  EXPECT_EQ(made.release(4), Status::ok);
+  EXPECT_EQ(made.attempt(7, LockMode::exclusive), Status::busy);
+  EXPECT_EQ(made.release(6), Status::ok);
+  EXPECT_EQ(made.attempt(7, LockMode::exclusive), Status::ok);
+  EXPECT_EQ(made.attempt(8, LockMode::shared), Status::busy);
+}
+
+TEST(LockTable, is_held_once_by_one_owner) {
+  Case made;
+  made.ask(1, 0, LockMode::exclusive);
+  made.ask(1, 0, LockMode::exclusive);
+  made.ask(1, 1, LockMode::exclusive);
+  made.ask(1, 1, LockMode::shared);
+  EXPECT_EQ(made.granted(), (Processes{1, 0, 0}));
+  EXPECT_EQ(made.release(1, 0), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{1}));
+  EXPECT_EQ(made.release(1, 0), Status::bad_argument);
+}
+
+TEST(LockTable, passes_over_processes_that_have_gone) {
+  Case made;
+  made.ask(1, 0, LockMode::shared);
+  made.ask(2, 0, LockMode::exclusive);
+  made.ask(1, 1, LockMode::shared);
+  made.ask(3, 0, LockMode::exclusive);
+  EXPECT_EQ(made.granted(), (Processes{1}));
+  made.table.forget(2, made.answers);
+  EXPECT_FALSE(made.table.concerns(2));
+  EXPECT_EQ(made.granted(), (Processes{1}));
+  made.table.forget(1, made.answers);
+  EXPECT_EQ(made.granted(), (Processes{3}));
+  EXPECT_FALSE(made.table.concerns(1));
+  EXPECT_EQ(made.release(3), Status::ok);
+  EXPECT_FALSE(made.table.concerns(3));
+}
+
+TEST(LockTable, tells_those_who_wait_that_it_ends) {
+  Case made;
+  made.ask(1, 0, LockMode::exclusive);
+  made.ask(2, 0, LockMode::exclusive);
+  EXPECT_EQ(made.granted(), (Processes{1}));
+  EXPECT_EQ(made.table.destroy(0, 1), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{0}));
+  EXPECT_FALSE(made.table.concerns(1));
+  EXPECT_FALSE(made.table.concerns(2));
+}
+
+/// What one process asks for too much is no matter of the others.
+TEST(LockTable, bounds_what_each_process_asks_for) {
+  constexpr std::uint32_t most = 65536;
+  Case made;
+  for (std::uint32_t owner = 0; owner < most; ++owner) made.ask(1, owner, LockMode::shared);
+  EXPECT_EQ(made.granted().size(), most);
+  made.ask(1, most, LockMode::shared);
+  std::vector<Answer> const told = made.take();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told.front().status, Status::out_of_memory);
+  made.ask(2, 0, LockMode::shared);
+  made.ask(3, 0, LockMode::exclusive);
+  EXPECT_EQ(made.granted(), (Processes{2}));
+  EXPECT_EQ(made.release(1, most - 1), Status::ok);
+  made.ask(1, most, LockMode::exclusive);
+  EXPECT_EQ(made.take().size(), 0u);
+  made.table.forget(1, made.answers);
+  EXPECT_EQ(made.release(2), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{3}));
+}
+
+}  // namespace
+}  // namespace mpix::engine
