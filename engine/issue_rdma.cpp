@@ -11,11 +11,14 @@ namespace mpix::engine {
 /// Waits with the lock of the peer's channel in hand, which others get in between.
 template <typename Predicate>
 void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
-  while (!done()) {
-    channel_of(peer).drive_waiting();
+  if (done()) return;
+  Channel& channel = channel_of(peer);
+  do {
+    channel.drive_waiting();
     held.unlock();
     held.lock();
-  }
+  } while (!done());
+  channel.leave();
 }
 
 /// Until every operation by UCX put and get up to `number` has ended.
