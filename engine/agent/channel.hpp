@@ -74,7 +74,8 @@ class Channel final : public MessageHandler {
     } while (executor.owes_answers());
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
-                             executor.has_deferred() || agent_path.has_waiting() || unannounced_rdma != 0;
+                             connections.has_losses() || executor.has_deferred() ||
+                             agent_path.has_waiting() || unannounced_rdma != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }

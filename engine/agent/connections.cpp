@@ -29,7 +29,7 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   if (found == by_endpoint_.end()) return;
   // Nothing is under way: should the process have ended, the next connection to it finds out.
   if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
-    return note_farewell(found->second, wire::Farewell::agree, connection.asked);
+    return note_farewell(found->second, wire::Farewell::agree, connection.asked, true);
   lose(found->second, reason);
 }
 

@@ -74,14 +74,16 @@ class Connections {
   void note_asked(Connection& connection, std::uint64_t token) noexcept;
   /// The connection is not used any more; both sides know. What was sent last still gets there.
   void part(std::uint64_t process);
-  /// Takes up a farewell, from UCX callbacks.
-  void note_farewell(std::uint64_t process, wire::Farewell kind, std::uint64_t token) {
-    farewells_.push_back({process, kind, token});
+  /// Takes up a farewell, from UCX callbacks. `idle`: this process wanted nothing of the other one when it
+  /// arrived.
+  void note_farewell(std::uint64_t process, wire::Farewell kind, std::uint64_t token, bool idle) {
+    farewells_.push_back({process, kind, token, idle});
   }
   struct NotedFarewell {
     std::uint64_t process;
     wire::Farewell kind;
     std::uint64_t token;
+    bool idle;
   };
   bool has_farewells() const noexcept { return !farewells_.empty(); }
   std::vector<NotedFarewell> take_farewells() { return std::exchange(farewells_, {}); }

@@ -157,7 +157,7 @@ char const* Executor::admit(SessionOpening const& opening) {
     Connections::Connection const* const connection = connections_.find(name);
     if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
     // It has agreed to close the last one; its answer may come later.
-    connections_.note_farewell(name, wire::Farewell::agree, connection->asked);
+    connections_.note_farewell(name, wire::Farewell::agree, connection->asked, true);
   }
   origin.connection = opening.connection;
   return nullptr;
@@ -375,8 +375,7 @@ void Executor::forget(std::uint64_t process) {
 
 bool Executor::is_idle(std::uint64_t process) const noexcept {
   auto const found = origins_.find(process);
-  // Who has a lock, or waits for one, is known by its connection.
-  return (found == origins_.end() || found->second->is_idle()) && !locks_.concerns(process);
+  return (found == origins_.end() || found->second->is_idle()) && !has_locks(process);
 }
 
 std::uint64_t Executor::last_use(std::uint64_t process) const noexcept {

@@ -91,6 +91,8 @@ class Executor {
   // For engine/agent/parting.hpp.
   bool is_idle(std::uint64_t process) const noexcept;
   std::uint64_t last_use(std::uint64_t process) const noexcept;
+  /// The process has a lock by the agent's grant, or waits for one: it is known by its connection.
+  bool has_locks(std::uint64_t process) const noexcept { return locks_.concerns(process); }
   /// The connection to the process is closed, and with it go its keys. It introduces itself again.
   void part(std::uint64_t process) noexcept;
 

@@ -23,7 +23,9 @@ void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   if (!process) process = agent_path_.process_of(fields.session);
   if (!process) return drops_.note("it belongs to no session");
   try {
-    connections_.note_farewell(*process, static_cast<wire::Farewell>(fields.kind), fields.token);
+    // An answer behind a question may grant the lock that the sender of both did not know of when it asked.
+    connections_.note_farewell(*process, static_cast<wire::Farewell>(fields.kind), fields.token,
+                               agent_path_.is_idle(*process));
   } catch (std::bad_alloc const&) {
     connections_.lose(*process, "no memory for its farewell");
   }
@@ -43,7 +45,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       // Both have asked: it is the one with the lower identity who is answered.
       if (connection.asked != 0 && process_ < farewell.process) break;
       connections_.note_asked(connection, 0);
-      if (!is_idle(farewell.process, connection)) {
+      if (!farewell.idle || !is_idle(farewell.process, connection)) {
         (void)send(farewell.process, connection, wire::Farewell::stay, farewell.token);
         agent_path_.resume(farewell.process);
       } else if (send(farewell.process, connection, wire::Farewell::agree, farewell.token)) {
@@ -51,7 +53,11 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       }
       break;
     case wire::Farewell::agree:
-      if (answered) part(farewell.process);
+      if (!answered) break;
+      // It asked for a lock before it was asked, and has ended since.
+      if (executor_.has_locks(farewell.process))
+        return connections_.lose(farewell.process, "it ended with a lock");
+      part(farewell.process);
       break;
     case wire::Farewell::stay:
       if (!answered) break;

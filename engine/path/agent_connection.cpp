@@ -115,8 +115,10 @@ bool AgentPath::is_idle(std::uint64_t process) const noexcept {
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == peer) return false;
   }
-  // What is quiet and has left has come to the peer before it is asked to part.
-  bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest());
+  // What is quiet and has left has come to the peer before it is asked to part. Not so where the peer asks:
+  // then it must be no request for a lock.
+  bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest()) &&
+                    !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
   return sent && told && !revoking && peer->state().rdma().is_idle();
 }
