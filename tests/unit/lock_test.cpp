@@ -139,6 +139,7 @@ TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
       EXPECT_EQ(lock.lock(LockMode::shared), Status::ok);
       rank.barrier();  // all have it at once
       EXPECT_EQ((Owned{rank, 1, id, 7}.attempt()), Status::busy);
+      rank.barrier();  // an attempt is in the way of others while it lasts
       EXPECT_EQ((Owned{rank, 1, id, 7}.attempt(LockMode::shared)), Status::ok);
       EXPECT_EQ((Owned{rank, 1, id, 7}.unlock()), Status::ok);
       rank.barrier();
