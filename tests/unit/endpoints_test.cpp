@@ -199,7 +199,7 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
         ASSERT_EQ(rank.engine().lock(peer, {.lock = id, .completion = &held}).status, Status::ok);
         rank.engine().wait_until([&] { return held.complete.load(std::memory_order_acquire); });
       }
-      ::usleep(random() % 3000);
+      ::usleep(static_cast<useconds_t>(random() % 3000));
       if (random() % 2 == 0) (void)rank.engine().progress();
       std::uint64_t value = 0;
       ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, number, sizeof value)),
