@@ -29,6 +29,15 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
   return extent;
 }
 
+/// Whether there are not many more pages in the range that the request touches than it has pieces.
+bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t few_pages = 8;
+  Layout const& layout = request.layout;
+  std::uint64_t const blocks = layout.block == 0 ? 0 : request.header.bytes / layout.block;
+  return bytes / page <= blocks * std::max<std::size_t>(layout.segments.size(), 1) + few_pages;
+}
+
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
 /// What an update guarantees.
@@ -111,8 +120,11 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
     if (segments_.in_region(from, bytes)) return false;
     return accessible(pointer(from), bytes, write);
   };
-  if (probe(begin, end - begin)) return Status::ok;
-  if (request.layout.is_contiguous()) return Status::bad_address;
+  bool const contiguous = request.layout.is_contiguous();
+  // At once: to be looked at makes pages of memory that was never used, which gaps are not worth.
+  bool const at_once = contiguous || is_dense(request, end - begin);
+  if (at_once && probe(begin, end - begin)) return Status::ok;
+  if (contiguous) return Status::bad_address;
   // The gaps of a layout need not be mapped: look at what is really touched.
   LayoutCursor cursor(request.layout);
   cursor.seek(request.header.position);

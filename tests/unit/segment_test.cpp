@@ -15,6 +15,7 @@
 
 #include "engine/segment/remote_segments.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/resident.hpp"
 #include "tests/support/segments.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -129,24 +130,17 @@ TEST_F(Segments, a_hundred_thousand_are_found_as_fast_as_a_hundred) {
   EXPECT_EQ(table.find(addresses[0]), nullptr);
 }
 
-/// How many of the pages of `bytes` bytes have memory.
-std::size_t resident_pages(void* base, std::size_t bytes) {
-  std::vector<unsigned char> pages(bytes / 4096);
-  EXPECT_EQ(::mincore(base, bytes, pages.data()), 0);
-  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
-}
-
 TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
   constexpr std::size_t bytes = 80 << 20;  // more than a step
   void* const base = allocate(bytes);
-  EXPECT_EQ(resident_pages(base, bytes), bytes / 4096);
+  EXPECT_EQ(test::resident_pages(base, bytes), bytes / 4096);
   EXPECT_EQ(table.free(base), Status::ok);
   AllocationHints hints;
   hints.lazy = true;
   void* const lazy = allocate(bytes, hints);
-  EXPECT_EQ(resident_pages(lazy, bytes), 0u);
+  EXPECT_EQ(test::resident_pages(lazy, bytes), 0u);
   static_cast<char*>(lazy)[bytes - 1] = 1;
-  EXPECT_EQ(resident_pages(lazy, bytes), 1u);
+  EXPECT_EQ(test::resident_pages(lazy, bytes), 1u);
   EXPECT_EQ(table.free(lazy), Status::ok);
 }
 

@@ -1,0 +1,20 @@
+/// Which memory has pages.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace mpix::test {
+
+/// How many of the pages of `bytes` bytes have memory.
+inline std::size_t resident_pages(void* base, std::size_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  EXPECT_EQ(::mincore(base, bytes, pages.data()), 0);
+  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
+}
+
+}  // namespace mpix::test

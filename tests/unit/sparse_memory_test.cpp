@@ -1,0 +1,64 @@
+/// Operations on memory of which most was never used take no more of it than they touch.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <numeric>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/resident.hpp"
+
+namespace mpix::engine {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+
+constexpr std::size_t bytes = std::size_t{1} << 30;
+constexpr std::size_t rows = 16;
+constexpr std::size_t row = 64;
+
+TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
+  run_job(2, configure, [](Rank& rank) {
+    void* memory = nullptr;
+    if (rank.rank() == 1) {
+      memory =
+          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ASSERT_NE(memory, MAP_FAILED);
+      (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);  // kernels without them do not know it
+      rank.show(0, memory);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      Dimension const apart[] = {{rows, bytes / rows}};
+      std::vector<std::int64_t> out(rows * row / sizeof(std::int64_t));
+      std::iota(out.begin(), out.end(), 3);
+      auto const move = [&](Direction direction, std::vector<std::int64_t>& data) {
+        Transfer transfer;
+        transfer.direction = direction;
+        transfer.origin = reinterpret_cast<std::byte*>(data.data());
+        transfer.origin_layout = Layout::contiguous(rows * row);
+        transfer.target = rank.shown(1, 0);
+        transfer.target_layout = {row, apart, {}};
+        return run(rank.engine(), rank.peer(1), transfer);
+      };
+      EXPECT_EQ(move(Direction::put, out), Status::ok);
+      std::vector<std::int64_t> in(out.size());
+      EXPECT_EQ(move(Direction::get, in), Status::ok);
+      EXPECT_EQ(in, out);
+      Update sum = contiguous(Operation::sum, ElementType::int64, out.data(), rank.shown(1, 0), rows * row);
+      sum.target_layout = {row, apart, {}};
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
+      EXPECT_EQ(move(Direction::get, in), Status::ok);
+      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(in[i], 2 * out[i]) << i;
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_LE(test::resident_pages(memory, bytes), 2 * rows);
+      EXPECT_EQ(::munmap(memory, bytes), 0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
