@@ -14,6 +14,7 @@ string(JOIN ":" beyond_qemu CrossMemory.* *cross_memory_serves* *EngineStatistic
        *is_done_without_where_nobody_looks
        Hostile.messages_change_nothing_that_they_do_not_name_and_stop_nobody
        Touch.is_left_alone_by_a_thread_that_blocks_faults *DeathTest.* *RunPrograms.*
+       Segments.a_registration_of_a_mapped_file_ends_with_the_file
        Segments.large_ones_have_their_pages_unless_they_are_lazy)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=${libraries}
     -E GTEST_FILTER=-${beyond_qemu})

@@ -79,7 +79,7 @@ Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegmen
   bool const allocated = segment != nullptr && !segment->user_memory() && segment->contains(begin, bytes);
   if (!allocated) {
     if (in_region(begin, bytes)) return Status::bad_argument;
-    if (!vouched && !accessible(base, bytes, false)) return Status::bad_address;
+    if (!vouched && !is_there(base, bytes)) return Status::bad_address;
     if (!has_free_slot()) return Status::out_of_memory;
     cover({begin, begin + bytes}, replaced);
   }

@@ -1,14 +1,17 @@
 /// Memory that is registered, once or several times: the segments that come about.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "engine/segment/remote_segments.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/resident.hpp"
 #include "tests/support/segments.hpp"
 
 namespace mpix::engine {
@@ -105,6 +108,46 @@ TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_wit
   EXPECT_EQ(detach(memory + 100), Status::bad_argument);
   EXPECT_EQ(attach(memory, 8), Status::bad_argument);
   EXPECT_TRUE(replaced.empty());
+}
+
+TEST_F(Segments, a_registration_of_much_memory_makes_no_pages_of_it) {
+  constexpr std::size_t bytes = std::size_t{1} << 30;
+  constexpr std::size_t page = 4096;
+  void* const base =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(base, MAP_FAILED);
+  EXPECT_EQ(attach(base, bytes), Status::ok);
+  EXPECT_EQ(test::resident_pages(base, bytes), 0u);
+  EXPECT_EQ(detach(base), Status::ok);
+  char* const middle = static_cast<char*>(base) + bytes / 2;
+  ASSERT_EQ(::mprotect(middle, page, PROT_NONE), 0);
+  EXPECT_EQ(attach(base, bytes), Status::bad_address);
+  ASSERT_EQ(::munmap(middle, page), 0);
+  EXPECT_EQ(attach(base, bytes), Status::bad_address);
+  EXPECT_EQ(attach(base, bytes / 2), Status::ok);
+  EXPECT_EQ(attach(middle + page, bytes / 2 - page), Status::ok);
+  EXPECT_EQ(detach(base), Status::ok);
+  EXPECT_EQ(detach(middle + page), Status::ok);
+  EXPECT_EQ(::munmap(base, bytes), 0);
+}
+
+TEST_F(Segments, a_registration_of_a_mapped_file_ends_with_the_file) {
+  constexpr std::size_t bytes = std::size_t{32} << 20;
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(::ftruncate(::fileno(file), bytes), 0);
+  void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ::fileno(file), 0);
+  ASSERT_NE(base, MAP_FAILED);
+  EXPECT_EQ(attach(base, bytes), Status::ok);
+  EXPECT_EQ(detach(base), Status::ok);
+  ASSERT_EQ(::ftruncate(::fileno(file), bytes / 2), 0);
+  constexpr int populate_read = 22;  // as in engine/segment/probe.cpp
+  if (::madvise(base, 4096, populate_read) != 0) GTEST_SKIP() << "this kernel does not tell";
+  EXPECT_EQ(attach(base, bytes), Status::bad_address);
+  EXPECT_EQ(attach(base, bytes / 2), Status::ok);
+  EXPECT_EQ(detach(base), Status::ok);
+  EXPECT_EQ(::munmap(base, bytes), 0);
+  std::fclose(file);
 }
 
 TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
