@@ -133,28 +133,25 @@ void prepare(Rank& rank) {
   rank.barrier();
 }
 
-TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
+/// The friend has lock 0 when the rogue's stream asks for it, with a put of `value` behind the request. Then
+/// each goes on as it is told, the rogue to its end: as_rogue(rank, origin, position of the request) and
+/// as_friend(rank, friend).
+template <typename AsRogue, typename AsFriend>
+void compete(AsRogue as_rogue, AsFriend as_friend) {
+  constexpr std::uint64_t ended = 3;
   run_job(
       ranks, configure,
-      [](Rank& rank) {
+      [=](Rank& rank) {
         prepare(rank);
         if (rank.rank() == victim) {
-          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 3, 60));
+          EXPECT_TRUE(rank.was_told(friendly, stage_slot, ended, 60));
         } else if (rank.rank() == rogue) {
           EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
           Origin origin(rank);
           origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
           std::uint64_t const asked = origin.newest();
           origin.send(origin.put(rank.shown(victim, word_slot), value, asked));
-          origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
-          // A position that it waits for already.
-          auto again = origin.lock_request(wire::RequestKind::acquire, 1, 2);
-          again.sequence = asked;
-          origin.send(again);
-          rank.tell(stage_slot, 1);
-          origin.progress_until(rank, friendly, 2);
-          // And once more, in vain: it has the lock.
-          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+          as_rogue(rank, origin, asked);
           ::usleep(50000);
           rank.die();
         } else {
@@ -162,52 +159,53 @@ TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
           EXPECT_EQ(self.lock(0), Status::ok);
           rank.tell(stage_slot, 1);
           EXPECT_TRUE(rank.was_told(rogue, stage_slot, 1));
-          ::usleep(50000);
-          EXPECT_EQ(self.get(), 0u);
-          EXPECT_EQ(self.lock(1, true), Status::ok);
-          self.unlock(1);
-          self.unlock(0);
-          EXPECT_TRUE(self.sees(value));
-          EXPECT_EQ(self.lock(0, true), Status::busy);
-          rank.tell(stage_slot, 2);
+          as_friend(rank, self);
           EXPECT_EQ(self.lock(0), Status::ok);
           self.unlock(0);
-          rank.tell(stage_slot, 3);
+          rank.tell(stage_slot, ended);
         }
       },
       test::JobKind::mortal);
 }
 
-TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
-  run_job(
-      ranks, configure,
-      [](Rank& rank) {
-        prepare(rank);
-        if (rank.rank() == victim) {
-          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 2, 60));
-        } else if (rank.rank() == rogue) {
-          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
-          Origin origin(rank);
-          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
-          origin.send(origin.put(rank.shown(victim, word_slot), value, origin.newest()));
-          rank.expect_death(rogue);
-          rank.tell(stage_slot, 1);
-          ::usleep(50000);
-          rank.die();
-        } else {
-          Friend const self(rank);
-          EXPECT_EQ(self.lock(0), Status::ok);
-          rank.tell(stage_slot, 1);
-          EXPECT_TRUE(rank.was_told(rogue, stage_slot, 1));
-          ::usleep(300000);
-          self.unlock(0);
-          EXPECT_EQ(self.lock(0), Status::ok);
-          self.unlock(0);
-          EXPECT_EQ(self.get(), 0u);
-          rank.tell(stage_slot, 2);
-        }
+TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
+  compete(
+      [](Rank& rank, Origin& origin, std::uint64_t asked) {
+        origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
+        // A position that it waits for already.
+        auto again = origin.lock_request(wire::RequestKind::acquire, 1, 2);
+        again.sequence = asked;
+        origin.send(again);
+        rank.tell(stage_slot, 1);
+        origin.progress_until(rank, friendly, 2);
+        // And once more, in vain: it has the lock.
+        origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
       },
-      test::JobKind::mortal);
+      [](Rank& rank, Friend const& self) {
+        ::usleep(50000);
+        EXPECT_EQ(self.get(), 0u);
+        EXPECT_EQ(self.lock(1, true), Status::ok);
+        self.unlock(1);
+        self.unlock(0);
+        EXPECT_TRUE(self.sees(value));
+        EXPECT_EQ(self.lock(0, true), Status::busy);
+        rank.tell(stage_slot, 2);
+      });
+}
+
+TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
+  compete(
+      [](Rank& rank, Origin&, std::uint64_t) {
+        rank.expect_death(rogue);
+        rank.tell(stage_slot, 1);
+      },
+      [](Rank&, Friend const& self) {
+        ::usleep(300000);
+        self.unlock(0);
+        EXPECT_EQ(self.lock(0), Status::ok);
+        EXPECT_EQ(self.get(), 0u);
+        self.unlock(0);
+      });
 }
 
 /// As much of it as a message takes, each part in order, and what makes no sense refused.
