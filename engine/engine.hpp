@@ -199,7 +199,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// until the lock is held, and the call and its caller do not. For processes whose other threads issue
   /// nothing: theirs would wait, too. request.attempt must be false; its completion is not used. A failure is
   /// told by take_error(peer, context). `with_next`: the request, and small operations behind it, leave with
-  /// the release, or when anything is waited for or progress is driven. nullopt: not to be had so, or not now.
+  /// the release, or when anything is waited for or progress is driven. nullopt: not to be had so, or not
+  /// now.
   std::optional<Issued> lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                        bool with_next);
   /// Waits for the lock that a stream waits for, if any does. lock() and lock_in_stream() do so first, and so

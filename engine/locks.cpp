@@ -89,7 +89,8 @@ std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& requ
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
-  std::optional<Issued> const issued = channel.agent_path.acquire_in_stream(peer, request, context, with_next);
+  std::optional<Issued> const issued =
+      channel.agent_path.acquire_in_stream(peer, request, context, with_next);
   if (!issued || failed(issued->status)) return issued;
   locking_at_ = issued->sequence;
   locking_.store(&peer, std::memory_order_relaxed);

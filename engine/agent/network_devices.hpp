@@ -28,9 +28,9 @@ std::vector<InterfaceAddress> interface_addresses();
 std::string text_of(InterfaceAddress const& address);
 
 /// The value of UCX_NET_DEVICES that keeps UCX's TCP to the interfaces of `rule`, as Open MPI writes it:
-/// names and IPv4 subnets (10.1.0.0/16) separated by commas, behind a '^' those that are left out; behind a '+'
-/// the rule for all but the interface to the host itself, which is permitted. Other devices are not touched.
-/// Where the rule leaves no interface, it is that one.
+/// names and IPv4 subnets (10.1.0.0/16) separated by commas, behind a '^' those that are left out; behind a
+/// '+' the rule for all but the interface to the host itself, which is permitted. Other devices are not
+/// touched. Where the rule leaves no interface, it is that one.
 std::string permitted_devices(std::string_view rule, std::vector<NetworkDevice> const& devices,
                               std::vector<InterfaceAddress> const& addresses);
 

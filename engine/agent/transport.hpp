@@ -118,8 +118,8 @@ class Transport {
   bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
-  /// An endpoint has gone. When it was the last one of an interface, UCX takes what arrives there for an event
-  /// again only once it was driven some more.
+  /// An endpoint has gone. When it was the last one of an interface, UCX takes what arrives there for an
+  /// event again only once it was driven some more.
   bool is_unsettled() const noexcept { return unsettled_ != 0; }
 
   /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.
@@ -162,7 +162,7 @@ class Transport {
       parting_;  ///< endpoints of part() that are to be forced closed when the flush has ended
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
-  int unsettled_ = 0;  ///< turns without an event that UCX is to be driven
+  int unsettled_ = 0;                                ///< turns without an event that UCX is to be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

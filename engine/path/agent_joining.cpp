@@ -6,8 +6,8 @@
 
 namespace mpix::engine {
 
-/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come, or
-/// behind a request for a lock that has not left.
+/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come,
+/// or behind a request for a lock that has not left.
 bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
                       std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;

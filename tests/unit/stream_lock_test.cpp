@@ -33,10 +33,12 @@ struct Target {
     there = rank.shown(number, 2 * number);
   }
 
-  /// By requests that leave at once and by such that do not, one after the other. False: it had to be waited for.
+  /// By requests that leave at once and by such that do not, one after the other. False: it had to be waited
+  /// for.
   bool lock(LockMode mode = LockMode::exclusive) const {
     with_next = !with_next;
-    auto const issued = rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, with_next);
+    auto const issued =
+        rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, with_next);
     if (issued) {
       EXPECT_EQ(issued->status, Status::ok);
       return true;
