@@ -296,9 +296,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
-  std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad);
+  std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   template <typename Operation>
-  bool direct_piecewise(Peer& peer, Operation const& operation, bool* bad);
+  bool direct_piecewise(Peer& peer, Operation const& operation, Status* refused);
   template <typename Operation>
   void count(Peer& peer, Path path, Operation const& operation) noexcept;
   template <typename Operation>

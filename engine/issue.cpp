@@ -81,17 +81,26 @@ void direct_run(Update const& update, Segment const& run, std::size_t position, 
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
+/// The segment that holds [begin, begin + bytes): bad_address where none holds the first byte, overrun where
+/// the segment ends before the range does.
+Status find_all(RemoteSegments& segments, RemoteAddress begin, std::size_t bytes,
+                RemoteSegments::Found* found) {
+  if (!segments.find(begin, found)) return Status::bad_address;
+  return bytes > found->length - (begin - found->base) ? Status::overrun : Status::ok;
+}
+
 }  // namespace
 
 /// Local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if need be.
-/// `*bad`: the range is memory of the peer's regions in which no segment stands.
-std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, bool* bad) {
+/// `*refused`, where the range is memory of the peer's regions and not of one segment: bad_address or
+/// overrun.
+std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
   if (std::byte* const known = peer.reach(begin, bytes)) return known;
   RemoteSegments& segments = *peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
   RemoteSegments::Found found;
-  if (!segments.find(begin, &found) || bytes > found.length - (begin - found.base)) {
-    *bad = true;
+  if (Status const status = find_all(segments, begin, bytes, &found); failed(status)) {
+    *refused = status;
     return nullptr;
   }
   if (!found.mapped) return nullptr;
@@ -102,8 +111,8 @@ std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes,
 std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
   if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
   wait_for_held_stores(peer);
-  bool bad = false;
-  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &bad);
+  Status refused = Status::ok;
+  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
 }
 
 Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
@@ -155,19 +164,19 @@ void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
 }
 
 /// Runs an operation whose target lies in several mapped segments, run by run. False, with nothing done,
-/// when some run is not mapped; `*bad` as above.
+/// when some run is not mapped; `*refused` as above.
 template <typename Operation>
-bool Engine::direct_piecewise(Peer& peer, Operation const& operation, bool* bad) {
+bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* refused) {
   std::size_t const total = operation.target_layout.size();
   LayoutCursor check(operation.target_layout);
   while (check.remaining() != 0) {
     Segment const run = check.next();
-    if (map_range(peer, plus(operation.target, run.offset), run.length, bad) == nullptr) return false;
+    if (map_range(peer, plus(operation.target, run.offset), run.length, refused) == nullptr) return false;
   }
   LayoutCursor cursor(operation.target_layout);
   for (std::size_t position = 0; position < total;) {
     Segment const run = cursor.next();
-    std::byte* const target = map_range(peer, plus(operation.target, run.offset), run.length, bad);
+    std::byte* const target = map_range(peer, plus(operation.target, run.offset), run.length, refused);
     if (target == nullptr) return true;  // freed while in use
     direct_run(operation, run, position, target, peer.stripes()->modes);
     position += run.length;
@@ -180,16 +189,16 @@ template <typename Operation>
 std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes) {
   if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
-  bool bad = false;
-  if (std::byte* const mapped = map_range(peer, begin, bytes, &bad)) {
+  Status refused = Status::ok;
+  if (std::byte* const mapped = map_range(peer, begin, bytes, &refused)) {
     execute_directly(operation, mapped - (begin - operation.target), peer.stripes()->modes);
     return Status::ok;
   }
-  if (bad && !operation.target_layout.is_contiguous()) {
-    bad = false;
-    if (direct_piecewise(peer, operation, &bad)) return Status::ok;
+  if (failed(refused) && !operation.target_layout.is_contiguous()) {
+    refused = Status::ok;
+    if (direct_piecewise(peer, operation, &refused)) return Status::ok;
   }
-  return bad ? std::optional(Status::bad_address) : std::nullopt;
+  return failed(refused) ? std::optional(refused) : std::nullopt;
 }
 
 /// Whether the kernel moves it. The caller holds the stripes that it asks for.
@@ -207,10 +216,14 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
   auto const [begin, bytes] = touched_by(operation);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
     RemoteSegments::Found found;
-    if (!peer.state().segments->find(begin, &found) || bytes > found.length - (begin - found.base))
-      return std::nullopt;
+    if (failed(find_all(*peer.state().segments, begin, bytes, &found))) return std::nullopt;
   }
-  Status const status = execute_across(operation, peer.state().location.pid);
+  Status status = execute_across(operation, peer.state().location.pid);
+  if (status == Status::bad_address) {
+    RemoteSegments::Found found;
+    status =
+        find_all(*peer.state().segments, begin, bytes, &found) == Status::overrun ? Status::overrun : status;
+  }
   if (status == Status::unsupported) {
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
     return std::nullopt;

@@ -19,6 +19,8 @@ char const* to_string(Status status) noexcept {
     case Status::out_of_bounds: return "the target memory does not lie within the exposure";
     case Status::access_denied: return "the exposure does not permit this";
     case Status::stale_exposure: return "the exposure has been withdrawn";
+    case Status::overrun: return "the target memory reaches over the end of its allocation";
+    case Status::not_writable: return "the target memory is not writable";
     case Status::count_: break;
   }
   return "unknown status";

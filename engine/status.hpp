@@ -7,7 +7,7 @@ namespace mpix::engine {
 
 enum class [[nodiscard]] Status : std::uint8_t{
     ok = 0,
-    bad_address,    ///< no readable/writable memory stands at the target address
+    bad_address,    ///< the target address is not mapped, or its memory cannot be read
     bad_origin,     ///< no readable (a get: writable) memory stands at the origin address
     device_memory,  ///< memory of this process is a device's, and the processor cannot touch it
     bad_argument,   ///< a field of the operation is out of range or inconsistent
@@ -21,6 +21,8 @@ enum class [[nodiscard]] Status : std::uint8_t{
     out_of_bounds,   ///< the memory does not lie within the exposure that names it
     access_denied,   ///< the exposure does not permit what the operation does
     stale_exposure,  ///< no such exposure: never made, or withdrawn
+    overrun,         ///< the target memory begins in a segment and ends behind it: see Engine::find_segment
+    not_writable,    ///< the target memory can be read, and not written
     count_           ///< none: how many there are
 };
 

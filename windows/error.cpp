@@ -9,6 +9,8 @@ int class_of_failure(engine::Status status) noexcept {
   switch (status) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_address:
+    case Status::overrun:
+    case Status::not_writable:
     case Status::out_of_bounds: return MPI_ERR_RMA_RANGE;
     case Status::device_memory:
     case Status::bad_origin: return MPI_ERR_BUFFER;

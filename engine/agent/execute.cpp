@@ -7,6 +7,7 @@
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/layout/boxes.hpp"
+#include "engine/segment/memory_map.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -115,23 +116,26 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write) cons
   auto const probe = [&](RemoteAddress from, std::size_t bytes) {
     OwnSegment const* const segment = segments_.find(from);
     bool const sure = segment != nullptr && (vouched || !segment->user_memory());
-    if (sure && segment->contains(from, bytes)) return true;
+    if (sure && segment->contains(from, bytes)) return Status::ok;
+    bool const overruns = segment != nullptr && !segment->contains(from, bytes);
     // A range that begins in freed memory of a region is mapped, but nothing stands there any more.
-    if (segments_.in_region(from, bytes)) return false;
-    return accessible(pointer(from), bytes, write);
+    if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
+    if (accessible(pointer(from), bytes, write)) return Status::ok;
+    Status const reason = reason_for_fault(pointer(from), bytes, write);
+    return overruns && reason == Status::bad_address ? Status::overrun : reason;
   };
   bool const contiguous = request.layout.is_contiguous();
   // At once: to be looked at makes pages of memory that was never used, which gaps are not worth.
   bool const at_once = contiguous || is_dense(request, end - begin);
-  if (at_once && probe(begin, end - begin)) return Status::ok;
-  if (contiguous) return Status::bad_address;
+  Status status = at_once ? probe(begin, end - begin) : Status::bad_address;
+  if (contiguous || !failed(status)) return status;
   // The gaps of a layout need not be mapped: look at what is really touched.
   LayoutCursor cursor(request.layout);
   cursor.seek(request.header.position);
   for (std::size_t rest = request.header.bytes; rest != 0;) {
     Segment const run = cursor.next(rest);
-    if (!probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length))
-      return Status::bad_address;
+    status = probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length);
+    if (failed(status)) return status;
     rest -= run.length;
   }
   return Status::ok;

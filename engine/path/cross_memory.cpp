@@ -20,13 +20,21 @@ constexpr std::size_t batch_pieces = 256;
 // Updates go through a buffer of this size; a multiple of every element size.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
-/// Where the call stopped: at the first byte that is left, of which neither side has been touched.
-Status status_of_errno(bool write, iovec const& local) noexcept {
+/// Which side of a call that stopped with EFAULT it could not touch.
+Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
   constexpr std::size_t page = 4096;  // no more: a probe brings the memory in
+  if (!accessible(local.iov_base, std::min(local.iov_len, page), !write)) return Status::bad_origin;
+  std::byte byte{};
+  iovec const here{&byte, 1};
+  iovec const there{remote.iov_base, 1};
+  bool const readable = write && ::process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
+  return readable ? Status::not_writable : Status::bad_address;
+}
+
+/// Where the call stopped: at the first byte that is left, of which neither side has been touched.
+Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
   switch (errno) {
-    case EFAULT:
-      return accessible(local.iov_base, std::min(local.iov_len, page), !write) ? Status::bad_address
-                                                                               : Status::bad_origin;
+    case EFAULT: return status_of_fault(pid, write, local, remote);
     case EPERM:
     case ENOSYS: return Status::unsupported;
     case ESRCH: return Status::unreachable;
@@ -52,7 +60,7 @@ Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size
   // The kernel stops at the first page that it cannot touch, and may do so earlier: the next call tells.
   while (pieces != 0) {
     ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
-    if (moved < 0) return status_of_errno(write, *local);
+    if (moved < 0) return status_of_errno(pid, write, *local, *remote);
     if (moved == 0) return Status::bad_address;
     std::size_t const done = skip(local, static_cast<std::size_t>(moved));
     (void)skip(remote, static_cast<std::size_t>(moved));

@@ -20,9 +20,9 @@ bool is_scattered(Layout const& layout) noexcept;
 /// What one system call is asked for at most: the kernel stops at 2 GiB less a page.
 inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 
-/// bad_address when the target's memory is not there, bad_origin when a put's or a get's origin is not (what
-/// was transferred before stays); unsupported when the system refuses. The caller holds the stripes that the
-/// guarantees ask for.
+/// bad_address when the target's memory is not mapped, not_writable when it can only be read, bad_origin when
+/// a put's or a get's origin is not there (what was transferred before stays); unsupported when the system
+/// refuses. The caller holds the stripes that the guarantees ask for.
 Status execute_across(Transfer const& transfer, pid_t pid,
                       std::size_t bytes_per_call = cross_memory_call_bytes);
 /// An update that needs no CPU atomics.

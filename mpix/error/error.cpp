@@ -62,7 +62,9 @@ int class_of(engine::Status status) noexcept {
   switch (status) {
     case Status::ok: return MPI_SUCCESS;
     case Status::device_memory:
-    case Status::bad_address: return keys().address_class;
+    case Status::bad_address:
+    case Status::overrun:
+    case Status::not_writable: return keys().address_class;
     case Status::bad_origin: return MPI_ERR_BUFFER;
     case Status::bad_argument: return MPI_ERR_ARG;
     case Status::unsupported: return MPI_ERR_OP;

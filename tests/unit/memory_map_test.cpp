@@ -1,0 +1,88 @@
+// The map of this process's memory: rights of ranges, gaps, and files that end within a mapping.
+#include "engine/segment/memory_map.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mpix::engine {
+namespace {
+
+std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+class Mapped {
+ public:
+  Mapped(std::size_t bytes, int protection, int flags, int file = -1) : bytes_(bytes) {
+    base_ = static_cast<std::byte*>(::mmap(nullptr, bytes, protection, flags, file, 0));
+  }
+  ~Mapped() { ::munmap(base_, bytes_); }
+  std::byte* base() const { return base_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* base_;
+};
+
+int sparse_file(std::size_t bytes) {
+  int const file = ::memfd_create("memory-map-test", MFD_CLOEXEC);
+  EXPECT_EQ(::ftruncate(file, static_cast<off_t>(bytes)), 0);
+  return file;
+}
+
+TEST(MemoryMap, TellsRightsOfEveryByte) {
+  Mapped const pages(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  ASSERT_EQ(::mprotect(pages.base() + page, page, PROT_READ), 0);
+  ASSERT_EQ(::mprotect(pages.base() + 2 * page, page, PROT_NONE), 0);
+  EXPECT_TRUE(rights_of(pages.base(), page).writable);
+  EXPECT_TRUE(rights_of(pages.base() + 8, page - 8).writable);
+  MemoryRights const mixed = rights_of(pages.base(), page + 1);
+  EXPECT_TRUE(mixed.mapped && mixed.readable);
+  EXPECT_FALSE(mixed.writable);
+  MemoryRights const hidden = rights_of(pages.base(), 3 * page);
+  EXPECT_TRUE(hidden.mapped);
+  EXPECT_FALSE(hidden.readable || hidden.writable);
+  ASSERT_EQ(::munmap(pages.base() + 2 * page, page), 0);
+  EXPECT_FALSE(rights_of(pages.base(), 4 * page).mapped) << "a gap";
+  EXPECT_TRUE(rights_of(pages.base(), 2 * page).mapped);
+  EXPECT_FALSE(rights_of(nullptr, 8).mapped);
+  EXPECT_FALSE(rights_of(pages.base(), SIZE_MAX).mapped);
+}
+
+TEST(MemoryMap, NamesReasonOfFault) {
+  Mapped const pages(2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, true), Status::not_writable);
+  EXPECT_EQ(reason_for_fault(nullptr, 8, true), Status::bad_address);
+  ASSERT_EQ(::mprotect(pages.base(), page, PROT_NONE), 0);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, true), Status::bad_address);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, false), Status::bad_address);
+}
+
+TEST(MemoryMap, FindsEndOfMappedFile) {
+  int const file = sparse_file(3 * page / 2);
+  Mapped const pages(3 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+  EXPECT_TRUE(rights_of(pages.base(), 2 * page).writable) << "the last page of the file counts whole";
+  EXPECT_FALSE(rights_of(pages.base(), 2 * page + 1).mapped) << "an access there is a SIGBUS";
+  ::close(file);
+  EXPECT_TRUE(rights_of(pages.base(), 2 * page).writable);
+  EXPECT_FALSE(rights_of(pages.base() + 2 * page, 8).mapped);
+}
+
+TEST(MemoryMap, MakesNoPages) {
+  constexpr std::size_t bytes = std::size_t{1} << 30;
+  int const file = sparse_file(bytes);
+  struct stat status {};
+  {
+    Mapped const memory(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+    EXPECT_TRUE(rights_of(memory.base(), bytes).writable);
+  }
+  ASSERT_EQ(::fstat(file, &status), 0);
+  EXPECT_LE(static_cast<std::size_t>(status.st_blocks) * 512, page) << "the last page at most";
+  ::close(file);
+}
+
+}  // namespace
+}  // namespace mpix::engine
