@@ -13,12 +13,15 @@ step() {
   if "$@" >> "$log" 2>&1 < /dev/null; then
     printf 'done (%d s)\n' $((SECONDS - began))
   else
-    local code=$?
-    printf 'FAILED\n'
-    printf 'The step "%s" failed with exit status %d. The end of %s:\n' "$title" "$code" "$log" >&2
-    tail -n 25 "$log" >&2
-    exit 1
+    printf '[%d] %s ... ' "$step_number" "$title"
+    fail_step "$title" 1
   fi
+}
+
+fail_step() { # title exit-status
+  printf 'FAILED\nThe step "%s" failed with exit status %d. The end of %s:\n' "$1" "$2" "$log" >&2
+  tail -n 25 "$log" >&2
+  exit 1
 }
 
 as_root() {
@@ -54,8 +57,33 @@ configure() { # preset
   cmake --preset "$1" -S "$root"
 }
 
-build() { # directory
-  cmake --build "$1" -j "${jobs:-$(nproc)}"
+# show_progress TITLE: of ninja's output, which stands in the log, how far it has come: in one line on a terminal,
+# elsewhere in a line for each tenth.
+show_progress() {
+  local title=$1 line number total shown=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    number=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if [ -t 1 ]; then
+      printf '\r[%d] %s %d of %d ... ' "$step_number" "$title" "$number" "$total"
+    elif [ $((number * 10 / total)) -gt "$shown" ]; then
+      shown=$((number * 10 / total))
+      printf '[%d] %s %d of %d\n' "$step_number" "$title" "$number" "$total"
+    fi
+  done
+}
+
+# build_step TITLE DIRECTORY [TARGET...]: like step, and shows how many commands of the build have ended.
+build_step() {
+  local title=$1 directory=$2 began=$SECONDS
+  shift 2
+  step_number=$((step_number + 1))
+  if NINJA_STATUS='[%f/%t] ' cmake --build "$directory" -j "${jobs:-$(nproc)}" ${1:+--target "$@"} < /dev/null 2>&1 |
+    tee -a "$log" | show_progress "$title"; then
+    printf '%s[%d] %s ... done (%d s)\n' "$([ ! -t 1 ] || printf '\r')" "$step_number" "$title" $((SECONDS - began))
+  else
+    fail_step "$title" $?
+  fi
 }
 
 # Open MPI refuses to run as root unless told twice.

@@ -14,7 +14,7 @@ namespace mpix::windows {
 
 namespace {
 
-GrantRegistry<RemoteGrant>& registry() {
+GrantRegistry<RemoteGrant>& remote_registry() {
   static GrantRegistry<RemoteGrant> grants;
   return grants;
 }
@@ -96,11 +96,11 @@ RemoteGrant::RemoteGrant(nam::Locator const& locator)
       address_(session_.reach()) {}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {
-  return registry().find(locator);
+  return remote_registry().find(locator);
 }
 
 std::shared_ptr<RemoteGrant> RemoteGrant::of(nam::Locator const& locator) {
-  return registry().find_or_open(locator);
+  return remote_registry().find_or_open(locator);
 }
 
 bool RemoteGrant::is_served() {

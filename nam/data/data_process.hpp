@@ -41,6 +41,8 @@ class DataProcess {
     std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
   using SessionId = std::uint64_t;
+  /// The reply to a request that returns nothing.
+  inline static Json const done{{"ok", true}};
 
   struct Held {
     Window window;

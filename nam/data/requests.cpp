@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t largest_read = 1u << 20;
 
-Json const done{{"ok", true}};
-
 }  // namespace
 
 void DataProcess::on_request(SessionId id, Message& message) {

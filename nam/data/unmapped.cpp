@@ -7,12 +7,6 @@
 
 namespace mpix::nam {
 
-namespace {
-
-Json const done{{"ok", true}};
-
-}  // namespace
-
 /// The engine's address. From here on the session is told how engines name its windows.
 void DataProcess::reach(SessionId id) {
   Session& session = sessions_.at(id);
