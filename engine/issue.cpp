@@ -344,7 +344,12 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
     return notify(peer, operation);  // whatever it would do to elements
   if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
-  if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) wait_for_puts_to_self();
+  if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) {
+    // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
+    // it is read. Where the store was is not recorded, so the fence does not depend on an overlap.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wait_for_puts_to_self();
+  }
   if (peer.state().same_host) {
     if (auto const status = issue_here(peer, operation))
       return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);

@@ -130,8 +130,9 @@ bool Engine::test(Peer& peer, std::uint64_t sequence) {
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
-  // Stores of this thread are ordered before what it stores or sends later.
-  std::atomic_thread_fence(std::memory_order_release);
+  // The stores of this thread, and those of others that it knows of, are visible to all before a later load
+  // is performed. A release would leave them in the processor's store buffer, where a load overtakes them.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sequence == 0) return;
   std::lock_guard const held(channel_of(peer).lock);
   if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;

@@ -1,5 +1,6 @@
 /// Executor: carrying out one request on this process's memory.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "engine/agent/executor.hpp"
@@ -233,6 +234,8 @@ void Executor::count(Origin& origin, wire::CheckedRequest const& request, bool f
 Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) {
   wire::RequestHeader const& header = request.header;
   std::byte* const base = pointer(header.address);
+  // What it comes after is visible to those who load and store here themselves before this request reads.
+  if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<wire::RequestKind>(header.kind)) {
     case wire::RequestKind::put:
       unpack(base, request.layout, header.position, request.data.data(), request.data.size());

@@ -23,12 +23,14 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
 /**
  * Orders every operation issued before through *communicator to `target_rank` before every operation to that
- * rank that is issued later (5.2).
+ * rank that is issued later (5.2): the effects of the former are visible at the target before those of the latter,
+ * and a later GET reads memory in which every earlier PUT and ACCUMULATE is visible to all processes.
  *
  * @param communicator  address of the communicator
  * @param target_rank   rank in it, MPIX_ALL_RANKS for each of its ranks, or MPI_PROC_NULL for none
  *
- * Local; does not wait. A later operation that takes a faster way than an earlier one has to wait for it.
+ * Local; does not wait. A later operation that takes a faster way than an earlier one has to wait for it. Covers the
+ * operations of other threads that have been issued before, as far as the program has synchronised with them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */

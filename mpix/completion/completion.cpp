@@ -65,7 +65,7 @@ int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) try {
     return MPI_SUCCESS;
   };
   auto const all = [](mpix::Site const&, mpix::Communicator& state) {
-    state.for_each_target([](mpix::Target& target) { mpix::fence(target); });
+    mpix::fence_all(state);
     return MPI_SUCCESS;
   };
   return mpix::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);

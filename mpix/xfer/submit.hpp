@@ -1,12 +1,12 @@
 /// The end that transfers and updates share: blocking, with a request, or left to Complete.
 #pragma once
 
-#include <atomic>
 #include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/request/slot.hpp"
+#include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpix {
@@ -30,7 +30,7 @@ template <typename Operation>
 int submit(Site const& site, Communicator& communicator, Target& target, Operation& operation,
            std::size_t bytes, std::uint64_t set, RequestSlot& request) {
   if (submit_direct(target, operation)) {
-    if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
+    finish_direct(set);
     request.complete(site, communicator);
     return MPI_SUCCESS;
   }
@@ -48,7 +48,12 @@ int submit(Site const& site, Communicator& communicator, Target& target, Operati
     request.drop();
     return result_of(site, issued.status, subject);
   }
-  issued.complete ? request.finish() : request.keep();
+  if (!issued.complete) {
+    request.keep();
+    return MPI_SUCCESS;
+  }
+  finish_direct(set);
+  request.finish();
   return MPI_SUCCESS;
 }
 

@@ -128,4 +128,12 @@ engine::Status complete_all(Communicator& communicator, int* failed) {
 
 void fence(Target& target) noexcept { engine_of_process().fence(*target.peer, target.outstanding.get()); }
 
+void fence_all(Communicator& communicator) noexcept {
+  communicator.for_each_target([](Target& target) {
+    if (target.outstanding.is_set()) fence(target);
+  });
+  // The stores to all of the others, as in Engine::fence.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
 }  // namespace mpix

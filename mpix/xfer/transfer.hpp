@@ -137,7 +137,12 @@ inline engine::Status complete(Target& target) {
 /// target whose failure is returned, untouched where there is none.
 MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, int* failed = nullptr);
 
-/// Orders all that was issued through `target` before all that is issued later. Never waits.
+/// Orders all that was issued through `target` before all that is issued later. Never waits. A full fence of
+/// the processor, whether or not this thread has stored since the last one: a note of that would cost every
+/// put more than it saves.
 MPIX_WAIST_API void fence(Target& target) noexcept;
+
+/// fence() for every target of `communicator`.
+void fence_all(Communicator& communicator) noexcept;
 
 }  // namespace mpix
