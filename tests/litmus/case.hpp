@@ -1,0 +1,33 @@
+/// One case of a litmus table, run by all ranks together.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+
+#include "tests/litmus/shape.hpp"
+
+namespace mpix::test::litmus {
+
+/// A role as a case has it.
+struct Player {
+  int rank;
+  std::function<std::unique_ptr<Port>()> make_port;  ///< called by the role's thread
+};
+
+struct Result {
+  std::uint64_t rounds = 0;     ///< of both roles
+  std::uint64_t forbidden = 0;  ///< outcomes
+};
+
+/// Barrier that leaves the processor to those who still run.
+void wait_for_all(MPI_Comm comm);
+
+/// Runs both roles at the same time: on two ranks, or as two threads of one. The logs come to rank 0, which
+/// has the result, except of a shape with a word for each round. Collective.
+Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players,
+            std::int64_t microseconds);
+
+}  // namespace mpix::test::litmus

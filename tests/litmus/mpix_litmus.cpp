@@ -1,0 +1,311 @@
+/// Litmus tests of MPIX_RMA: what one origin may see of another one's operations.
+///
+///   mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
+///
+/// Every row of the table below is one shape under one promise. It runs in settings that are chosen so that
+/// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "tests/litmus/case.hpp"
+#include "tests/litmus/mpix_port.hpp"
+#include "tests/litmus/options.hpp"
+#include "tests/litmus/pairwise.hpp"
+
+namespace mpix::test::litmus {
+
+namespace {
+
+using Action = Promise::Action;
+constexpr std::uint64_t ordering = MPIX_RMA_ATTR_ORDERING;
+constexpr std::uint64_t blocking_remote = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
+
+Promise const nothing{"no attribute", "X511_11", 0, Action::none};
+Promise const ordered{"ORDERING", "X511_12", ordering, Action::none};
+Promise const fenced{"MPIX_RMA_Fence", "X52_06", 0, Action::fence};
+Promise const completed{"MPIX_RMA_Complete", "X52_04", 0, Action::complete};
+Promise const remotely_complete{"BLOCKING and REMOTE_COMPLETION", "X511_16", blocking_remote, Action::none};
+Promise const notified{"NOTIFY", "E_01", 0, Action::none, true};
+Promise const atomic{"ATOMICITY",  "X511_08", MPIX_RMA_ATTR_ATOMICITY | blocking_remote,
+                     Action::none, false,     true};
+
+enum class Outcome {
+  forbidden,
+  permitted,
+  forbidden_in_span,  ///< where the GET covers both words; else permitted
+};
+
+struct Row {
+  Shape const& shape;
+  Promise const& promise;
+  Outcome relaxed;  ///< the outcome that is not sequentially consistent
+  int slices = 1;   ///< time for a case: more where the outcome is rare
+};
+
+Row const table[] = {
+    {store_buffering, nothing, Outcome::permitted},
+    {message_passing, nothing, Outcome::permitted},
+
+    {store_buffering, ordered, Outcome::forbidden_in_span, 5},
+    {message_passing, ordered, Outcome::forbidden},
+    {load_buffering, ordered, Outcome::forbidden},
+    {two_plus_two_writes, ordered, Outcome::forbidden},
+    {coherence, ordered, Outcome::forbidden},
+    {read_own_write, ordered, Outcome::forbidden},
+
+    {store_buffering, fenced, Outcome::forbidden, 5},
+    {message_passing, fenced, Outcome::forbidden},
+    {load_buffering, fenced, Outcome::forbidden},
+    {two_plus_two_writes, fenced, Outcome::forbidden},
+    {coherence, fenced, Outcome::forbidden},
+    {read_own_write, fenced, Outcome::forbidden},
+
+    {store_buffering, completed, Outcome::forbidden, 5},
+    {message_passing, completed, Outcome::forbidden},
+    {load_buffering, completed, Outcome::forbidden},
+    {two_plus_two_writes, completed, Outcome::forbidden},
+    {coherence, completed, Outcome::forbidden},
+    {read_own_write, completed, Outcome::forbidden},
+
+    {store_buffering, remotely_complete, Outcome::forbidden, 5},
+    {message_passing, remotely_complete, Outcome::forbidden},
+    {two_plus_two_writes, remotely_complete, Outcome::forbidden},
+    {read_own_write, remotely_complete, Outcome::forbidden},
+
+    {message_passing, notified, Outcome::forbidden},
+
+    {coherence, atomic, Outcome::forbidden},
+    {read_own_write, atomic, Outcome::forbidden},
+};
+
+constexpr unsigned count_of(auto last) noexcept { return static_cast<unsigned>(last); }
+
+/// The memory of both variables is one dimension: each pair of kinds, and with it of paths, meets all else.
+std::vector<Setting> settings_for(Row const& row, unsigned seed) {
+  constexpr unsigned kinds = count_of(Setting::Kind::count_);
+  std::vector<Setting> settings;
+  for (auto const& v : pairwise({kinds * kinds, count_of(Setting::Put::count_),
+                                 count_of(Setting::Get::count_), count_of(Setting::Home::count_), 2, 2, 2, 4},
+                                seed)) {
+    Setting setting{{Setting::Kind{v[0] / kinds}, Setting::Kind{v[0] % kinds}},
+                    Setting::Put{v[1]},
+                    Setting::Get{v[2]},
+                    Setting::Home{v[3]},
+                    v[4] != 0,
+                    v[5] != 0,
+                    v[6] != 0,
+                    v[7] == 0};
+    if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[0];
+    if (row.shape.word_per_round) setting.put = Setting::Put{v[1] % 2};
+    if (row.promise.notifies) {
+      setting.home = Setting::Home::role_1;
+      setting.threads = setting.second_comm = false;
+    }
+    settings.push_back(setting);
+  }
+  return settings;
+}
+
+/// Orders in a thread of its own: Fence and Complete are about the operations of all threads.
+class HelperPort final : public Port {
+ public:
+  explicit HelperPort(std::unique_ptr<Port> port) : port_(std::move(port)), thread_([this] { serve(); }) {}
+  ~HelperPort() override {
+    work_.store(Work::leave);
+    thread_.join();
+  }
+  void put(Variable variable, std::uint64_t round) override { port_->put(variable, round); }
+  void get(Variable variable, Value* result) override { port_->get(variable, result); }
+  void select(std::uint64_t round) override { port_->select(round); }
+  void finish() override { port_->finish(); }
+  void order() override {
+    work_.store(Work::order, std::memory_order_release);
+    while (work_.load(std::memory_order_acquire) != Work::none) std::this_thread::yield();
+  }
+
+ private:
+  enum class Work { none, order, leave };
+  void serve() {
+    for (;;) {
+      Work const work = work_.load(std::memory_order_acquire);
+      if (work == Work::leave) return;
+      if (work == Work::order) {
+        port_->order();
+        work_.store(Work::none, std::memory_order_release);
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  std::unique_ptr<Port> port_;
+  std::atomic<Work> work_{Work::none};
+  std::thread thread_;
+};
+
+/// Memory of every kind at every rank, for the whole run.
+class Memory {
+ public:
+  explicit Memory(MPI_Comm comm)
+      : comm_(comm),
+        allocated_(comm, memory_bytes),
+        own_{allocated_.own(), registered_.data(), heap_.data()} {
+    int size = 0;
+    MPI_Comm_size(comm, &size);
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+      where_[kind].resize(static_cast<std::size_t>(size));
+      MPI_Allgather(&own_[kind], sizeof(char*), MPI_BYTE, where_[kind].data(), sizeof(char*), MPI_BYTE, comm);
+    }
+    if (!is_communicatable(comm, 0, where_[0][0])) throw std::runtime_error("allocated memory is not found");
+  }
+
+  /// Collective.
+  void clear() {
+    for (char* const memory : own_) std::memset(memory, 0, memory_bytes);
+  }
+  char* own(Setting::Kind kind) const { return own_[static_cast<unsigned>(kind)]; }
+  char* at(int rank, Setting::Kind kind) const {
+    return where_[static_cast<unsigned>(kind)][static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  static constexpr std::size_t kinds = static_cast<std::size_t>(Setting::Kind::count_);
+
+  MPI_Comm comm_;
+  CommunicatableMemory allocated_;
+  std::vector<char> registered_ = std::vector<char>(memory_bytes);
+  std::vector<char> heap_ = std::vector<char>(memory_bytes);
+  Registration registration_{registered_.data(), static_cast<MPI_Aint>(memory_bytes)};
+  char* own_[kinds];
+  std::vector<char*> where_[kinds];
+};
+
+class Suite {
+ public:
+  explicit Suite(Options const& options) : options_(options) {
+    MPI_Comm_rank(comms_[0], &rank_);
+    MPI_Comm_size(comms_[0], &size_);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms_[1]);
+    set_notification_counters(comms_[0], 1);
+    memory_.emplace(MPI_COMM_WORLD);
+  }
+  ~Suite() {
+    memory_.reset();
+    MPI_Comm_free(&comms_[1]);
+  }
+
+  /// How many rows failed.
+  int run() {
+    unsigned seed = options_.seed;
+    std::uint64_t rounds = 0;
+    int failed = 0;
+    do {
+      for (Row const& row : table) failed += run_row(row, seed++, &rounds) ? 0 : 1;
+      MPI_Bcast(&rounds, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    } while (rounds < options_.least_rounds);
+    if (rank_ == 0) std::printf("%llu rounds in all\n", static_cast<unsigned long long>(rounds));
+    return failed;
+  }
+
+ private:
+  bool run_row(Row const& row, unsigned seed, std::uint64_t* rounds) {
+    std::string const name = std::string(row.shape.name) + ", " + row.promise.name;
+    if (name.find(options_.only) == std::string::npos) return true;
+    Result all;
+    std::uint64_t unseen = 0;
+    std::uint64_t permitted = 0;
+    for (Setting const& setting : settings_for(row, seed)) {
+      Result const result = run_case(row, setting);
+      bool const forbidden = row.relaxed == Outcome::forbidden ||
+                             (row.relaxed == Outcome::forbidden_in_span && setting.get == Setting::Get::span);
+      all.rounds += result.rounds;
+      (forbidden ? all.forbidden : permitted) += result.forbidden;
+      unseen += result.rounds == 0 && rank_ == 0;
+      bool const tell = options_.verbose || (forbidden && result.forbidden != 0);
+      if (rank_ == 0 && tell)
+        std::printf("  %s: %llu of %llu rounds %s\n", setting.text().c_str(),
+                    static_cast<unsigned long long>(result.forbidden),
+                    static_cast<unsigned long long>(result.rounds),
+                    result.forbidden == 0 ? ""
+                    : forbidden           ? "FORBIDDEN"
+                                          : "permitted");
+    }
+    *rounds += all.rounds;
+    bool const ok = all.forbidden == 0;
+    if (rank_ == 0)
+      std::printf("%s %-50s (%s) %10llu rounds, %llu forbidden, %llu permitted\n", ok ? "ok    " : "FAILED",
+                  name.c_str(), row.promise.clause, static_cast<unsigned long long>(all.rounds),
+                  static_cast<unsigned long long>(all.forbidden), static_cast<unsigned long long>(permitted));
+    std::fflush(stdout);
+    return ok;
+  }
+
+  int home_of(Setting const& setting) const {
+    switch (setting.home) {
+      case Setting::Home::role_0: return 0;
+      case Setting::Home::role_1: return setting.threads ? 0 : 1;
+      default: return size_ - 1;
+    }
+  }
+
+  Result run_case(Row const& row, Setting const& setting) {
+    int const home = home_of(setting);
+    memory_->clear();
+    std::int64_t notifications = notification_value(comms_[0], 0);
+    MPI_Bcast(&notifications, 1, MPI_INT64_T, home, MPI_COMM_WORLD);
+    std::array<Player, 2> players;
+    for (int role = 0; role < 2; ++role) {
+      Place const place{comms_[role == 1 && setting.second_comm ? 1 : 0],
+                        home,
+                        {memory_->at(home, setting.kind[0]), memory_->at(home, setting.kind[1]) + distance},
+                        notifications};
+      auto const make = [&row, &setting, place]() -> std::unique_ptr<Port> {
+        auto port = std::make_unique<MpixPort>(row.promise, setting, place);
+        bool const help = setting.helper && row.promise.action != Action::none;
+        if (help) return std::make_unique<HelperPort>(std::move(port));
+        return port;
+      };
+      players[static_cast<std::size_t>(role)] = {setting.threads ? 0 : role, make};
+    }
+    Result result = play(MPI_COMM_WORLD, row.shape, players, row.slices * options_.slice_microseconds);
+    if (row.shape.word_per_round) result.forbidden = count_forbidden_ends(setting, home);
+    return result;
+  }
+
+  std::uint64_t count_forbidden_ends(Setting const& setting, int home) const {
+    std::uint64_t found = 0;
+    if (rank_ == home) {
+      for (std::size_t i = 1; i <= words_per_sweep; ++i) {
+        Value x = 0;
+        Value y = 0;
+        std::memcpy(&x, memory_->own(setting.kind[0]) + 2 * distance * i, sizeof x);
+        std::memcpy(&y, memory_->own(setting.kind[1]) + distance + 2 * distance * i, sizeof y);
+        found += is_forbidden_end(x, y);
+      }
+    }
+    MPI_Bcast(&found, 1, MPI_UINT64_T, home, MPI_COMM_WORLD);
+    return found;
+  }
+
+  Options options_;
+  int rank_ = 0;
+  int size_ = 0;
+  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
+  std::optional<Memory> memory_;
+};
+
+}  // namespace
+}  // namespace mpix::test::litmus
+
+int main(int argc, char** argv) {
+  using namespace mpix::test::litmus;
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int failed = Suite(Options::of(argc, argv)).run();
+  MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,78 @@
+/// The accesses of a litmus role by MPIX_RMA.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/litmus/shape.hpp"
+#include "tests/support/communicatable.hpp"
+
+namespace mpix::test::litmus {
+
+/// What orders the steps of a role.
+struct Promise {
+  char const* name;
+  char const* clause;  ///< in spec-conformance/clauses.md
+  std::uint64_t attributes;
+  enum class Action { none, fence, complete } action;
+  bool notifies = false;  ///< stores to y are notifications of those to x
+  bool blocks = false;    ///< a variable is many words, all of one value
+};
+
+/// How the accesses are made.
+struct Setting {
+  enum class Kind : unsigned { allocated, registered, heap, count_ };
+  enum class Put : unsigned { word, strided, accumulate, swap, count_ };
+  enum class Get : unsigned { blocking, outstanding, span, count_ };
+  enum class Home : unsigned { role_0, role_1, last, count_ };
+
+  Kind kind[2];  ///< of the memory of x and y
+  Put put;
+  Get get;           ///< span: one GET of the memory from x to y
+  Home home;         ///< the rank that has x and y
+  bool second_comm;  ///< role 1 uses a communicator of its own
+  bool threads;      ///< both roles are threads of rank 0
+  bool all_ranks;    ///< MPIX_ALL_RANKS for the rank
+  bool helper;       ///< another thread makes the call that orders
+
+  std::string text() const;
+};
+
+/// Bytes from x to y; a round's words of 2+2W are twice as far from the next one's.
+inline constexpr std::ptrdiff_t distance = 128;
+inline constexpr std::size_t memory_bytes = 2 * distance * (words_per_sweep + 1);
+inline constexpr int block_words = distance / sizeof(Value);
+
+/// The target memory of one role.
+struct Place {
+  MPI_Comm comm;  ///< of the role
+  int rank;
+  char* variable[2];
+  std::int64_t notified_before;  ///< value of the counter that is no notification of this run
+};
+
+class MpixPort final : public Port {
+ public:
+  MpixPort(Promise const& promise, Setting const& setting, Place const& place);
+
+  void put(Variable variable, std::uint64_t round) override;
+  void get(Variable variable, Value* result) override;
+  void order() override;
+  void select(std::uint64_t round) override;
+  void finish() override;
+
+ private:
+  char* address(Variable variable) const;
+  void put_block(char* target, std::uint64_t round);
+  void get_block(char* target, Value* result);
+  void transfer(MPIX_RMA_Op op, void const* origin, int count, char* target, MPI_Datatype target_type,
+                int target_count, std::uint64_t more);
+
+  Promise const& promise_;
+  Setting const& setting_;
+  Place place_;
+  std::ptrdiff_t offset_ = 0;
+  Value buffer_[2 * block_words] = {};
+};
+
+}  // namespace mpix::test::litmus

@@ -1,0 +1,42 @@
+/// Command line of the litmus programs.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+namespace mpix::test::litmus {
+
+struct Options {
+  std::int64_t slice_microseconds = 4000;  ///< of one case
+  std::uint64_t least_rounds = 0;          ///< the table is run again until so many are done
+  std::string only;                        ///< rows whose name has it
+  bool verbose = false;
+  unsigned seed = 0;  ///< chooses the settings
+
+  /// The same at all ranks of MPI_COMM_WORLD. Collective.
+  static Options of(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i < argc; ++i) {
+      std::string const argument = argv[i];
+      char const* const value = i + 1 < argc ? argv[i + 1] : "";
+      if (argument == "--verbose") options.verbose = true;
+      if (argument == "--slice") options.slice_microseconds = std::atoll(value);
+      if (argument == "--rounds") options.least_rounds = std::strtoull(value, nullptr, 10);
+      if (argument == "--only") options.only = value;
+    }
+    char const* const chosen = std::getenv("MPIX_TEST_SEED");
+    options.seed = chosen != nullptr ? static_cast<unsigned>(std::atoi(chosen)) : std::random_device{}();
+    MPI_Bcast(&options.seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) std::printf("MPIX_TEST_SEED=%u\n", options.seed);
+    return options;
+  }
+};
+
+}  // namespace mpix::test::litmus

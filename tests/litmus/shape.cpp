@@ -1,0 +1,122 @@
+#include "tests/litmus/shape.hpp"
+
+#include <chrono>
+
+namespace mpix::test::litmus {
+
+namespace {
+
+constexpr Step put_x{Step::Kind::put, Variable::x};
+constexpr Step put_y{Step::Kind::put, Variable::y};
+constexpr Step get_x{Step::Kind::get, Variable::x};
+constexpr Step get_y{Step::Kind::get, Variable::y};
+constexpr Step order{Step::Kind::order};
+
+using Logs = std::array<Log, 2>;
+
+/// The k-th value that a role has fetched in a round.
+Value at(Log const& log, std::size_t k, std::uint64_t round) { return log.values[k][round - 1]; }
+
+/// Round i of role 0 has not seen the store of round j of role 1, nor that round the store of round i. The
+/// values do not decrease, so for each i the least such j decides.
+std::uint64_t count_store_buffering(Logs const& logs) {
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 1; i <= logs[0].rounds; ++i) {
+    auto const j = static_cast<std::uint64_t>(at(logs[0], 0, i)) + 1;
+    if (j <= logs[1].rounds && at(logs[1], 0, j) < static_cast<Value>(i)) ++found;
+  }
+  return found;
+}
+
+/// y of a round was there, x of that round was not.
+std::uint64_t count_message_passing(Logs const& logs) {
+  std::uint64_t found = 0;
+  for (std::uint64_t j = 1; j <= logs[1].rounds; ++j) found += at(logs[1], 1, j) < at(logs[1], 0, j);
+  return found;
+}
+
+/// Round i of role 0 has seen what round j of role 1 stored after it saw what round i stored.
+std::uint64_t count_load_buffering(Logs const& logs) {
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 1; i <= logs[0].rounds; ++i) {
+    auto const j = static_cast<std::uint64_t>(at(logs[0], 0, i));
+    if (j >= 1 && j <= logs[1].rounds && at(logs[1], 0, j) >= static_cast<Value>(i)) ++found;
+  }
+  return found;
+}
+
+/// A later get has seen an earlier value.
+std::uint64_t count_incoherence(Logs const& logs) {
+  std::uint64_t found = 0;
+  Value newest = 0;
+  for (std::uint64_t j = 1; j <= logs[1].rounds; ++j) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      found += at(logs[1], k, j) < newest;
+      newest = at(logs[1], k, j);
+    }
+  }
+  return found;
+}
+
+std::uint64_t count_own_write_missed(Logs const& logs) {
+  std::uint64_t found = 0;
+  for (Log const& log : logs) {
+    for (std::uint64_t i = 1; i <= log.rounds; ++i) found += at(log, 0, i) != static_cast<Value>(i);
+  }
+  return found;
+}
+
+void run_round(std::vector<Step> const& steps, Port& port, bool word_per_round, std::uint64_t round,
+               Log& log) {
+  std::uint64_t puts = 0;
+  std::size_t gets = 0;
+  for (Step const step : steps) {
+    switch (step.kind) {
+      case Step::Kind::put: port.put(step.variable, word_per_round ? ++puts : round); break;
+      case Step::Kind::get: port.get(step.variable, &log.values[gets++][round - 1]); break;
+      case Step::Kind::order: port.order(); break;
+    }
+  }
+}
+
+}  // namespace
+
+Shape const store_buffering{"store buffering",
+                            {{{put_x, order, get_y, order}, {put_y, order, get_x, order}}},
+                            false,
+                            &count_store_buffering};
+Shape const message_passing{"message passing",
+                            {{{put_x, order, put_y, order}, {get_y, order, get_x, order}}},
+                            false,
+                            &count_message_passing};
+Shape const load_buffering{"load buffering",
+                           {{{get_x, order, put_y, order}, {get_y, order, put_x, order}}},
+                           false,
+                           &count_load_buffering};
+Shape const two_plus_two_writes{
+    "2+2W", {{{put_x, order, put_y, order}, {put_y, order, put_x, order}}}, true, nullptr};
+Shape const coherence{
+    "coherence", {{{put_x, order}, {get_x, order, get_x, order}}}, false, &count_incoherence};
+Shape const read_own_write{"read own write",
+                           {{{put_x, order, get_x, order}, {put_y, order, get_y, order}}},
+                           false,
+                           &count_own_write_missed};
+
+void run(Shape const& shape, int role, Port& port, std::int64_t microseconds, Log* log) {
+  std::vector<Step> const& steps = shape.roles[static_cast<std::size_t>(role)];
+  for (auto& values : log->values) values.assign(most_rounds, 0);
+  std::uint64_t const most = shape.word_per_round ? words_per_sweep : most_rounds;
+  constexpr std::uint64_t rounds_between_looks = 64;
+  auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+  std::uint64_t round = 0;
+  while (round < most) {
+    if (round % rounds_between_looks == 0 && std::chrono::steady_clock::now() > end) break;
+    ++round;
+    if (shape.word_per_round) port.select(round);
+    run_round(steps, port, shape.word_per_round, round, *log);
+  }
+  log->rounds = round;
+  port.finish();
+}
+
+}  // namespace mpix::test::litmus

@@ -1,0 +1,71 @@
+/// Litmus shapes: two roles that access two words, x and y, and the outcome that a promise forbids.
+///
+/// The shapes are perpetual: a role runs its rounds without waiting for the other one, and round i stores the
+/// value i, so that any two rounds of the two roles that happen to overlap are compared afterwards. 2+2W,
+/// whose outcome stands in memory, has words of its own for each round instead.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace mpix::test::litmus {
+
+using Value = std::int64_t;
+
+enum class Variable : std::uint8_t { x, y };
+
+/// One step of a round.
+struct Step {
+  enum class Kind : std::uint8_t { put, get, order } kind;
+  Variable variable = Variable::x;
+};
+
+/// The accesses that a role makes, by whatever interface. Every call may be made by the role's thread only.
+class Port {
+ public:
+  virtual ~Port() = default;
+  /// Stores numbers[round] in the variable; the variable's previous value is numbers[round - 1], and nobody
+  /// else stores in it, except in a shape with a word for each round.
+  virtual void put(Variable variable, std::uint64_t round) = 0;
+  /// Fetches the variable. `*result` holds the value when finish() has returned.
+  virtual void get(Variable variable, Value* result) = 0;
+  /// What the promise under test is about; nothing where it is an attribute of the operations.
+  virtual void order() = 0;
+  /// Uses the word of this round from here on.
+  virtual void select(std::uint64_t round) = 0;
+  /// Completes everything.
+  virtual void finish() = 0;
+};
+
+/// What a role has fetched: for each get of a round, the values by round, from round 1 on.
+struct Log {
+  std::uint64_t rounds = 0;
+  std::array<std::vector<Value>, 2> values;
+};
+
+struct Shape {
+  char const* name;
+  std::array<std::vector<Step>, 2> roles;
+  bool word_per_round;
+  /// How often the outcome is there that only a permission allows. Not of a shape with a word for each round.
+  std::uint64_t (*count)(std::array<Log, 2> const& logs);
+};
+
+inline constexpr std::uint64_t most_rounds = 1 << 17;
+inline constexpr std::uint64_t words_per_sweep = 1 << 11;
+
+extern Shape const store_buffering;
+extern Shape const message_passing;
+extern Shape const load_buffering;
+extern Shape const two_plus_two_writes;
+extern Shape const coherence;
+extern Shape const read_own_write;
+
+/// Runs a role for `microseconds`, at most for as many rounds as the shape permits.
+void run(Shape const& shape, int role, Port& port, std::int64_t microseconds, Log* log);
+
+/// Of two words of 2+2W in the end: each holds the first of the two stores of its round.
+constexpr bool is_forbidden_end(Value x, Value y) noexcept { return x == 1 && y == 1; }
+
+}  // namespace mpix::test::litmus
