@@ -13,9 +13,10 @@ enum class Touched : std::uint8_t {
 };
 
 /// Reads a byte of every page of [begin, end), which is not empty; `write`: and writes it, without changing
-/// it and without taking part in a data race. What faults comes back to here by a handler of SIGSEGV and
-/// SIGBUS, which is there from the first call on and leaves all other faults to the one that was there
-/// before. A thread that keeps these signals blocked touches nothing.
+/// it and without taking part in a data race. The thread survives the fault: see
+/// engine/segment/fault_guard.hpp. A thread that blocks SIGSEGV or SIGBUS touches nothing. Outside of a
+/// FaultScope each call asks the system whether it does, unless the range lies in the page that the thread
+/// touched last.
 Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool write) noexcept;
 
 }  // namespace mpix::engine

@@ -53,6 +53,14 @@ TEST(Touch, finds_what_is_there) {
   EXPECT_FALSE(touched(pages[0], 4 * page, false));
 }
 
+TEST(Touch, FindsNothingAtAddressesThatNoMemoryCanHave) {
+  for (std::uintptr_t const at :
+       {std::uintptr_t{1} << 60, std::uintptr_t{1} << 63, ~std::uintptr_t{0} - 64}) {
+    EXPECT_EQ(touch(at, at + 8, page, true), Touched::not_all);
+    EXPECT_EQ(touch(at, at + 8, page, false), Touched::not_all);
+  }
+}
+
 TEST(Touch, finds_the_end_of_a_mapped_file) {
   int const file = ::memfd_create("touch", MFD_CLOEXEC);
   ASSERT_EQ(::ftruncate(file, static_cast<off_t>(page)), 0);
