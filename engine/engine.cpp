@@ -6,6 +6,7 @@
 
 #include "engine/atomic/backoff.hpp"
 #include "engine/path/cross_memory.hpp"
+#include "engine/segment/memory_map.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/state.hpp"
 
@@ -45,7 +46,7 @@ Status Engine::start() {
   if (state.rdma_usable) {
     state.channels.for_each([&state](Channel& channel) {
       channel.executor.set_key_provider(
-          [&state](OwnSegment const& segment) { return state.registrations.key_of(segment); });
+          [&state](OwnSegment const& segment) { return state.key_of(segment); });
       channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
     });
   }
@@ -157,6 +158,13 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
   Peer* const entry = peers.emplace(process, std::move(made)).first->second.get();
   if (own) self.store(entry, std::memory_order_release);
   return entry;
+}
+
+/// UCX may write for its peers in this process, and does not survive a fault.
+std::vector<std::byte> Engine::State::key_of(OwnSegment const& segment) {
+  auto const* const base = reinterpret_cast<void const*>(segment.base);
+  bool const writable = !segment.user_memory() || rights_of(base, segment.length).writable;
+  return writable ? registrations.key_of(segment) : std::vector<std::byte>{};
 }
 
 void Engine::State::take_gone() {

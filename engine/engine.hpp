@@ -43,6 +43,7 @@ struct Statistics {
 };
 
 struct Footprint;
+struct MemoryRights;
 struct OwnSegment;
 struct ExposedView;
 struct UnusedNames;
@@ -153,14 +154,16 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   bool is_allocated(void const* base) const;
   /// Registers memory, to be reached as fast as it can be. Registrations may overlap, of user memory they
   /// form one segment then; in memory from allocate() they stay within one allocation, and change nothing.
-  /// bad_argument: empty, or reaches over the end of an allocation; bad_address: not mapped; device_memory.
+  /// bad_argument: empty, or reaches over the end of an allocation; bad_address: not mapped, or not readable;
+  /// device_memory. Makes no pages.
   Status attach(void* base, std::size_t bytes);
   /// Ends the newest registration of `bytes` bytes at `base`; of any length with 0. Returns when no peer can
   /// reach the memory through it any more. bad_argument: there is none.
   Status detach(void* base, std::size_t bytes = 0);
 
   /// Lets peers do what `rights` say with memory, which is registered as by attach() until conceal(). The
-  /// name is to be told to them. Errors: as of attach(); bad_argument also for no rights; out_of_memory.
+  /// name is to be told to them. Memory that can only be read now is exposed for reading only, and a write to
+  /// it is not_writable. Errors: as of attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
   /// Ends expose(). An operation that begins when it has returned finds the exposure stale; those that UCX
   /// puts and gets have ended. free() does it for all exposures in the memory. stale_exposure: there is none.
@@ -296,6 +299,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
+  Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
+  Status attach(void* base, std::size_t bytes, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   template <typename Operation>
   bool direct_piecewise(Peer& peer, Operation const& operation, Status* refused);

@@ -16,7 +16,8 @@ enum class Rights : std::uint32_t {
   read = 1,    ///< get; besides `update`, what fetches the values before
   write = 2,   ///< put
   update = 4,  ///< accumulate, read-modify-write, notification
-  all = read | write | update
+  all = read | write | update,
+  unwritable = 8  ///< no right: `write` and `update` are missing because the memory can only be read
 };
 
 constexpr Rights operator|(Rights a, Rights b) noexcept {
@@ -26,13 +27,18 @@ constexpr Rights operator|(Rights a, Rights b) noexcept {
 constexpr bool includes(Rights held, Rights wanted) noexcept {
   return (static_cast<std::uint32_t>(wanted) & ~static_cast<std::uint32_t>(held)) == 0;
 }
+/// What is left of the rights for memory that can only be read.
+constexpr Rights without_writing(Rights rights) noexcept {
+  return (includes(rights, Rights::read) ? Rights::read : Rights::none) | Rights::unwritable;
+}
 
 struct Exposure {
   RemoteAddress base = 0;    ///< virtual address in the process
   std::uint64_t length = 0;  ///< bytes
   Rights rights = Rights::none;
 
-  /// Whether the bytes `extent`, counted from `offset`, may be used so: ok, out_of_bounds or access_denied.
+  /// Whether the bytes `extent`, counted from `offset`, may be used so: ok, out_of_bounds, access_denied, or
+  /// not_writable where the memory itself forbids it.
   Status permits(std::uint64_t offset, Extent extent, Rights wanted) const noexcept {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -40,7 +46,9 @@ struct Exposure {
                        __builtin_add_overflow(static_cast<std::int64_t>(offset), extent.end, &end);
     if (wraps || begin < 0 || end < begin || static_cast<std::uint64_t>(end) > length)
       return Status::out_of_bounds;
-    return includes(rights, wanted) ? Status::ok : Status::access_denied;
+    if (includes(rights, wanted)) return Status::ok;
+    bool const only_reads = includes(Rights::read, wanted);
+    return includes(rights, Rights::unwritable) && !only_reads ? Status::not_writable : Status::access_denied;
   }
 
   /// Whether a counter may stand at `offset`: the same, or bad_argument where it is misaligned.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/segment/memory_map.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
@@ -78,14 +79,32 @@ void Engine::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
   });
 }
 
-Status Engine::attach(void* base, std::size_t bytes) {
-  if (state_->device_memory.holds(base, bytes, true)) return Status::device_memory;
+/// What may be done with memory that is to be registered: bad_address where it cannot be read. The time that
+/// the kernel's map takes grows with the program, so no channel is locked meanwhile.
+Status Engine::look_at(void const* base, std::size_t bytes, MemoryRights* found) const {
+  *found = {true, true, true};
+  {
+    std::lock_guard const held(state_->channels.front().lock);
+    if (state_->segments.in_region(reinterpret_cast<RemoteAddress>(base), bytes)) return Status::ok;
+  }
+  *found = rights_of(base, bytes);
+  return found->readable ? Status::ok : Status::bad_address;
+}
+
+Status Engine::attach(void* base, std::size_t bytes, MemoryRights* found) {
+  if (base == nullptr || bytes == 0) return Status::bad_argument;
+  if (state_->device_memory.holds(base, bytes, false)) return Status::device_memory;
+  if (Status const status = look_at(base, bytes, found); failed(status)) return status;
   std::lock_guard const held(state_->channels);
   std::vector<OwnSegment> replaced;
-  // To look whether memory is there takes all of its pages.
-  Status const status = state_->segments.attach(base, bytes, &replaced, state_->config.exposed_only != 0);
+  Status const status = state_->segments.attach(base, bytes, &replaced);
   revoke(replaced);
   return status;
+}
+
+Status Engine::attach(void* base, std::size_t bytes) {
+  MemoryRights found;
+  return attach(base, bytes, &found);
 }
 
 /// With all channels locked.
@@ -131,7 +150,9 @@ Status Engine::free(void* base) {
 
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
-  if (Status const status = attach(base, bytes); failed(status)) return status;
+  MemoryRights found;
+  if (Status const status = attach(base, bytes, &found); failed(status)) return status;
+  if (!found.writable) rights = without_writing(rights);
   Status status = Status::ok;
   {
     std::lock_guard const held(state_->channels);

@@ -47,6 +47,8 @@ struct Engine::State {
   void forget_lost();
   bool forget(Peer& peer);
 
+  std::vector<std::byte> key_of(OwnSegment const& segment);
+
   /// Takes note of processes that have gone, as the bootstrap tells.
   void take_gone();
 

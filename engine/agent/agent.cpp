@@ -15,6 +15,7 @@
 
 #include "engine/agent/channel.hpp"
 #include "engine/agent/placement.hpp"
+#include "engine/segment/fault_guard.hpp"
 
 namespace mpix::engine {
 
@@ -73,6 +74,7 @@ void Agent::forget_wake() noexcept {
 
 void Agent::run() {
   pthread_setname_np(pthread_self(), "mpix-agent");
+  FaultScope::admit_always();
   // Default slack rounds short sleeps up by 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   if (!serve()) return;

@@ -29,6 +29,18 @@ std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
   return small_.data() + reply.begin;
 }
 
+/// Takes back the replies from the one with this index on, which are not sent yet.
+void Executor::drop_replies(std::size_t first) noexcept {
+  if (first == replies_.size()) return;
+  small_.resize(replies_[first].begin);
+  std::span<Reply const> const dropped = std::span(replies_).subspan(first);
+  for (Reply const& reply : dropped) {
+    --reply.origin->replies_waiting;
+    if (reply.message != nullptr) transport_.discard(*reply.message);
+  }
+  replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
+}
+
 void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status) {
   Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
   reply.header.status = static_cast<std::uint8_t>(status);

@@ -20,6 +20,7 @@
 #include "engine/atomic/backoff.hpp"
 #include "engine/config.h"
 #include "engine/path/agent_path.hpp"
+#include "engine/segment/fault_guard.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
@@ -62,6 +63,7 @@ class Channel final : public MessageHandler {
 
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
+    FaultScope const faults;  // of requests on memory that may be gone
     int const events = transport.progress();
     // No event: nobody is kept awake for it.
     if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
@@ -194,6 +196,7 @@ class Channel final : public MessageHandler {
   int take_mail_of_stream() noexcept {
     constexpr int longest_stream = 64;  // the library has other things to do
     constexpr int looks = 16;
+    FaultScope const faults;
     int taken = 0;
     for (int look = 0; look < looks && taken < longest_stream; ++look) {
       if (executor.has_mail(mailbox())) {

@@ -3,12 +3,12 @@
 #include <atomic>
 #include <cstring>
 
+#include "engine/agent/access_memory.hpp"
 #include "engine/agent/executor.hpp"
 #include "engine/agent/unwatched.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/layout/boxes.hpp"
-#include "engine/segment/memory_map.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -109,10 +109,13 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
 
 /// Memory of our own regions is there as long as its segment is, and registered memory as long as an origin
 /// vouches for it; everything else is probed.
-Status Executor::reachable(wire::CheckedRequest const& request, bool write) const {
+/// `*accessed`: the addresses that the request accesses.
+Status Executor::reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
   if (!touched_range(request, &begin, &end)) return Status::bad_address;
+  *accessed = {begin, end};
+  (void)admit_faults();
   bool const vouched = (request.header.flags & wire::flag_registered) != 0;
   auto const probe = [&](RemoteAddress from, std::size_t bytes) {
     OwnSegment const* const segment = segments_.find(from);
@@ -169,6 +172,16 @@ Status Executor::resolve(wire::CheckedRequest& request) const {
   return Status::ok;
 }
 
+/// Executes the request, unless `status` is a failure already, and raises its counter. Answers a failure.
+void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
+  std::size_t const replies = replies_.size();
+  if (!failed(status)) status = execute(origin, request);
+  if (Status const counted = count(origin, request, failed(status)); !failed(status)) status = counted;
+  if (!failed(status)) return;
+  drop_replies(replies);  // with what was fetched before the failure
+  answer_failure(origin, request.header, status);
+}
+
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (static_cast<wire::RequestKind>(request.header.kind)) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
@@ -180,9 +193,11 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   bool const named = request.header.notify_exposure != 0;
   if (!named && request.header.notify != 0 && !counter_exists(request.header.notify))
     return Status::bad_address;
-  if (Status const status = reachable(request, wire::is_write(request.header)); failed(status)) return status;
+  FaultRange accessed;
+  Status const status = reachable(request, wire::is_write(request.header), &accessed);
+  if (failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
-  return carry_out(origin, request);
+  return carry_out(origin, request, accessed);
 }
 
 /// The answer comes with LockTable's. What is told with a position is the context of its errors.
@@ -215,47 +230,56 @@ bool Executor::counter_exists(RemoteAddress counter) const {
 }
 
 /// Increments the operation's counter when this was the last message of it and none has failed.
-void Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
+Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
   wire::RequestHeader const& header = request.header;
-  if ((header.notify | header.notify_exposure) == 0) return;
+  if ((header.notify | header.notify_exposure) == 0) return Status::ok;
   Counted state{0, failed};
   if (header.bytes < header.total) {
     Counted& kept = origin.make_out_of_order().counted[header.token];
     kept.bytes += header.bytes;
     kept.failed = kept.failed || failed;
-    if (kept.bytes < header.total) return;
+    if (kept.bytes < header.total) return Status::ok;
     state = kept;
     origin.make_out_of_order().counted.erase(header.token);
   }
-  if (state.failed) return;
-  __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(header.notify), 1, __ATOMIC_SEQ_CST);
+  if (state.failed) return Status::ok;
+  (void)admit_faults();
+  return access_memory({header.notify, header.notify + sizeof(std::uint64_t)}, true, [&] {
+    __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(header.notify), 1, __ATOMIC_SEQ_CST);
+  });
 }
 
-Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request) {
+Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
-  std::byte* const base = pointer(header.address);
   // What it comes after is visible to those who load and store here themselves before this request reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<wire::RequestKind>(header.kind)) {
     case wire::RequestKind::put:
-      unpack(base, request.layout, header.position, request.data.data(), request.data.size());
-      return Status::ok;
-    case wire::RequestKind::get: send_data(origin, request, base); return Status::ok;
-    case wire::RequestKind::update: update_memory(origin, request, base); return Status::ok;
+      return access_memory(accessed, true, [&] {
+        unpack(pointer(header.address), request.layout, header.position, request.data.data(),
+               request.data.size());
+      });
+    case wire::RequestKind::get: return send_data(origin, request, accessed);
+    case wire::RequestKind::update: return update_memory(origin, request, accessed);
     default: return Status::malformed;
   }
 }
 
 /// What is fetched goes back in replies of a fragment each.
-void Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base) {
+Status Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
   bool const fetch = wire::is_fetching(header);
   for (std::uint64_t done = 0; done < header.bytes;) {
     std::size_t const rest = header.bytes - done;
     std::size_t const bytes = fetch ? std::min(settings_.fragment_bytes, rest) : rest;
-    update_part_of(request, base, done, bytes, fetch ? new_data(origin, header, done, bytes) : nullptr);
+    std::byte* const fetched = fetch ? new_data(origin, header, done, bytes) : nullptr;
+    Status const status = access_memory(accessed, wire::is_write(header), [&] {
+      update_part_of(request, pointer(header.address), done, bytes, fetched);
+    });
+    if (failed(status)) return status;
     done += bytes;
   }
+  return Status::ok;
 }
 
 /// The `bytes` bytes from `done` on of those that the request is about. `fetched`: where their values before
@@ -289,13 +313,18 @@ std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header,
   return new_payload(reply, bytes);
 }
 
-void Executor::send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base) {
+Status Executor::send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
   for (std::uint64_t done = 0; done < header.bytes;) {
     std::size_t const bytes = std::min<std::uint64_t>(settings_.fragment_bytes, header.bytes - done);
-    pack(new_data(origin, header, done, bytes), base, request.layout, header.position + done, bytes);
+    std::byte* const data = new_data(origin, header, done, bytes);
+    Status const status = access_memory(accessed, false, [&] {
+      pack(data, pointer(header.address), request.layout, header.position + done, bytes);
+    });
+    if (failed(status)) return status;
     done += bytes;
   }
+  return Status::ok;
 }
 
 }  // namespace mpix::engine

@@ -25,6 +25,7 @@ bool must_not_wait(wire::CheckedRequest const& request) noexcept {
 void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept {
   bool const joined = kind == wire::MessageClass::requests;
+  FaultScope const faults;  // UCX delivers a message to this process itself within the send
   try {
     joined ? take_joined(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
@@ -280,9 +281,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     rest.lock = header.sequence;
     return acquire_lock(origin, header);
   }
-  Status const status = failed(resolved) ? resolved : execute(origin, request);
-  if (failed(status)) answer_failure(origin, header, status);
-  count(origin, request, failed(status));
+  execute_or_fail(origin, request, resolved);
   bool ended = header.offset + header.bytes == header.total;
   if (HeldLock* const lock = origin.lock_of(header.token)) {
     lock->rest -= std::min(lock->rest, header.bytes);

@@ -23,6 +23,7 @@
 #include "engine/agent/transport.hpp"
 #include "engine/agent/wire.hpp"
 #include "engine/log.hpp"
+#include "engine/segment/fault_guard.hpp"
 #include "engine/segment/mailbox.hpp"
 #include "engine/segment/segment_table.hpp"
 
@@ -161,19 +162,20 @@ class Executor {
 
   // execute.cpp: the execution of one request.
   Status resolve(wire::CheckedRequest& request) const;
+  void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   bool counter_exists(RemoteAddress counter) const;
-  static void count(Origin& origin, wire::CheckedRequest const& request, bool failed);
-  Status carry_out(Origin& origin, wire::CheckedRequest const& request);
+  static Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
+  Status carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
   Status release_lock(Origin const& origin, wire::RequestHeader const& header);
-  void update_memory(Origin& origin, wire::CheckedRequest const& request, std::byte* base);
+  Status update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   void update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
                       std::size_t bytes, std::byte* fetched) const noexcept;
   std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                       std::size_t bytes);
-  void send_data(Origin& origin, wire::CheckedRequest const& request, std::byte const* base);
-  Status reachable(wire::CheckedRequest const& request, bool write) const;
+  Status send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  Status reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const;
 
   // mail.cpp: requests in the mailbox.
   Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
@@ -184,6 +186,7 @@ class Executor {
   void answer();
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   std::byte* new_payload(Reply& reply, std::size_t bytes);
+  void drop_replies(std::size_t first) noexcept;
   void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();

@@ -1,6 +1,7 @@
 /// Executor: requests in the mailbox.
 #include <array>
 
+#include "engine/agent/access_memory.hpp"
 #include "engine/agent/executor.hpp"
 #include "engine/agent/unwatched.hpp"
 #include "engine/atomic/backoff.hpp"
@@ -90,17 +91,19 @@ Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, 
   StripeHold hold(segments_.stripes(), stripes);
   if (!acquire_shortly(hold)) return Status::busy;
   wire::RequestHeader const& header = request.header;
-  if (Status const status = reachable(request, wire::is_write(header)); failed(status)) return status;
+  FaultRange accessed;
+  bool const writes = wire::is_write(header);
+  if (Status const status = reachable(request, writes, &accessed); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   auto* const base = reinterpret_cast<std::byte*>(header.address);
-  switch (static_cast<wire::RequestKind>(header.kind)) {
-    case wire::RequestKind::put:
-      unpack(base, request.layout, header.position, request.data.data(), header.bytes);
-      break;
-    case wire::RequestKind::get: pack(answer, base, request.layout, header.position, header.bytes); break;
-    default: update_part_of(request, base, 0, header.bytes, wire::is_fetching(header) ? answer : nullptr);
-  }
-  return Status::ok;
+  return access_memory(accessed, writes, [&] {
+    switch (static_cast<wire::RequestKind>(header.kind)) {
+      case wire::RequestKind::put:
+        return unpack(base, request.layout, header.position, request.data.data(), header.bytes);
+      case wire::RequestKind::get: return pack(answer, base, request.layout, header.position, header.bytes);
+      default: update_part_of(request, base, 0, header.bytes, wire::is_fetching(header) ? answer : nullptr);
+    }
+  });
 }
 
 }  // namespace mpix::engine

@@ -10,8 +10,4 @@ namespace mpix::engine {
 /// another thread unmaps meanwhile is not protected.
 bool accessible(void const* address, std::size_t bytes, bool write) noexcept;
 
-/// Whether it can be read, of memory that is not to be used at once: of a large range that was never used no
-/// pages are made, but of files.
-bool is_there(void const* address, std::size_t bytes) noexcept;
-
 }  // namespace mpix::engine

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <new>
 
-#include "engine/segment/probe.hpp"
 #include "engine/segment/segment_sizes.hpp"
 
 namespace mpix::engine {
@@ -72,14 +71,13 @@ Status SegmentTable::free(void const* base) {
   return Status::ok;
 }
 
-Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced, bool vouched) {
+Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced) {
   auto const begin = reinterpret_cast<RemoteAddress>(base);
   if (base == nullptr || bytes == 0 || begin + bytes < begin) return Status::bad_argument;
   OwnSegment const* const segment = find(begin);
   bool const allocated = segment != nullptr && !segment->user_memory() && segment->contains(begin, bytes);
   if (!allocated) {
     if (in_region(begin, bytes)) return Status::bad_argument;
-    if (!vouched && !is_there(base, bytes)) return Status::bad_address;
     if (!has_free_slot()) return Status::out_of_memory;
     cover({begin, begin + bytes}, replaced);
   }

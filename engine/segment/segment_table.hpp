@@ -86,10 +86,10 @@ class SegmentTable {
   /// Second step. Registrations within the memory end with it.
   Status free(void const* base);
 
-  /// Registers memory. Segments that it overlaps, and does not lie within, become part of a larger one: they
-  /// are added to `replaced`. bad_argument: empty, or partly in memory of our regions that is not one
-  /// allocation; bad_address: not mapped, unless the caller vouches for it.
-  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced, bool vouched = false);
+  /// Registers memory that the caller has found to be mapped. Segments that it overlaps, and does not lie
+  /// within, become part of a larger one: they are added to `replaced`. bad_argument: empty, or partly in
+  /// memory of our regions that is not one allocation.
+  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced);
   /// Ends the newest registration of `bytes` bytes at `base`, of any length with 0. The segment of which it
   /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
   Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/segment/memory_map.hpp"
 #include "engine/segment/segment_table.hpp"
 
 namespace mpix::engine {
@@ -58,6 +59,10 @@ class Segments : public ::testing::Test {
   }
 
   Status attach(void* base, std::size_t bytes) { return table.attach(base, bytes, &replaced); }
+  /// As the engine does.
+  Status attach_if_mapped(void* base, std::size_t bytes) {
+    return rights_of(base, bytes).readable ? attach(base, bytes) : Status::bad_address;
+  }
   Status detach(void* base, std::size_t bytes = 0) {
     Coverage::Range ended{};
     return table.detach(base, bytes, &replaced, &ended);
