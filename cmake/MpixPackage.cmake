@@ -2,6 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 file(RELATIVE_PATH MPIX_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" MPIX_PC_PREFIX "${MPIX_PC_PREFIX}")
 # The MPI that the libraries are built against; a C compiler finds it without mpicc.
 set(MPIX_MPI_CFLAGS "")
 foreach(directory IN LISTS MPI_C_INCLUDE_DIRS)
