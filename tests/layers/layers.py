@@ -22,6 +22,7 @@ LAYERS = {
     "ompi-component": {"engine", "hosting", "windows"},
     "mpi-host": {"engine", "hosting", "datatype", "include"},
     "nam": {"engine"},
+    "tool": {"engine"},
     "include": set(),
 }
 # Foreign headers, and the only layers in which they appear.
