@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Uses the installed files as somebody does who has got the installation from another place: installs into a temporary
+# prefix with a space in its name, moves it, and then uses nothing else.
+# usage: stranger.sh CMAKE BUILD-DIR SOURCE-DIR MPIRUN MPICC [FORTRAN-COMPILER]
+set -euo pipefail
+cmake=$1 build=$2 source=$3 mpirun=$4 mpicc=$5 fortran=${6:-}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+# Only what the installation's own files set.
+unset MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH "${!OMPI_MCA_@}" "${!PMIX_MCA_@}"
+
+fail() {
+  echo "stranger.sh: $*" >&2
+  exit 1
+}
+expect() { # TEXT COMMAND...: its output, of both kinds, has TEXT
+  local text=$1 output
+  shift
+  output=$("$@" 2>&1 < /dev/null) || { echo "$output"; fail "failed: $*"; }
+  case "$output" in *"$text"*) ;; *) echo "$output"; fail "no word of \"$text\" from: $*" ;; esac
+}
+refuse() { # TEXT COMMAND...: fails with one line, which has TEXT
+  local text=$1 output
+  shift
+  ! output=$("$@" 2>&1 < /dev/null) || { echo "$output"; fail "succeeded: $*"; }
+  case "$output" in *$'\n'*) echo "$output"; fail "more than one line from: $*" ;; *"$text"*) ;;
+    *) echo "$output"; fail "no word of \"$text\" from: $*" ;; esac
+}
+
+# Files that are written at installation have the prefix, with DESTDIR as without.
+DESTDIR=$dir/stage "$cmake" --install "$build" --prefix "/opt/it's 100% mine" > /dev/null
+staged="$dir/stage/opt/it's 100% mine"
+grep -qF "ExecStart=\"/opt/it's 100%% mine/bin/mpix-namd\"" "$staged/lib/systemd/system/mpix-namd.service" ||
+  fail "the unit does not have its prefix"
+! grep -rlF "$dir/stage" "$staged" || fail "files with DESTDIR in them"
+# A shell that cannot tell where the file is takes the prefix that was written into it.
+(sed -n '/^\[ -n.*mpix_rma_prefix=/p' "$staged/share/mpix-rma/env.sh" > "$dir/fallback" &&
+  mpix_rma_prefix='' && . "$dir/fallback" && [ "$mpix_rma_prefix" = "/opt/it's 100% mine" ]) ||
+  fail "env.sh does not have its prefix"
+
+mv "$staged" "$dir/moved here"
+rm -r "$dir/stage"
+prefix="$dir/moved here"
+export here=$prefix
+
+# In each shell that there is: the file, twice, and the command. Exactly the variables, and nothing else left behind.
+show='printf "%s|" "$PATH" "$MANPATH" "$PKG_CONFIG_PATH" "$CMAKE_PREFIX_PATH" "$LD_LIBRARY_PATH"
+  printf "%s|" "$OMPI_MCA_mca_base_component_path" "$PMIX_MCA_mca_base_component_path"; set | grep "^mpix_rma" || :'
+wanted="$prefix/bin:/usr/bin:/bin|$prefix/share/man:|$prefix/lib/pkgconfig|$prefix|$prefix/lib|"
+wanted+="$prefix/lib/mpix-rma/openmpi:SYSTEM_DEFAULT:USER_DEFAULT|$prefix/lib/mpix-rma|"
+clean() { env PATH=/usr/bin:/bin "$@"; }
+for shell in bash zsh dash ksh93; do
+  [ -n "$(command -v $shell)" ] || { echo "not tried, because it is missing: $shell"; continue; }
+  for how in '. "$here/share/mpix-rma/env.sh"; . "$here/share/mpix-rma/env.sh"' 'eval "$("$here/bin/mpix-rma" env)"' \
+    'cd "$here/share"; . ./mpix-rma/env.sh'; do
+    found=$(clean $shell -euc "$how; $show") || fail "$shell: $how"
+    [ "$found" = "$wanted" ] || fail "$shell: $how
+found  $found
+wanted $wanted"
+  done
+  expect "$prefix" clean $shell -euc '(. "$here/share/mpix-rma/env.sh"; echo "$CMAKE_PREFIX_PATH")'
+  # Components of the user's own go on being excluded or are joined.
+  expect 'sm,mpix.' clean OMPI_MCA_osc=sm $shell -euc '. "$here/share/mpix-rma/env.sh"; echo $OMPI_MCA_osc.'
+  expect '^sm.' clean OMPI_MCA_osc=^sm $shell -euc '. "$here/share/mpix-rma/env.sh"; echo $OMPI_MCA_osc.'
+  expect "dropped from OMPI_MCA_mca_base_component_path" clean OMPI_MCA_mca_base_component_path=/none:SYSTEM_DEFAULT $shell -euc \
+    '. "$here/share/mpix-rma/env.sh"; [ "$OMPI_MCA_mca_base_component_path" = "$here/lib/mpix-rma/openmpi:SYSTEM_DEFAULT" ]'
+done
+! command -v fish > /dev/null ||
+  expect "$prefix/bin /usr/bin" clean fish -c 'eval "$($here/bin/mpix-rma env --shell fish)"; echo $PATH'
+! command -v tcsh > /dev/null ||
+  expect "$prefix/bin:/usr/bin" clean tcsh -fc 'eval "`'"'$prefix/bin/mpix-rma'"' env --shell csh`"; echo "$PATH"'
+
+# The component that is not there never reaches Open MPI.
+mv "$prefix/lib/mpix-rma/openmpi" "$dir/away"
+for shell in bash dash zsh; do
+  [ -n "$(command -v $shell)" ] || continue
+  refuse "holds no component mca_osc_mpix.so" $shell -c '. "$here/share/mpix-rma/env.sh" || exit 1'
+  refuse "holds no component mca_osc_mpix.so" $shell -ec '. "$here/share/mpix-rma/env.sh"; echo "$OMPI_MCA_mca_base_component_path"'
+done
+expect 'path= MANPATH=' $shell -c '. "$here/share/mpix-rma/env.sh" 2> /dev/null;
+  echo "path=${OMPI_MCA_mca_base_component_path-} MANPATH=${MANPATH-}"'
+mv "$dir/away" "$prefix/lib/mpix-rma/openmpi"
+
+# Environment modules, where they are installed.
+modules=/usr/share/modules/init
+if [ -e $modules/bash ]; then
+  found=$(clean bash -c ". $modules/bash; module use \"\$here/share/modulefiles\"; module load mpix-rma; $show")
+  [ "$found" = "$wanted" ] || fail "module load:
+found  $found
+wanted $wanted"
+  expect '.mpix-rma..' clean bash -c ". $modules/bash; module use \"\$here/share/modulefiles\"; module load mpix-rma
+    module unload mpix-rma; case \"\$PATH\$OMPI_MCA_mca_base_component_path\" in *moved*) exit 1 ;; esac; echo .mpix-rma.."
+else
+  echo "not tried, because it is missing: environment modules"
+fi
+
+# From here on the shell that reads this.
+. "$prefix/share/mpix-rma/env.sh"
+run() { timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2 "$@"; }
+
+# A windows program as it is: with the file, without, and with the module.
+"$mpicc" -Wall -Wextra "$source/tests/install/windows.c" -o "$dir/windows"
+expect 'windows of osc/mpix' run "$dir/windows"
+expect 'windows of another component' env -u OMPI_MCA_mca_base_component_path timeout 60 "$mpirun" --oversubscribe -np 1 "$dir/windows"
+[ ! -e $modules/bash ] || expect 'windows of osc/mpix' env -u OMPI_MCA_mca_base_component_path bash -c \
+  ". $modules/bash; module use \"\$here/share/modulefiles\"; module load mpix-rma; '$mpirun' --oversubscribe -np 1 '$dir/windows'"
+
+# pkg-config: with spaces in the prefix its output is read by the shell once more, as its quotes want it.
+eval "cc '$source/examples/work_queue.c' $(pkg-config --cflags --libs mpix-rma) -o '$dir/program'"
+eval "cc '$source/examples/work_queue.c' $(pkg-config --static --cflags --libs mpix-rma) -o '$dir/static_program'"
+(unset LD_LIBRARY_PATH && run "$dir/program" && run "$dir/static_program") < /dev/null > "$dir/log" 2>&1 || { cat "$dir/log"; fail "pkg-config"; }
+if [ -n "$fortran" ]; then
+  eval "'$fortran' '$source/examples/fortran_work_queue.f90' $(pkg-config --cflags --libs mpix-rma-fortran) -o '$dir/fortran'"
+  expect '' run "$dir/fortran"
+fi
+
+# CMake finds it by CMAKE_PREFIX_PATH of the environment.
+mkdir "$dir/project"
+cp "$source/examples/work_queue.c" "$dir/project/program.c"
+cat > "$dir/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(stranger C)
+find_package(MPIXRMA REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program MPIXRMA::mpix_rma)
+END
+("$cmake" -S "$dir/project" -B "$dir/cmake" && "$cmake" --build "$dir/cmake") > "$dir/log" 2>&1 < /dev/null || { cat "$dir/log"; fail "CMake"; }
+expect '' run "$dir/cmake/program"
+
+# Manual pages.
+if command -v man > /dev/null; then
+  for page in mpix-rma MPIX_RMA_xfer ARMCI_Put MPIX_Win_order; do
+    expect "$prefix/share/man" man -w "$page"
+  done
+fi
+
+# The tools, by name.
+expect "$prefix" bash -c 'command -v mpix-rma'
+expect 'mpix-rma 0.' mpix-rma --version
+if [ -e "$prefix/bin/mpix-namd" ]; then
+  expect 'Grants memory' mpix-nam --help
+  # The unit for this prefix, and the command line that it has, as systemd reads it.
+  mpix-rma env --systemd > "$dir/mpix-namd.service"
+  command=$(sed -n 's/^ExecStart=//p' "$dir/mpix-namd.service" | sed 's/%%/%/g')
+  printf 'size = "1M"\n' > "$dir/mpix-namd.toml"
+  case "$command" in '"'"$prefix/bin/mpix-namd"'" --config /etc/mpix-namd.toml') ;; *) fail "the unit runs $command" ;; esac
+  eval "timeout 10 ${command/\/etc\/mpix-namd.toml/'"$dir/mpix-namd.toml"'} --help" > "$dir/log" || { cat "$dir/log"; fail "$command"; }
+  if command -v systemd-analyze > /dev/null && [ "$(id -u)" -eq 0 ]; then
+    systemd-analyze verify --man=no "$dir/mpix-namd.service" > "$dir/log" 2>&1 || { cat "$dir/log"; fail "systemd refuses the unit"; }
+    ! grep -F mpix-namd.service: "$dir/log" || fail "systemd complains of the unit"
+  fi
+fi
+echo "all right"
