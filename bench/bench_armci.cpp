@@ -1,6 +1,6 @@
 /// ARMCI operations; linked once with this project's library and once with ARMCI-MPI.
 ///
-/// usage: bench_armci_* [--quick]    (2 ranks)
+/// usage: bench_armci_* [--quick|--guard]    (2 ranks)
 #include <mpi.h>
 // ARMCI-MPI's header has no C++ guard.
 extern "C" {
@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t max_bytes = 4u << 20;
 double scale = 2.0;
 
-void contiguous(std::string const& implementation, char* origin, char* target, bool quick) {
-  for (std::size_t const bytes : bench::sizes(quick)) {
+void contiguous(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
+  for (std::size_t const bytes : bench::sizes(chosen)) {
     int const n = static_cast<int>(bytes);
     bench::measure({"armci", implementation, "put", "allocated", 1, bytes},
                    [&] { ARMCI_Put(origin, target, n, 1); });
@@ -33,9 +33,9 @@ void contiguous(std::string const& implementation, char* origin, char* target, b
 }
 
 /// Rows of `segment` bytes, twice as far apart on either side.
-void strided(std::string const& implementation, char* origin, char* target, bool quick) {
+void strided(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (int const segment : {16, 1024}) {
-    for (int segments = quick ? 1024 : 1; segments <= 1024; segments *= 4) {
+    for (int segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
       int stride = 2 * segment;
       int count[2] = {segment, segments};
       auto const line = [&](char const* operation) {
@@ -70,9 +70,9 @@ void strided(std::string const& implementation, char* origin, char* target, bool
 }
 
 /// The same transfers with a local buffer that nobody has prepared.
-void local_buffers(std::string const& implementation, char* target, bool quick) {
+void local_buffers(std::string const& implementation, char* target, bench::Sizes chosen) {
   std::vector<char> heap(max_bytes, 0);
-  for (std::size_t const bytes : bench::sizes(quick)) {
+  for (std::size_t const bytes : bench::sizes(chosen)) {
     int const size = static_cast<int>(bytes);
     bench::measure({"armci", implementation, "put", "from_heap", 1, bytes},
                    [&] { ARMCI_Put(heap.data(), target, size, 1); });
@@ -82,9 +82,9 @@ void local_buffers(std::string const& implementation, char* target, bool quick) 
 }
 
 /// The same rows named one by one. ARMCI_IOV_METHOD chooses how ARMCI-MPI, and this library, move them.
-void listed(std::string const& implementation, char* origin, char* target, bool quick) {
+void listed(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (std::size_t const segment : {std::size_t{16}, std::size_t{1024}}) {
-    for (std::size_t segments = quick ? 1024 : 1; segments <= 1024; segments *= 4) {
+    for (std::size_t segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
       std::vector<void*> here(segments);
       std::vector<void*> there(segments);
       for (std::size_t i = 0; i < segments; ++i) {
@@ -108,16 +108,7 @@ void listed(std::string const& implementation, char* origin, char* target, bool 
 /// Both processes take part.
 void collective(std::string const& implementation, char* origin, char* target) {
   auto const both = [&](char const* operation, auto call) {
-    constexpr int calls = 2000;
-    std::vector<double> times;
-    for (int repetition = 0; repetition < 9; ++repetition) {
-      MPI_Barrier(MPI_COMM_WORLD);
-      double const start = MPI_Wtime();
-      for (int i = 0; i < calls; ++i) call();
-      times.push_back((MPI_Wtime() - start) / calls * 1e6);
-    }
-    std::sort(times.begin(), times.end());
-    if (bench::rank() == 0) bench::print({"armci", implementation, operation, "allocated", 1, 8}, times[4]);
+    bench::measure_together({"armci", implementation, operation, "allocated", 1, 8}, 2000, call);
   };
   both("barrier", [] { ARMCI_Barrier(); });
   ARMCI_Group group;
@@ -143,9 +134,9 @@ void collective(std::string const& implementation, char* origin, char* target) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (!bench::has_two_processes()) return bench::refuse("bench_armci_* [--quick]");
+  if (!bench::has_two_processes()) return bench::refuse("bench_armci_* [--quick|--guard]");
   ARMCI_Init();
-  bool const quick = argc > 1 && std::string(argv[1]) == "--quick";
+  bench::Sizes const chosen = bench::sizes_chosen(argc, argv);
   std::string const implementation = bench::label_or("armci");
   void* bases[2];
   ARMCI_Malloc(bases, max_bytes);
@@ -155,10 +146,10 @@ int main(int argc, char** argv) {
   auto* const target = static_cast<char*>(bases[1]);
   MPI_Barrier(MPI_COMM_WORLD);
 
-  contiguous(implementation, origin, target, quick);
-  strided(implementation, origin, target, quick);
-  listed(implementation, origin, target, quick);
-  local_buffers(implementation, target, quick);
+  contiguous(implementation, origin, target, chosen);
+  strided(implementation, origin, target, chosen);
+  listed(implementation, origin, target, chosen);
+  local_buffers(implementation, target, chosen);
   long fetched = 0;
   ARMCI_AllFence();
   bench::measure({"armci", implementation, "rmw", "allocated", 1, 8},

@@ -1,7 +1,7 @@
 /// MPIX_RMA beside the windows of the MPI library, on the same operations: contiguous put, get and accumulate
 /// with remote completion, memory named by address, read-modify-write of one element and of many.
 ///
-/// usage: bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]    (2 ranks)
+/// usage: bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -18,7 +18,7 @@ constexpr std::size_t max_bytes = 4u << 20;
 MPI_Comm world = MPI_COMM_WORLD;
 
 struct Options {
-  bool quick = false;
+  bench::Sizes sizes = bench::Sizes::all;
   bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
 };
 
@@ -151,7 +151,7 @@ void measure_all(std::string const& implementation, std::string const& memory, c
                  Options const& options) {
   std::vector<double> origin(max_bytes / 8, 1.0);
   for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
-    for (std::size_t const bytes : bench::sizes(options.quick)) {
+    for (std::size_t const bytes : bench::sizes(options.sizes)) {
       bench::Case const what{"rma", implementation, name_of(op), memory, 1, bytes};
       bench::measure(what, [&] { Implementation::run(op, origin.data(), bytes, target); });
       if (bench::rank() == 0 && op == MPIX_RMA_PUT) {
@@ -193,13 +193,10 @@ char* address_of_target(void* mine) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   std::string const kind = argc > 1 ? argv[1] : "";
-  Options options;
-  for (int i = 2; i < argc; ++i) {
-    options.quick = options.quick || std::string(argv[i]) == "--quick";
-    options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
-  }
+  Options const options{bench::sizes_chosen(argc, argv),
+                        !bench::has_argument(argc, argv, "--no-compare-swap")};
   if (!bench::has_two_processes() || (kind != "mpix" && kind != "window" && kind != "dynamic"))
-    return bench::refuse("bench_rma mpix|window|dynamic [--quick] [--no-compare-swap]");
+    return bench::refuse("bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]");
   std::string const implementation = bench::label_or(kind);
   std::vector<char> heap(bench::aside + max_bytes);
   if (kind == "mpix") {

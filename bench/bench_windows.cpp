@@ -3,8 +3,8 @@
 /// With `nam` on windows at a memory server beside those that are allocated; on one rank in stripes over
 /// several servers beside one of them.
 ///
-/// usage: bench_windows [nam] [contended] [--quick] [--no-compare-swap] [--only-allocated]    (2 ranks;
-/// contended: 4)
+/// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]    (2
+/// ranks; contended: 4)
 #include <mpi.h>
 #include <unistd.h>
 
@@ -21,6 +21,7 @@ constexpr int target = 1;
 
 struct Options {
   bool quick = false;
+  bool guard = false;  ///< without what takes seconds
   bool contended = false;
   bool nam = false;
   bool only_allocated = false;
@@ -100,7 +101,7 @@ void measure_blocks(Memory const& memory) {
       MPI_Get(result.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, memory.window);
     });
   }
-  for (std::size_t const size : {8u, 262144u}) {
+  for (std::size_t const size : {8u, 262144u, 2u << 20}) {
     flushed("accumulate", size, [&](int n) {
       MPI_Accumulate(origin.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, MPI_SUM,
                      memory.window);
@@ -130,7 +131,9 @@ void measure_strided(Memory const& memory) {
     MPI_Get(back.data(), 2048, MPI_DOUBLE, target, memory.base, 1, rows, memory.window);
     MPI_Win_flush(target, memory.window);
   });
-  if (bench::rank() == 0) bench::require(back == origin, line("get", memory.name, 1024, 16));
+  if (bench::rank() == 0 && bench::is_wanted(line("put", memory.name, 1024, 16)) &&
+      bench::is_wanted(line("get", memory.name, 1024, 16)))
+    bench::require(back == origin, line("get", memory.name, 1024, 16));
   MPI_Type_free(&rows);
 }
 
@@ -149,7 +152,8 @@ void measure_elements(Memory const& memory, Options const& options) {
     MPI_Win_flush(target, memory.window);
     ++calls;
   });
-  if (bench::rank() == 0) bench::require(result == calls - 1, line("fetch_and_op", memory.name));
+  if (bench::rank() == 0 && calls != 0)
+    bench::require(result == calls - 1, line("fetch_and_op", memory.name));
   if (!options.compare_swap) return;
   bench::measure(line("compare_swap", memory.name), [&] {
     MPI_Compare_and_swap(&one, &one, &result, MPI_LONG, target, memory.base, memory.window);
@@ -170,23 +174,8 @@ void measure_locks(Memory const& memory) {
   });
 }
 
-/// All ranks call `round` as often; the median over batches.
-template <typename Round>
-void measure_together(bench::Case const& what, int rounds, Round round) {
-  std::vector<double> times;
-  for (int batch = 0; batch < 9; ++batch) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double const start = MPI_Wtime();
-    for (int i = 0; i < rounds; ++i) round();
-    MPI_Barrier(MPI_COMM_WORLD);
-    times.push_back((MPI_Wtime() - start) / rounds * 1e6);
-  }
-  std::nth_element(times.begin(), times.begin() + 4, times.end());
-  if (bench::rank() == 0) bench::print(what, times[4]);
-}
-
 void measure_creation(char const* kind) {
-  measure_together(line("create_free", kind, 1, 4096), 20, [kind] {
+  bench::measure_together(line("create_free", kind, 1, 4096), 20, [kind] {
     MPI_Win window = allocate(4096, kind);
     MPI_Win_free(&window);
   });
@@ -199,7 +188,7 @@ void measure_connection() {
   MPI_Win_get_info(window, &info);
   MPI_Info_delete(info, "deep_mem_kind");
   MPI_Win_free(&window);
-  measure_together(line("connect", "nam", 1, 4096), 5, [info, &window] {
+  bench::measure_together(line("connect", "nam", 1, 4096), 5, [info, &window] {
     MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &window);
     MPI_Win_free(&window);
   });
@@ -208,14 +197,14 @@ void measure_connection() {
 
 void measure_active(Options const& options) {
   Memory const memory("allocated");
-  measure_together(line("fence", "allocated"), 500, [&] { MPI_Win_fence(0, memory.window); });
+  bench::measure_together(line("fence", "allocated"), 500, [&] { MPI_Win_fence(0, memory.window); });
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Win_get_group(memory.window, &all);
   int const other = 1 - bench::rank();
   MPI_Group peer = MPI_GROUP_NULL;
   MPI_Group_incl(all, 1, &other, &peer);
   double const value = 1;
-  measure_together(line("post_start", "allocated"), 500, [&] {
+  bench::measure_together(line("post_start", "allocated"), 500, [&] {
     MPI_Win_post(peer, 0, memory.window);
     MPI_Win_start(peer, 0, memory.window);
     MPI_Put(&value, 1, MPI_DOUBLE, other, 0, 1, MPI_DOUBLE, memory.window);
@@ -226,7 +215,7 @@ void measure_active(Options const& options) {
   MPI_Group_free(&all);
   measure_creation("allocated");
   if (options.only_allocated) return;
-  measure_together(line("create_free", "created", 1, 4096), 20, [] {
+  bench::measure_together(line("create_free", "created", 1, 4096), 20, [] {
     static char heap[4096];
     MPI_Win window = MPI_WIN_NULL;
     MPI_Win_create(heap, sizeof heap, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
@@ -238,7 +227,7 @@ void measure_active(Options const& options) {
 void measure_contended() {
   Memory const memory("allocated");
   std::size_t const origins = 4;
-  measure_together(line("contended_lock", "allocated", origins), 200, [&] {
+  bench::measure_together(line("contended_lock", "allocated", origins), 200, [&] {
     double value = 0;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, memory.window);
     MPI_Put(&value, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, memory.window);
@@ -247,7 +236,7 @@ void measure_contended() {
   long const one = 1;
   long result = 0;
   MPI_Win_lock_all(0, memory.window);
-  measure_together(line("contended_add", "allocated", origins), 1000, [&] {
+  bench::measure_together(line("contended_add", "allocated", origins), 1000, [&] {
     MPI_Fetch_and_op(&one, &result, MPI_LONG, target, 8, MPI_SUM, memory.window);
     MPI_Win_flush(target, memory.window);
   });
@@ -316,14 +305,9 @@ void measure_nam(Options const& options) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    options.quick = options.quick || std::string(argv[i]) == "--quick";
-    options.nam = options.nam || std::string(argv[i]) == "nam";
-    options.contended = options.contended || std::string(argv[i]) == "contended";
-    options.only_allocated = options.only_allocated || std::string(argv[i]) == "--only-allocated";
-    options.compare_swap = options.compare_swap && std::string(argv[i]) != "--no-compare-swap";
-  }
+  auto const has = [&](char const* argument) { return bench::has_argument(argc, argv, argument); };
+  Options const options{has("--quick"), has("--guard"),          has("contended"),
+                        has("nam"),     has("--only-allocated"), !has("--no-compare-swap")};
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (options.nam && size == 1) {
@@ -332,7 +316,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (size != (options.contended ? 4 : 2))
-    return bench::refuse("bench_windows [nam] [contended] [--quick] [--no-compare-swap] [--only-allocated]");
+    return bench::refuse(
+        "bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]");
   if (options.nam) {
     measure_nam(options);
     MPI_Finalize();
@@ -351,7 +336,7 @@ int main(int argc, char** argv) {
     measure_blocks(memory);
     measure_strided(memory);
     measure_elements(memory, options);
-    measure_progress(memory);
+    if (!options.guard) measure_progress(memory);
     MPI_Win_unlock_all(memory.window);
     MPI_Barrier(MPI_COMM_WORLD);
     measure_locks(memory);

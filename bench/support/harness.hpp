@@ -3,12 +3,14 @@
 #pragma once
 
 #include <mpi.h>
+#include <regex.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -80,6 +82,22 @@ double median_us(Operation operation, int repetitions = 15) {
   return times[static_cast<std::size_t>(repetitions / 2)];
 }
 
+/// Whether this line is to be measured: the environment's BENCH_ONLY is a regular expression that occurs in
+/// "family operation memory size", or is not set. bench/run hands it to all ranks.
+inline bool is_wanted(Case const& what) {
+  static regex_t const* const pattern = []() -> regex_t const* {
+    static regex_t compiled;
+    char const* const given = std::getenv("BENCH_ONLY");
+    if (given == nullptr || ::regcomp(&compiled, given, REG_EXTENDED | REG_NOSUB) != 0) return nullptr;
+    return &compiled;
+  }();
+  if (pattern == nullptr) return true;
+  std::string const shape = what.segments == 1 ? "" : std::to_string(what.segments) + " x ";
+  std::string const text = what.family + ' ' + what.operation + ' ' + what.memory + ' ' + shape +
+                           std::to_string(what.segment_bytes);
+  return ::regexec(pattern, text.c_str(), 0, nullptr, 0) == 0;
+}
+
 /// One line of results.
 inline void print(Case const& what, double value) {
   std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(),
@@ -90,11 +108,28 @@ inline void print(Case const& what, double value) {
 /// Measures at the origin while the target waits, and prints the line.
 template <typename Operation>
 void measure(Case const& what, Operation operation) {
+  if (!is_wanted(what)) return;
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank() == 0) {
     print(what, median_us(operation));
   }
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// All ranks call `round` as often; the line is the median over batches.
+template <typename Round>
+void measure_together(Case const& what, int rounds, Round round) {
+  if (!is_wanted(what)) return;
+  std::vector<double> times;
+  for (int batch = 0; batch < 9; ++batch) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double const start = MPI_Wtime();
+    for (int i = 0; i < rounds; ++i) round();
+    MPI_Barrier(MPI_COMM_WORLD);
+    times.push_back((MPI_Wtime() - start) / rounds * 1e6);
+  }
+  std::nth_element(times.begin(), times.begin() + 4, times.end());
+  if (rank() == 0) print(what, times[4]);
 }
 
 /// A wrong result makes every figure worthless.
@@ -105,8 +140,22 @@ inline void require(bool right, Case const& what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-inline std::vector<std::size_t> sizes(bool quick) {
-  if (quick) return {8, 4096, 65536, 262144};
+/// Sizes of contiguous transfers: all of them, few (`--quick`), or those by which two builds are compared
+/// (`--guard`).
+enum class Sizes { all, few, guard };
+
+inline bool has_argument(int argc, char** argv, std::string_view argument) {
+  return std::find(argv + 1, argv + argc, argument) != argv + argc;
+}
+
+inline Sizes sizes_chosen(int argc, char** argv) {
+  if (has_argument(argc, argv, "--guard")) return Sizes::guard;
+  return has_argument(argc, argv, "--quick") ? Sizes::few : Sizes::all;
+}
+
+inline std::vector<std::size_t> sizes(Sizes chosen) {
+  if (chosen == Sizes::few) return {8, 4096, 65536, 262144};
+  if (chosen == Sizes::guard) return {8, 4096, 65536, 2u << 20};
   std::vector<std::size_t> all;
   for (std::size_t bytes = 8; bytes <= (4u << 20); bytes *= 8) all.push_back(bytes);
   all.push_back(64u << 10);

@@ -58,14 +58,16 @@ void measure_stream(Case what, int operations, Issue issue, Finish finish) {
     std::nth_element(times.begin(), times.begin() + 3, times.end());
     return times[3];
   };
-  double const alone = stream(0);
-  what.memory = "alone";
-  if (rank() == 0) print(what, alone);
+  auto const measure_as = [&](char const* how, double between) {
+    what.memory = how;
+    if (!is_wanted(what)) return;
+    double const median = stream(between);
+    if (rank() == 0) print(what, median);
+  };
+  measure_as("alone", 0);
   // The same computation beside every implementation: about what sending a message takes.
   constexpr double send_us = 10;
-  double const computing = stream(send_us);
-  what.memory = "computing";
-  if (rank() == 0) print(what, computing);
+  measure_as("computing", send_us);
 }
 
 }  // namespace bench
