@@ -78,7 +78,7 @@ build_step() {
   local title=$1 directory=$2 began=$SECONDS
   shift 2
   step_number=$((step_number + 1))
-  if NINJA_STATUS='[%f/%t] ' cmake --build "$directory" -j "${jobs:-$(nproc)}" ${1:+--target "$@"} < /dev/null 2>&1 |
+  if NINJA_STATUS='[%f/%t] ' cmake --build "$directory" -j "${jobs:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)}" ${1:+--target "$@"} < /dev/null 2>&1 |
     tee -a "$log" | show_progress "$title"; then
     printf '%s[%d] %s ... done (%d s)\n' "$([ ! -t 1 ] || printf '\r')" "$step_number" "$title" $((SECONDS - began))
   else
