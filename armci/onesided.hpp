@@ -7,6 +7,7 @@
 
 #include "armci/handles.hpp"
 #include "armci/state.hpp"
+#include "engine/atomic/access_order.hpp"
 
 namespace armci {
 
@@ -93,6 +94,7 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   mpix::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
   // A power of two: no division.
   if ((bytes & (mpix::engine::element_size(reduction.type) - 1)) != 0) return false;
+  mpix::engine::order_before_store(true);
   return mpix::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpix::RemoteAddress>(remote),
                                      bytes);
 }
@@ -107,7 +109,11 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   } else {
     mpix::Target* const target = known_target(process);
     auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
-    return target != nullptr && mpix::try_direct_inline<moved<direction>>(*target, local, address, bytes);
+    if constexpr (direction == Direction::put) mpix::engine::order_before_store(true);
+    bool const done =
+        target != nullptr && mpix::try_direct_inline<moved<direction>>(*target, local, address, bytes);
+    if constexpr (direction == Direction::get) mpix::engine::order_after_load(true);
+    return done;
   }
 }
 
@@ -123,7 +129,11 @@ template <Direction direction, typename Mode>
   auto const size = static_cast<std::size_t>(bytes);
   if constexpr (direction != Direction::accumulate) {
     auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
-    if (mpix::try_direct<moved<direction>>(target, local, address, size)) return 0;
+    mpix::engine::order_before_store(direction == Direction::put);
+    if (mpix::try_direct<moved<direction>>(target, local, address, size)) {
+      mpix::engine::order_after_load(direction == Direction::get);
+      return 0;
+    }
   }
   Layout const layout = Layout::contiguous(size);
   transfer<direction>(call, local, layout, remote, layout, process, scaled, mode);

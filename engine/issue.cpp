@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/atomic/access_order.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
 #include "engine/path/cross_memory.hpp"
@@ -344,15 +345,19 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
     return notify(peer, operation);  // whatever it would do to elements
   if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
-  if (is_get(operation) && has(operation.guarantees, Guarantee::ordered)) {
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  order_before_store(ordered);
+  if (is_get(operation) && ordered) {
     // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
     // it is read. Where the store was is not recorded, so the fence does not depend on an overlap.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     wait_for_puts_to_self();
   }
   if (peer.state().same_host) {
-    if (auto const status = issue_here(peer, operation))
+    if (auto const status = issue_here(peer, operation)) {
+      order_after_load(ordered);
       return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);
+    }
   }
   return issue_message(peer, operation);
 }

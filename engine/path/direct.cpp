@@ -1,5 +1,6 @@
 #include "engine/path/direct.hpp"
 
+#include "engine/atomic/access_order.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
 #include "engine/kernel/row_kernels.hpp"
@@ -8,19 +9,25 @@
 namespace mpix::engine {
 
 void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes&) noexcept {
+  bool const ordered = has(transfer.guarantees, Guarantee::ordered);
   if (transfer.direction == Direction::put) {
+    order_before_store(ordered);
     copy(target, transfer.target_layout, transfer.origin, transfer.origin_layout);
   } else {
     copy(transfer.origin, transfer.origin_layout, target, transfer.target_layout);
+    order_after_load(ordered);
   }
 }
 
 void execute_directly(Update const& operation, std::byte* target, UpdateModes& modes) noexcept {
   Reduction const reduction = reduction_for(operation, modes);
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  order_before_store(ordered);
   update(reduction,
          {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
           operation.result, operation.result_layout},
          places_for(operation, reduction, modes, target, operation.target));
+  order_after_load(ordered && operation.result != nullptr);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 /// Operations on memory that is mapped here: loads, stores and CPU atomics. Complete when they return,
-/// at both sides, up to the store fence that Engine::complete makes.
+/// at both sides, up to the store fence that Engine::complete makes. Stores that bypass the caches are fenced
+/// before the operation returns: the fence may be another thread's.
 #pragma once
 
 #include "engine/atomic/footprint.hpp"

@@ -1,5 +1,6 @@
 /// Read-modify-write of arrays in mapped memory, without the engine.
 #include "datatype/datatype.hpp"
+#include "engine/atomic/access_order.hpp"
 #include "engine/path/direct.hpp"
 #include "mpix/attrs/attributes.hpp"
 #include "mpix/request/native_attributes.hpp"
@@ -48,8 +49,11 @@ bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& 
   engine::PackedSides const sides{static_cast<std::byte const*>(call.operand),
                                   static_cast<std::byte const*>(call.operand2),
                                   static_cast<std::byte*>(call.result), bytes};
+  bool const ordered = (set & MPIX_RMA_ATTR_ORDERING) != 0;
+  engine::order_before_store(ordered);
   if (!engine::try_update_elements({element, call.operation}, mapped, sides, *target->peer->stripes(), address))
     return false;
+  engine::order_after_load(ordered);
   finish_direct(set);
   if (request != nullptr) *request = completed_request();
   return true;

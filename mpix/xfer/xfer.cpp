@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "engine/atomic/access_order.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
@@ -41,7 +42,8 @@ constexpr std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept 
   return attributes != nullptr ? attributes->set : 0;
 }
 
-/// Whether a copy alone satisfies the attributes: no fence behind it, nothing to wait for before it.
+/// Whether a copy alone satisfies the attributes, with order_before_store() before it: no fence behind it,
+/// nothing to wait for before it.
 inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
   return (set & (~free_when_direct | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
@@ -56,7 +58,10 @@ inline bool find_as_before(MPIX_RMA_Op op, void* origin, Count count, MPI_Dataty
   RecentTransfer const* const recent = find_recent(comm, datatype, rank);
   if (recent == nullptr) return false;
   std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
-  if (set != 0 && !copy_satisfies(op, set)) return false;
+  if (set != 0) {
+    if (!copy_satisfies(op, set)) return false;
+    engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
+  }
   if (count <= 0 || origin == nullptr) return false;
   if (!multiply(recent->element_bytes, count, &copy->bytes)) return false;
   std::byte* const remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), copy->bytes);
@@ -140,6 +145,7 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
   if (!find_quick(call, request, communicator, &quick)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
   bool done = false;
+  engine::order_before_store((quick.set & MPIX_RMA_ATTR_ORDERING) != 0);
   switch (call.operation) {
     case MPIX_RMA_PUT: done = copy_quickly<Direction::put>(quick, call.origin, address); break;
     case MPIX_RMA_GET:
