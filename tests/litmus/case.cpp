@@ -14,12 +14,12 @@ namespace {
 constexpr int start_tag = 1;
 constexpr int log_tag = 2;
 
-void run_player(Shape const& shape, int role, Player const& player, std::int64_t microseconds, Log* log,
+void run_player(Shape const& shape, int role, Player const& player, Length length, Log* log,
                 std::function<void()> const& start) {
   Pinned const pinned(role);
   std::unique_ptr<Port> const port = player.make_port();
   start();
-  run(shape, role, *port, microseconds, log);
+  run(shape, role, *port, length, log);
 }
 
 /// Both roles begin within a message's time.
@@ -43,7 +43,7 @@ void receive_log(MPI_Comm comm, int from, Log* log) {
   }
 }
 
-void play_as_threads(Shape const& shape, std::array<Player, 2> const& players, std::int64_t microseconds,
+void play_as_threads(Shape const& shape, std::array<Player, 2> const& players, Length length,
                      std::array<Log, 2>& logs) {
   std::atomic<int> ready{0};
   auto const start = [&] {
@@ -51,8 +51,8 @@ void play_as_threads(Shape const& shape, std::array<Player, 2> const& players, s
     while (ready.load() < 2) {
     }
   };
-  std::thread other([&] { run_player(shape, 1, players[1], microseconds, &logs[1], start); });
-  run_player(shape, 0, players[0], microseconds, &logs[0], start);
+  std::thread other([&] { run_player(shape, 1, players[1], length, &logs[1], start); });
+  run_player(shape, 0, players[0], length, &logs[0], start);
   other.join();
 }
 
@@ -68,18 +68,17 @@ void wait_for_all(MPI_Comm comm) {
   }
 }
 
-Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players,
-            std::int64_t microseconds) {
+Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players, Length length) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   std::array<Log, 2> logs;
   wait_for_all(comm);
   if (players[0].rank == players[1].rank) {
-    if (rank == players[0].rank) play_as_threads(shape, players, microseconds, logs);
+    if (rank == players[0].rank) play_as_threads(shape, players, length, logs);
   } else {
     for (std::size_t role = 0; role < 2; ++role) {
       if (rank == players[role].rank)
-        run_player(shape, static_cast<int>(role), players[role], microseconds, &logs[role],
+        run_player(shape, static_cast<int>(role), players[role], length, &logs[role],
                    [&] { meet(comm, players[1 - role].rank); });
     }
   }

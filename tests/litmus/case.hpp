@@ -27,7 +27,6 @@ void wait_for_all(MPI_Comm comm);
 
 /// Runs both roles at the same time: on two ranks, or as two threads of one. The logs come to rank 0, which
 /// has the result, except of a shape with a word for each round. Collective.
-Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players,
-            std::int64_t microseconds);
+Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players, Length length);
 
 }  // namespace mpix::test::litmus

@@ -4,17 +4,15 @@
 ///
 /// Every row of the table below is one shape under one promise. It runs in settings that are chosen so that
 /// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs.
-#include <cstdio>
-#include <cstdlib>
+#include <atomic>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <thread>
 
-#include "tests/litmus/case.hpp"
 #include "tests/litmus/mpix_port.hpp"
 #include "tests/litmus/options.hpp"
 #include "tests/litmus/pairwise.hpp"
+#include "tests/litmus/suite.hpp"
 
 namespace mpix::test::litmus {
 
@@ -28,7 +26,14 @@ Promise const nothing{"no attribute", "X511_11", 0, Action::none};
 Promise const ordered{"ORDERING", "X511_12", ordering, Action::none};
 Promise const fenced{"MPIX_RMA_Fence", "X52_06", 0, Action::fence};
 Promise const completed{"MPIX_RMA_Complete", "X52_04", 0, Action::complete};
-Promise const remotely_complete{"BLOCKING and REMOTE_COMPLETION", "X511_16", blocking_remote, Action::none};
+Promise const remotely_complete{"BLOCKING and REMOTE_COMPLETION", "X511_18", blocking_remote, Action::none};
+Promise const waited_for{"REMOTE_COMPLETION and MPI_Wait",
+                         "X511_18",
+                         MPIX_RMA_ATTR_REMOTE_COMPLETION,
+                         Action::none,
+                         false,
+                         false,
+                         true};
 Promise const notified{"NOTIFY", "E_01", 0, Action::none, true};
 Promise const atomic{"ATOMICITY",  "X511_08", MPIX_RMA_ATTR_ATOMICITY | blocking_remote,
                      Action::none, false,     true};
@@ -50,31 +55,34 @@ Row const table[] = {
     {store_buffering, nothing, Outcome::permitted},
     {message_passing, nothing, Outcome::permitted},
 
-    {store_buffering, ordered, Outcome::forbidden_in_span, 5},
+    {store_buffering, ordered, Outcome::forbidden_in_span, 4},
     {message_passing, ordered, Outcome::forbidden},
     {load_buffering, ordered, Outcome::forbidden},
     {two_plus_two_writes, ordered, Outcome::forbidden},
     {coherence, ordered, Outcome::forbidden},
     {read_own_write, ordered, Outcome::forbidden},
 
-    {store_buffering, fenced, Outcome::forbidden, 5},
+    {store_buffering, fenced, Outcome::forbidden, 4},
     {message_passing, fenced, Outcome::forbidden},
     {load_buffering, fenced, Outcome::forbidden},
     {two_plus_two_writes, fenced, Outcome::forbidden},
     {coherence, fenced, Outcome::forbidden},
     {read_own_write, fenced, Outcome::forbidden},
 
-    {store_buffering, completed, Outcome::forbidden, 5},
+    {store_buffering, completed, Outcome::forbidden, 4},
     {message_passing, completed, Outcome::forbidden},
     {load_buffering, completed, Outcome::forbidden},
     {two_plus_two_writes, completed, Outcome::forbidden},
     {coherence, completed, Outcome::forbidden},
     {read_own_write, completed, Outcome::forbidden},
 
-    {store_buffering, remotely_complete, Outcome::forbidden, 5},
+    {store_buffering, remotely_complete, Outcome::forbidden, 4},
     {message_passing, remotely_complete, Outcome::forbidden},
     {two_plus_two_writes, remotely_complete, Outcome::forbidden},
     {read_own_write, remotely_complete, Outcome::forbidden},
+
+    {store_buffering, waited_for, Outcome::forbidden, 4},
+    {message_passing, waited_for, Outcome::forbidden},
 
     {message_passing, notified, Outcome::forbidden},
 
@@ -100,12 +108,26 @@ std::vector<Setting> settings_for(Row const& row, unsigned seed) {
                     v[6] != 0,
                     v[7] == 0};
     if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[0];
-    if (row.shape.word_per_round) setting.put = Setting::Put{v[1] % 2};
+    if (row.shape.word_per_round || row.promise.waits) setting.put = Setting::Put{v[1] % 2};
     if (row.promise.notifies) {
       setting.home = Setting::Home::role_1;
       setting.threads = setting.second_comm = false;
     }
     settings.push_back(setting);
+  }
+  // Store buffering shows only where both roles are in the same few nanoseconds: more often by load and
+  // store.
+  constexpr unsigned repetitions = 24;
+  for (unsigned i = 0; &row.shape == &store_buffering && i < repetitions; ++i) {
+    auto const get = i % 2 == 0 ? Setting::Get::blocking : Setting::Get::span;
+    settings.push_back({{Setting::Kind::allocated, Setting::Kind::allocated},
+                        Setting::Put::word,
+                        get,
+                        Setting::Home{i % count_of(Setting::Home::count_)},
+                        false,
+                        i % 4 == 3,
+                        i % 3 == 0,
+                        false});
   }
   return settings;
 }
@@ -183,64 +205,44 @@ class Memory {
   std::vector<char*> where_[kinds];
 };
 
-class Suite {
+/// The settings of a row as cases.
+class Cases {
  public:
-  explicit Suite(Options const& options) : options_(options) {
-    MPI_Comm_rank(comms_[0], &rank_);
-    MPI_Comm_size(comms_[0], &size_);
+  Cases() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm_dup(MPI_COMM_WORLD, &comms_[1]);
     set_notification_counters(comms_[0], 1);
     memory_.emplace(MPI_COMM_WORLD);
   }
-  ~Suite() {
+  ~Cases() {
     memory_.reset();
     MPI_Comm_free(&comms_[1]);
   }
+  Cases(Cases const&) = delete;
+  Cases& operator=(Cases const&) = delete;
 
-  /// How many rows failed.
-  int run() {
-    unsigned seed = options_.seed;
-    std::uint64_t rounds = 0;
-    int failed = 0;
-    do {
-      for (Row const& row : table) failed += run_row(row, seed++, &rounds) ? 0 : 1;
-      MPI_Bcast(&rounds, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    } while (rounds < options_.least_rounds);
-    if (rank_ == 0) std::printf("%llu rounds in all\n", static_cast<unsigned long long>(rounds));
-    return failed;
+  std::vector<Trial> trials(Options const& options, unsigned seed) {
+    std::vector<Trial> trials;
+    for (Row const& row : table) {
+      Trial trial{
+          row.shape, row.promise.name, row.promise.clause, {row.slices * options.slice_microseconds}, {}};
+      for (Setting const& setting : settings_for(row, seed++)) trial.cases.push_back(make(row, setting));
+      trials.push_back(std::move(trial));
+    }
+    return trials;
   }
 
  private:
-  bool run_row(Row const& row, unsigned seed, std::uint64_t* rounds) {
-    std::string const name = std::string(row.shape.name) + ", " + row.promise.name;
-    if (name.find(options_.only) == std::string::npos) return true;
-    Result all;
-    std::uint64_t unseen = 0;
-    std::uint64_t permitted = 0;
-    for (Setting const& setting : settings_for(row, seed)) {
-      Result const result = run_case(row, setting);
-      bool const forbidden = row.relaxed == Outcome::forbidden ||
-                             (row.relaxed == Outcome::forbidden_in_span && setting.get == Setting::Get::span);
-      all.rounds += result.rounds;
-      (forbidden ? all.forbidden : permitted) += result.forbidden;
-      unseen += result.rounds == 0 && rank_ == 0;
-      bool const tell = options_.verbose || (forbidden && result.forbidden != 0);
-      if (rank_ == 0 && tell)
-        std::printf("  %s: %llu of %llu rounds %s\n", setting.text().c_str(),
-                    static_cast<unsigned long long>(result.forbidden),
-                    static_cast<unsigned long long>(result.rounds),
-                    result.forbidden == 0 ? ""
-                    : forbidden           ? "FORBIDDEN"
-                                          : "permitted");
-    }
-    *rounds += all.rounds;
-    bool const ok = all.forbidden == 0;
-    if (rank_ == 0)
-      std::printf("%s %-50s (%s) %10llu rounds, %llu forbidden, %llu permitted\n", ok ? "ok    " : "FAILED",
-                  name.c_str(), row.promise.clause, static_cast<unsigned long long>(all.rounds),
-                  static_cast<unsigned long long>(all.forbidden), static_cast<unsigned long long>(permitted));
-    std::fflush(stdout);
-    return ok;
+  Case make(Row const& row, Setting const& setting) {
+    bool const forbidden = row.relaxed == Outcome::forbidden ||
+                           (row.relaxed == Outcome::forbidden_in_span && setting.get == Setting::Get::span);
+    return {setting.text(), forbidden, [this, &row, setting] { return prepare(row, setting); },
+            [this, setting] {
+              int const home = home_of(setting);
+              return count_forbidden_ends(MPI_COMM_WORLD, home, memory_->own(setting.kind[0]),
+                                          memory_->own(setting.kind[1]) + distance, 2 * distance);
+            }};
   }
 
   int home_of(Setting const& setting) const {
@@ -251,51 +253,37 @@ class Suite {
     }
   }
 
-  Result run_case(Row const& row, Setting const& setting) {
+  std::array<Player, 2> prepare(Row const& row, Setting const& setting) {
     int const home = home_of(setting);
     memory_->clear();
     std::int64_t notifications = notification_value(comms_[0], 0);
     MPI_Bcast(&notifications, 1, MPI_INT64_T, home, MPI_COMM_WORLD);
     std::array<Player, 2> players;
-    for (int role = 0; role < 2; ++role) {
+    for (std::size_t role = 0; role < 2; ++role) {
       Place const place{comms_[role == 1 && setting.second_comm ? 1 : 0],
                         home,
                         {memory_->at(home, setting.kind[0]), memory_->at(home, setting.kind[1]) + distance},
                         notifications};
-      auto const make = [&row, &setting, place]() -> std::unique_ptr<Port> {
+      players[role].rank = setting.threads ? 0 : static_cast<int>(role);
+      players[role].make_port = [&row, setting, place]() -> std::unique_ptr<Port> {
         auto port = std::make_unique<MpixPort>(row.promise, setting, place);
-        bool const help = setting.helper && row.promise.action != Action::none;
-        if (help) return std::make_unique<HelperPort>(std::move(port));
-        return port;
+        if (!setting.helper || row.promise.action == Action::none) return port;
+        return std::make_unique<HelperPort>(std::move(port));
       };
-      players[static_cast<std::size_t>(role)] = {setting.threads ? 0 : role, make};
     }
-    Result result = play(MPI_COMM_WORLD, row.shape, players, row.slices * options_.slice_microseconds);
-    if (row.shape.word_per_round) result.forbidden = count_forbidden_ends(setting, home);
-    return result;
+    return players;
   }
 
-  std::uint64_t count_forbidden_ends(Setting const& setting, int home) const {
-    std::uint64_t found = 0;
-    if (rank_ == home) {
-      for (std::size_t i = 1; i <= words_per_sweep; ++i) {
-        Value x = 0;
-        Value y = 0;
-        std::memcpy(&x, memory_->own(setting.kind[0]) + 2 * distance * i, sizeof x);
-        std::memcpy(&y, memory_->own(setting.kind[1]) + distance + 2 * distance * i, sizeof y);
-        found += is_forbidden_end(x, y);
-      }
-    }
-    MPI_Bcast(&found, 1, MPI_UINT64_T, home, MPI_COMM_WORLD);
-    return found;
-  }
-
-  Options options_;
   int rank_ = 0;
   int size_ = 0;
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
   std::optional<Memory> memory_;
 };
+
+int run(Options const& options) {
+  Cases cases;
+  return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
+}
 
 }  // namespace
 }  // namespace mpix::test::litmus
@@ -304,8 +292,7 @@ int main(int argc, char** argv) {
   using namespace mpix::test::litmus;
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  int failed = Suite(Options::of(argc, argv)).run();
-  MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int const failed = run(Options::of(argc, argv));
   MPI_Finalize();
   return failed == 0 ? 0 : 1;
 }

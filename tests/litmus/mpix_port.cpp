@@ -1,21 +1,10 @@
 #include "tests/litmus/mpix_port.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mpix::test::litmus {
 
 namespace {
-
-/// numbers()[i] is i: the origin of the put of round i, which stays as it is.
-Value const* numbers() {
-  static std::vector<Value> const values = [] {
-    std::vector<Value> made(most_rounds + 2);
-    std::iota(made.begin(), made.end(), 0);
-    return made;
-  }();
-  return values.data();
-}
 
 /// Two words, 64 bytes apart.
 MPI_Datatype strided_type() {
@@ -51,7 +40,7 @@ std::string Setting::text() const {
   return text;
 }
 
-MpixPort::MpixPort(Promise const& promise, Setting const& setting, Place const& place)
+MpixPort::MpixPort(Promise const& promise, Setting setting, Place place)
     : promise_(promise), setting_(setting), place_(place) {
   (void)numbers();
   (void)strided_type();
@@ -67,9 +56,13 @@ void MpixPort::transfer(MPIX_RMA_Op op, void const* origin, int count, char* tar
                         int target_count, std::uint64_t more) {
   MPIX_RMA_Attributes chosen{};
   chosen.set = promise_.attributes | more;
+  MPI_Request request = MPI_REQUEST_NULL;
+  bool const waits = promise_.waits && op != MPIX_RMA_GET;
   require(MPIX_RMA_xfer(op, const_cast<void*>(origin), count, MPI_INT64_T, place_.rank, target, target_count,
-                        target_type, nullptr, &place_.comm, chosen.set != 0 ? &chosen : nullptr),
+                        target_type, waits ? &request : nullptr, &place_.comm,
+                        chosen.set != 0 ? &chosen : nullptr),
           "MPIX_RMA_xfer");
+  if (waits) require(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
 void MpixPort::put_block(char* target, std::uint64_t round) {

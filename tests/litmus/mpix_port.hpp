@@ -17,6 +17,7 @@ struct Promise {
   enum class Action { none, fence, complete } action;
   bool notifies = false;  ///< stores to y are notifications of those to x
   bool blocks = false;    ///< a variable is many words, all of one value
+  bool waits = false;     ///< each PUT has a request, which is waited for at once
 };
 
 /// How the accesses are made.
@@ -53,7 +54,7 @@ struct Place {
 
 class MpixPort final : public Port {
  public:
-  MpixPort(Promise const& promise, Setting const& setting, Place const& place);
+  MpixPort(Promise const& promise, Setting setting, Place place);
 
   void put(Variable variable, std::uint64_t round) override;
   void get(Variable variable, Value* result) override;
@@ -69,7 +70,7 @@ class MpixPort final : public Port {
                 int target_count, std::uint64_t more);
 
   Promise const& promise_;
-  Setting const& setting_;
+  Setting setting_;
   Place place_;
   std::ptrdiff_t offset_ = 0;
   Value buffer_[2 * block_words] = {};

@@ -12,7 +12,7 @@
 namespace mpix::test::litmus {
 
 struct Options {
-  std::int64_t slice_microseconds = 4000;  ///< of one case
+  std::int64_t slice_microseconds = 2000;  ///< of one case
   std::uint64_t least_rounds = 0;          ///< the table is run again until so many are done
   std::string only;                        ///< rows whose name has it
   bool verbose = false;

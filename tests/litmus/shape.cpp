@@ -1,6 +1,8 @@
 #include "tests/litmus/shape.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace mpix::test::litmus {
 
@@ -81,6 +83,15 @@ void run_round(std::vector<Step> const& steps, Port& port, bool word_per_round, 
 
 }  // namespace
 
+Value const* numbers() {
+  static std::vector<Value> const values = [] {
+    std::vector<Value> made(most_rounds + 2);
+    std::iota(made.begin(), made.end(), 0);
+    return made;
+  }();
+  return values.data();
+}
+
 Shape const store_buffering{"store buffering",
                             {{{put_x, order, get_y, order}, {put_y, order, get_x, order}}},
                             false,
@@ -102,15 +113,17 @@ Shape const read_own_write{"read own write",
                            false,
                            &count_own_write_missed};
 
-void run(Shape const& shape, int role, Port& port, std::int64_t microseconds, Log* log) {
+void run(Shape const& shape, int role, Port& port, Length length, Log* log) {
   std::vector<Step> const& steps = shape.roles[static_cast<std::size_t>(role)];
   for (auto& values : log->values) values.assign(most_rounds, 0);
-  std::uint64_t const most = shape.word_per_round ? words_per_sweep : most_rounds;
+  bool const timed = length.exact_rounds == 0;
+  std::uint64_t const permitted = shape.word_per_round ? words_per_sweep : most_rounds;
+  std::uint64_t const most = timed ? permitted : std::min(permitted, length.exact_rounds);
   constexpr std::uint64_t rounds_between_looks = 64;
-  auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+  auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds(length.microseconds);
   std::uint64_t round = 0;
   while (round < most) {
-    if (round % rounds_between_looks == 0 && std::chrono::steady_clock::now() > end) break;
+    if (timed && round % rounds_between_looks == 0 && std::chrono::steady_clock::now() > end) break;
     ++round;
     if (shape.word_per_round) port.select(round);
     run_round(steps, port, shape.word_per_round, round, *log);

@@ -55,6 +55,9 @@ struct Shape {
 inline constexpr std::uint64_t most_rounds = 1 << 17;
 inline constexpr std::uint64_t words_per_sweep = 1 << 11;
 
+/// numbers()[i] is i: the origin of the put of round i, which stays as it is.
+Value const* numbers();
+
 extern Shape const store_buffering;
 extern Shape const message_passing;
 extern Shape const load_buffering;
@@ -62,8 +65,14 @@ extern Shape const two_plus_two_writes;
 extern Shape const coherence;
 extern Shape const read_own_write;
 
-/// Runs a role for `microseconds`, at most for as many rounds as the shape permits.
-void run(Shape const& shape, int role, Port& port, std::int64_t microseconds, Log* log);
+/// How long a role runs: for a time, at most as many rounds as the shape permits, or for exactly as many
+/// rounds where both roles synchronise in each.
+struct Length {
+  std::int64_t microseconds = 0;
+  std::uint64_t exact_rounds = 0;  ///< 0: the time counts
+};
+
+void run(Shape const& shape, int role, Port& port, Length length, Log* log);
 
 /// Of two words of 2+2W in the end: each holds the first of the two stores of its round.
 constexpr bool is_forbidden_end(Value x, Value y) noexcept { return x == 1 && y == 1; }

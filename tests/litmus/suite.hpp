@@ -1,0 +1,52 @@
+/// Runs the table of a litmus program and prints what it has seen.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/litmus/case.hpp"
+#include "tests/litmus/options.hpp"
+
+namespace mpix::test::litmus {
+
+/// One setting of a row.
+struct Case {
+  std::string text;
+  bool forbidden;  ///< whether the promise forbids the relaxed outcome here
+  /// Clears the memory and says who plays. Collective.
+  std::function<std::array<Player, 2>()> prepare;
+  /// Forbidden ends of a shape with a word for each round, the same at all ranks. Collective; may be empty.
+  std::function<std::uint64_t()> count_ends;
+};
+
+/// A shape under a promise, and the settings in which it runs.
+struct Trial {
+  Shape const& shape;
+  char const* promise;
+  char const* clause;
+  Length length;
+  std::vector<Case> cases;
+};
+
+class Suite {
+ public:
+  explicit Suite(Options const& options);
+
+  /// Runs the trials, which `make` gives for a seed, as often as the options ask for. How many failed, the
+  /// same at all ranks. Collective.
+  int run(std::function<std::vector<Trial>(unsigned seed)> const& make);
+
+ private:
+  bool run(Trial const& trial);
+
+  Options options_;
+  int rank_ = 0;
+  std::uint64_t rounds_ = 0;
+};
+
+/// Counts the forbidden ends of 2+2W in the memory of rank `home`, where x and y of round i stand `stride` *
+/// i bytes behind those of round 0. Collective.
+std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char const* y, std::size_t stride);
+
+}  // namespace mpix::test::litmus
