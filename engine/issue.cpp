@@ -13,8 +13,8 @@
 #include "engine/engine.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/direct.hpp"
+#include "engine/path/direct_run.hpp"
 #include "engine/path/mail.hpp"
-#include "engine/path/packed_update.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
@@ -59,25 +59,6 @@ struct End : Completion {
   Status status = Status::ok;
   std::atomic<bool> has_come{false};
 };
-
-/// A run of the target's layout, which begins `position` bytes into the data and stands at `mapped` here.
-void direct_run(Transfer const& transfer, Segment const& run, std::size_t position, std::byte* mapped,
-                UpdateModes&) {
-  if (transfer.direction == Direction::get) {
-    unpack(transfer.origin, transfer.origin_layout, position, mapped, run.length);
-  } else {
-    pack(mapped, transfer.origin, transfer.origin_layout, position, run.length);
-  }
-}
-void direct_run(Update const& update, Segment const& run, std::size_t position, std::byte* mapped,
-                UpdateModes& modes) {
-  PackedUpdate packed(update, run.length);
-  packed.take(position, run.length);
-  Reduction const reduction = reduction_for(update, modes);
-  update_part(reduction, mapped, Layout::contiguous(run.length), 0, packed.sides(),
-              places_for(update, reduction, modes, mapped, plus(update.target, run.offset)));
-  packed.give_result();
-}
 
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
