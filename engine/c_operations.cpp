@@ -10,7 +10,7 @@ namespace mpix::engine {
 namespace {
 
 static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
-static_assert(static_cast<unsigned>(Guarantee::update_ordered) == MPIX_ENGINE_UPDATE_ORDERED);
+static_assert(static_cast<unsigned>(Guarantee::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
 static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
 static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_DOUBLE_DOUBLE + 1);
 static_assert(static_cast<int>(Operation::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);

@@ -42,6 +42,8 @@ struct Statistics {
   std::uint64_t requests_joined;   ///< of those sent: together with others
 };
 
+struct TargetAccess;
+struct Predecessors;
 struct Footprint;
 struct MemoryRights;
 struct OwnSegment;
@@ -312,6 +314,15 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   template <typename Operation>
   bool reaches_across(Peer& peer, Operation const& operation) noexcept;
   template <typename Operation>
+  bool moves_across(Peer& peer, Operation const& operation) noexcept;
+  template <typename Operation>
+  bool needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes);
+  void wait_for_overlapping(Peer& peer, TargetAccess const& access);
+  bool keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept;
+  Predecessors predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access);
+  void note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
+                   Issued const& issued) const noexcept;
+  template <typename Operation>
   std::optional<Status> issue_across(Peer& peer, Operation const& operation);
   template <typename Operation>
   std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
@@ -333,9 +344,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Issued issue_message(Peer& peer, Operation const& operation);
   template <typename Done>
   Issued notify(Peer& peer, Done const& done);
-  std::optional<Issued> issue_exposed_rdma(Peer& peer, Transfer const& transfer,
-                                           std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                   std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_rdma_at_exposure(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                               std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                              std::unique_lock<std::mutex>& held);
   static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);

@@ -15,6 +15,7 @@
 #include "engine/path/direct.hpp"
 #include "engine/path/direct_run.hpp"
 #include "engine/path/mail.hpp"
+#include "engine/path/target_access.hpp"
 #include "engine/state.hpp"
 
 namespace mpix::engine {
@@ -38,11 +39,6 @@ TargetRange touched_by(auto const& operation) noexcept {
 bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
 bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
   return reduction_for(update, modes).element_atomic;
-}
-
-bool is_ordered_update(Transfer const&) noexcept { return false; }
-bool is_ordered_update(Update const& update) noexcept {
-  return has(update.guarantees, Guarantee::update_ordered);
 }
 
 /// Of an operation that is waited for.
@@ -190,6 +186,24 @@ bool Engine::reaches_across(Peer& peer, Operation const& operation) noexcept {
          !needs_cpu_atomics(operation, peer.stripes()->modes);
 }
 
+/// The same for operations that a message would not serve better.
+template <typename Operation>
+bool Engine::moves_across(Peer& peer, Operation const& operation) noexcept {
+  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
+  return !by_message && reaches_across(peer, operation);
+}
+
+/// Whether no other path leads to the target while messages are under way. Stripes are not asked for: whoever
+/// takes another path looks again.
+template <typename Operation>
+bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes) {
+  if (moves_across(peer, operation)) return false;
+  Status refused = Status::ok;
+  bool const direct =
+      state_->may_use(MPIX_ENGINE_PATH_DIRECT) && map_range(peer, begin, bytes, &refused) != nullptr;
+  return !direct && !failed(refused);
+}
+
 /// Through the kernel, where it reaches across; nullopt when it has come to refuse that.
 template <typename Operation>
 std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation) {
@@ -254,16 +268,15 @@ Status Engine::issue_left(Peer& peer, Operation const& operation, Operation cons
 template <typename Operation>
 std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
   wait_for_held_stores(peer);
-  // What does not travel as a message must not overtake the messages that it comes after.
-  MessageStream const& stream = peer.state().messages;
-  if (is_ordered_update(operation) && stream.executed.load(std::memory_order_acquire) < peer.newest()) {
-    std::unique_lock held(channel_of(peer).lock);
-    std::uint64_t const last = stream.ordered;
-    held.unlock();
-    wait_until(peer, [&] { return finished(peer, last); });
-  }
   auto const [begin, bytes] = touched_by(operation);
   if (begin + bytes < begin) return Status::bad_address;
+  MessageStream const& stream = peer.state().messages;
+  if (has(operation.guarantees, Guarantee::overlap_ordered) &&
+      stream.executed.load(std::memory_order_acquire) < peer.newest()) {
+    // A message keeps its place behind the earlier ones; every other path would overtake them.
+    if (needs_message(peer, operation, begin, bytes)) return std::nullopt;
+    wait_for_overlapping(peer, access_of(named));
+  }
   Footprint const footprint = footprint_of(operation, peer.stripes()->modes);
   Holds const holds = hold(peer, footprint);
   if (Status const status = look_again(peer, named); failed(status)) return status;  // after a wait
@@ -276,8 +289,7 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
   std::vector<DataRange> left;
   if (auto const status = issue_mail(peer, named, held, across, &left)) return status;
   if (!left.empty()) return issue_left(peer, operation, named, held, left);
-  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
-  if (by_message || !across) return std::nullopt;
+  if (!moves_across(peer, operation)) return std::nullopt;
   return issue_across(peer, operation);
 }
 
@@ -365,22 +377,19 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(channel.lock);
   // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
-  RdmaState const& rdma = peer.state().rdma();
-  bool const ordered = has(operation.guarantees, Guarantee::ordered);
-  wait_for_rdma(peer, ordered ? std::max(rdma.fence, rdma.newest_ordered) : rdma.fence, held);
+  TargetAccess const access = access_of(operation);
+  Predecessors const before = predecessors_of(peer, operation.guarantees, access);
+  wait_for_rdma(peer, before.rdma, held);
   if constexpr (std::is_same_v<Operation, Transfer>) {
-    if (state_->rdma_usable && !peer.state().same_host) {
-      bool const named = operation.exposed.target != ExposureId::none;
-      auto const issued =
-          named ? issue_exposed_rdma(peer, operation, held) : issue_rdma(peer, operation, held);
-      if (issued) {
-        channel.drive_rdma();
-        return *issued;
-      }
+    if (auto const issued = issue_rdma(peer, operation, before.message, held)) {
+      note_access(peer, operation.guarantees, access, Path::rdma, *issued);
+      channel.drive_rdma();
+      return *issued;
     }
   }
   std::uint64_t const messages = channel.agent_path.messages();
   Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
+  note_access(peer, operation.guarantees, access, Path::agent, issued);
   if (!failed(issued.status)) count(peer, Path::agent, operation);
   MessageStream const& stream = peer.state().messages;
   bool const joined =

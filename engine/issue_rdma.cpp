@@ -26,9 +26,18 @@ void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<st
   drive_until(peer, held, [&] { return RdmaPath::reached(peer, number); });
 }
 
-/// nullopt: the memory is not registered, or the path does not suit.
-std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
+/// Once the message `after` is executed. nullopt: the path does not serve.
+std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
                                          std::unique_lock<std::mutex>& held) {
+  if (!state_->rdma_usable || peer.state().same_host) return std::nullopt;
+  bool const named = transfer.exposed.target != ExposureId::none;
+  return named ? issue_rdma_at_exposure(peer, transfer, after, held)
+               : issue_rdma_at_address(peer, transfer, after, held);
+}
+
+/// nullopt: the memory is not registered, or the path does not suit.
+std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                                    std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   if (RdmaPath::find_key(peer, transfer) == nullptr) {
     RemoteAddress const begin =
@@ -37,12 +46,10 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
     if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
       return std::nullopt;
   }
-  // Messages that a fence or the ordering guarantee puts before this operation travel another way.
+  // Messages that are to be executed before this operation travel another way.
   MessageStream const& stream = peer.state().messages;
-  std::uint64_t const before =
-      has(transfer.guarantees, Guarantee::ordered) ? std::max(stream.fence, stream.ordered) : stream.fence;
   drive_until(peer, held,
-              [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, before); });
+              [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, after); });
   // The key may have been revoked while the lock was open, and the connection may be lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);
@@ -56,8 +63,9 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer,
 }
 
 /// nullopt: the path does not serve; the agent says why, if it is for the exposure.
-std::optional<Issued> Engine::issue_exposed_rdma(Peer& peer, Transfer const& transfer,
-                                                 std::unique_lock<std::mutex>& held) {
+std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const& transfer,
+                                                     std::uint64_t after,
+                                                     std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   SegmentInfo info{};
   bool const known = RdmaPath::find_exposure(peer, transfer) != nullptr;
@@ -69,7 +77,7 @@ std::optional<Issued> Engine::issue_exposed_rdma(Peer& peer, Transfer const& tra
   if (failed(status)) return Issued{status, true, 0};
   Transfer resolved = transfer;
   resolved.target += found->exposure.base;
-  return issue_rdma(peer, resolved, held);
+  return issue_rdma_at_address(peer, resolved, after, held);
 }
 
 /// Asks the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, released

@@ -159,9 +159,8 @@ enum mpix_engine_guarantee {
   /** No element of the target is updated by two operations with this or MPIX_ENGINE_ATOMIC at once. */
   MPIX_ENGINE_ELEMENT_ATOMIC = 8,
   MPIX_ENGINE_TARGET_REGISTERED = 16, /**< the target memory is allocated or registered */
-  /** An update, after every earlier update with this guarantee of this process to overlapping memory of the
-   *  target. */
-  MPIX_ENGINE_UPDATE_ORDERED = 32
+  /** After every earlier operation with this guarantee of this process to overlapping memory of the target. */
+  MPIX_ENGINE_OVERLAP_ORDERED = 32
 };
 
 /** Told once when an operation is complete. Part of a larger object of the caller's, zero but for `done`, and

@@ -43,10 +43,10 @@ enum class Guarantee : std::uint32_t {
   /// No element of the target is updated by two operations with this or the atomic guarantee at once.
   element_atomic = 1u << 3,
   target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
-  /// An update, after every earlier update with this guarantee of the thread to overlapping memory of the
-  /// target, whatever paths the two take and however many messages they are. Puts and gets by load and store
-  /// do not wait for it: it costs nothing but where an update by these would overtake earlier messages.
-  update_ordered = 1u << 5
+  /// After every earlier operation with this guarantee of the thread to overlapping memory of the target,
+  /// whatever paths the two take and however many messages they are. Costs a wait where an operation that
+  /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
+  overlap_ordered = 1u << 5
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {

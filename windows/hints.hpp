@@ -42,7 +42,7 @@ class Hints {
   /// What operations of the accumulate family ask of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
     using engine::Guarantee;
-    return ordered_ ? Guarantee::element_atomic | Guarantee::update_ordered : Guarantee::element_atomic;
+    return ordered_ ? Guarantee::element_atomic | Guarantee::overlap_ordered : Guarantee::element_atomic;
   }
 
  private:

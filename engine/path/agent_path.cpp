@@ -104,8 +104,8 @@ std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation,
                                         std::uint64_t messages) {
   MessageStream& stream = peer.state().messages;
   bool const ordered = has(guarantees, Guarantee::ordered);
-  // Messages keep the order of updates with that of all ordered operations: it is free there.
-  bool const in_order = ordered || has(guarantees, Guarantee::update_ordered);
+  // Order among messages costs nothing: those that may overlap keep it with all ordered operations.
+  bool const in_order = ordered || has(guarantees, Guarantee::overlap_ordered);
   operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
   if (in_order) stream.ordered = last;

@@ -10,6 +10,7 @@
 
 #include "engine/exposure.hpp"
 #include "engine/operation.hpp"
+#include "engine/path/recent_accesses.hpp"
 
 namespace mpix::engine {
 
@@ -65,6 +66,7 @@ struct RdmaState {
   std::uint64_t issued = 0;                         ///< the newest operation
   std::uint64_t newest_put = 0;                     ///< the newest put
   std::uint64_t newest_ordered = 0;                 ///< the newest operation with the ordering guarantee
+  RecentAccesses accesses;                          ///< of operations with Guarantee::overlap_ordered
   std::uint64_t flushed = 0;                        ///< puts up to here are in the target's memory
   std::uint64_t fence = 0;                          ///< a fence wants these to end before whatever is issued
   bool flushing = false;                            ///< a flush of the endpoint is under way

@@ -14,6 +14,7 @@
 #include "engine/agent/session.hpp"
 #include "engine/path/outstanding.hpp"
 #include "engine/path/rdma_state.hpp"
+#include "engine/path/recent_accesses.hpp"
 #include "engine/peer/address.hpp"
 #include "engine/segment/remote_segments.hpp"
 #include "engine/statistics.hpp"
@@ -77,8 +78,10 @@ struct MessageStream {
   std::atomic<std::uint64_t> executed{0};
   /// Messages of later operations carry it: not to be executed before this position is.
   std::uint64_t fence = 0;
-  /// Newest message with the ordering guarantee.
+  /// Newest message with a guarantee of order.
   std::uint64_t ordered = 0;
+  /// Of messages with Guarantee::overlap_ordered, where other paths lead to the peer as well; else null.
+  std::unique_ptr<RecentAccesses> accesses;
   /// Operations that wait for replies or acknowledgements, in the order of issue.
   OutstandingList unfinished;
   /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
@@ -138,11 +141,12 @@ struct PeerState {
   // Under Engine::State::peers_lock.
   std::uint32_t users = 0;  ///< calls of Engine::peer without one of Engine::release
   bool unused = false;      ///< among Engine::State::unused
-  Location location;
-  Channel* channel = nullptr;  ///< through which it is reached
-  bool same_host = false;      ///< its tables and locks are mapped: stripes and segments are at hand
-  Secret secret{};             ///< admits to it
+  // Beside `unused`, where they take no memory.
+  bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
+  Location location;
+  Channel* channel = nullptr;                ///< through which it is reached
+  Secret secret{};                           ///< admits to it
   std::unique_ptr<RemoteSegments> segments;  ///< of a peer with same_host
   MessageStream messages;
   TrafficCounters traffic;

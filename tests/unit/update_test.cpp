@@ -146,7 +146,7 @@ class Origin {
     update.operation = operation;
     update.type = type;
     static constexpr Guarantee choices[] = {Guarantee::none, Guarantee::element_atomic, Guarantee::atomic};
-    update.guarantees = choices[random_() % 3] | Guarantee::update_ordered;
+    update.guarantees = choices[random_() % 3] | Guarantee::overlap_ordered;
     bool const fetch = random_() % 2 == 0;
     bool const scaled = operation == Operation::sum && random_() % 3 == 0;
     update.origin = flight.origin.base();
