@@ -16,6 +16,7 @@ static char *path = "auto";
 static char *rdma = "auto";
 static char *interfaces = "auto";
 static char *windows = "all";
+static char *order = "overlapping";
 static char *nam_allocation = "";
 static size_t nam_size;
 static int priority;
@@ -63,6 +64,7 @@ int ompi_osc_mpix_register(void)
     rdma = "auto";
     interfaces = "auto";
     windows = "all";
+    order = "overlapping";
     nam_allocation = "";
     nam_size = (size_t) 1 << 30;
     priority = 110; /* above all of Open MPI's own */
@@ -170,6 +172,10 @@ int ompi_osc_mpix_register(void)
         "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
         "true",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &windows);
+    add("order",
+        "Order of operations of one origin to one target of a window: overlapping (those whose target memory "
+        "overlaps take effect in the order of the calls) or none; the info key mpix_order goes before",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &order);
     add("priority", "Among the components that would take a window the one with the highest does",
         MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &priority);
     ompi_osc_mpix_register_pvars();
@@ -285,6 +291,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     }
     if (0 != strcmp(windows, "all") && 0 != strcmp(windows, "info") && 0 != strcmp(windows, "none")) {
         return refuse("osc_mpix_windows is \"%s\", and is to be all, info or none", windows);
+    }
+    if (MPI_SUCCESS != mpix_windows_set_order(order)) {
+        return refuse("osc_mpix_order is \"%s\", and is to be overlapping or none", order);
     }
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(interfaces);

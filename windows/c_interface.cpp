@@ -35,6 +35,12 @@ using namespace mpix::windows;
 using Level = Window::Level;
 
 void mpix_windows_set_verbose(int level) { Window::verbose = level; }
+int mpix_windows_set_order(const char* order) {
+  auto const parsed = Hints::parse_order(order);
+  if (!parsed) return MPI_ERR_ARG;
+  Hints::set_default_order(*parsed);
+  return MPI_SUCCESS;
+}
 
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window) try {

@@ -13,6 +13,7 @@ namespace {
 constexpr char const* keys[] = {"no_locks",
                                 "accumulate_ordering",
                                 "accumulate_ops",
+                                "mpix_order",
                                 "mpi_accumulate_granularity",
                                 "acc_single_intrinsic",
                                 "same_size",
@@ -29,6 +30,9 @@ constexpr char const* keys[] = {"no_locks",
 bool is_true(std::string_view value) noexcept { return value == "true" || value == "yes" || value == "1"; }
 char const* truth(bool value) noexcept { return value ? "true" : "false"; }
 
+constexpr char order_overlapping[] = "overlapping";
+constexpr char order_none[] = "none";
+
 /// Whether it is `none`, or a list of the four orders.
 bool is_ordering(std::string_view value) noexcept {
   if (value == "none") return true;
@@ -41,6 +45,14 @@ bool is_ordering(std::string_view value) noexcept {
 }
 
 }  // namespace
+
+constinit Hints::Order Hints::default_order_ = Order::overlapping;
+
+std::optional<Hints::Order> Hints::parse_order(std::string_view value) noexcept {
+  if (value == order_overlapping) return Order::overlapping;
+  if (value == order_none) return Order::none;
+  return std::nullopt;
+}
 
 Hints::Hints(mpix_window_hint const* given) {
   for (; given != nullptr && given->key != nullptr; ++given) {
@@ -86,8 +98,9 @@ void Hints::take(char const* key, char const* value) {
   std::string_view const name = key;
   if (name == "accumulate_ordering" && is_ordering(value)) {
     ordering_ = value;
-    ordered_ = ordering_ != "none" && !ordering_.empty();
+    accumulates_ordered_ = ordering_ != "none" && !ordering_.empty();
   }
+  if (name == "mpix_order") order_ = parse_order(value).value_or(order_);
   bool const known = std::strcmp(value, "same_op") == 0 || std::strcmp(value, "same_op_no_op") == 0;
   if (name == "accumulate_ops" && known) operations_ = value;
   if (name == "acc_single_intrinsic") single_intrinsic_ = is_true(value);
@@ -100,6 +113,7 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "no_locks") return truth(no_locks_);
   if (name == "accumulate_ordering") return ordering_.c_str();
   if (name == "accumulate_ops") return operations_.c_str();
+  if (name == "mpix_order") return keeps_order() ? order_overlapping : order_none;
   if (name == "mpi_accumulate_granularity") return granularity_.c_str();
   if (name == "acc_single_intrinsic") return truth(single_intrinsic_);
   if (name == "same_size") return truth(same_size_);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,13 +40,32 @@ class Hints {
   /// Most notification counters that a process will have; 0: nothing is known.
   int counters() const noexcept { return counters_; }
   std::size_t alignment() const noexcept { return alignment_; }
+  /// Whether operations of one origin that overlap take effect in the order of the calls.
+  bool keeps_order() const noexcept { return order_ != Order::none; }
+  /// What put and get ask of the engine.
+  engine::Guarantee transfer_guarantees() const noexcept {
+    return keeps_order() ? engine::Guarantee::overlap_ordered : engine::Guarantee::none;
+  }
   /// What operations of the accumulate family ask of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
     using engine::Guarantee;
-    return ordered_ ? Guarantee::element_atomic | Guarantee::overlap_ordered : Guarantee::element_atomic;
+    bool const ordered = keeps_order() || accumulates_ordered_;
+    return ordered ? Guarantee::element_atomic | Guarantee::overlap_ordered : Guarantee::element_atomic;
   }
 
+  /// Order of operations of one origin to one target.
+  enum class Order : std::uint8_t {
+    none,        ///< none but that of accumulates
+    overlapping  ///< of those whose target memory overlaps
+  };
+  /// The value of `mpix_order`; nullopt: it is none.
+  static std::optional<Order> parse_order(std::string_view value) noexcept;
+  /// Of windows that are made from here on, unless their info object says something else.
+  static void set_default_order(Order order) noexcept { default_order_ = order; }
+
  private:
+  static Order default_order_;
+
   void take_counters(std::string_view value);
   void take_memory(std::string_view key, char const* value);
   void take(char const* key, char const* value);
@@ -55,7 +75,8 @@ class Hints {
   bool same_size_ = false;
   bool same_disp_unit_ = false;
   bool single_intrinsic_ = false;
-  bool ordered_ = true;
+  bool accumulates_ordered_ = true;
+  Order order_ = default_order_;
   int counters_ = 0;
   std::string counters_text_;
   std::size_t alignment_ = 0;

@@ -23,6 +23,11 @@ typedef struct mpix_window mpix_window_t;
 /** What is said on stderr: 0 errors only, 1 windows that are made, 2 besides how each rank is reached. */
 void mpix_windows_set_verbose(int level);
 
+/** Order of operations of one origin to one target, of windows that are made from here on and whose info
+ *  object does not have the key mpix_order: "overlapping" (the default), of those whose target memory
+ *  overlaps; "none". MPI_ERR_ARG: another value. Called before windows are made. */
+int mpix_windows_set_order(const char* order);
+
 /** A hint of the info object; `value` is NULL where it was not given. */
 struct mpix_window_hint {
   const char* key;

@@ -107,7 +107,8 @@ bool try_direct(Window const& window, Target const& target, Operation& operation
     std::uint64_t const offset = begin - target.offset;
     begin = target.view.exposure.base + offset;
     mapped = target.view.reach(offset, bytes, engine::Rights::all);
-  } else if (!window.engine().issues_all()) {
+  } else if (!window.engine().issues_all() && !target.outstanding.is_set()) {
+    // The engine looks whether the operation has to wait for messages that are under way.
     mapped = target.memory->reach(begin, bytes);
   }
   if (mapped == nullptr) return false;

@@ -32,6 +32,7 @@ int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, P
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::Transfer transfer;
   transfer.direction = direction;
+  transfer.guarantees = window.hints().transfer_guarantees();
   transfer.origin = local.place(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();

@@ -57,6 +57,17 @@ TEST_P(Keys, W1127_04_windows_with_every_key_work) {
   if (rank_ == 0) EXPECT_EQ(window.base<long>()[1], 10 * size_);
 }
 
+TEST_P(Keys, OrderIsKeptUnlessGivenUp) {
+  Window const kept(GetParam(), 64);
+  if (value_of(kept, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
+  EXPECT_EQ(value_of(kept, "mpix_order"), "overlapping");
+  Info const none{{"mpix_order", "none"}};
+  Window const given_up(GetParam(), 64, 1, none.get());
+  EXPECT_EQ(value_of(given_up, "mpix_order"), "none");
+  EXPECT_EQ(MPI_Win_set_info(kept, none.get()), MPI_SUCCESS);
+  EXPECT_EQ(value_of(kept, "mpix_order"), "none");
+}
+
 TEST_F(WindowTest, memory_is_aligned_as_asked_for) {
   for (char const* const alignment : {"256", "4096"}) {
     Info const info{{"mpi_minimum_memory_alignment", alignment}};

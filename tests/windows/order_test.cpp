@@ -68,6 +68,33 @@ TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
   }
 }
 
+/// An operation with a notification takes another path than others where a rank's own memory is not allocated
+/// by the library.
+TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
+  Window const window(GetParam(), bytes);
+  ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
+  MPI_Win_lock_all(0, window);
+  int wrong = 0;
+  std::vector<long> values(longs);
+  for (long round = 1; round <= 200; ++round) {
+    int const count = round % 8 == 0 ? longs : 3;
+    std::fill_n(values.begin(), count, round);
+    MPI_Aint const at = window.at(rank_, 0);
+    if (round % 2 == 0) {
+      MPIX_Put_notify(values.data(), count, MPI_LONG, rank_, at, count, MPI_LONG, 0, window);
+    } else {
+      MPIX_Accumulate_notify(values.data(), count, MPI_LONG, rank_, at, count, MPI_LONG, MPI_REPLACE, 0,
+                             window);
+    }
+    long read = -1;
+    MPI_Get(&read, 1, MPI_LONG, rank_, window.at(rank_, 8 * (count - 1)), 1, MPI_LONG, window);
+    MPI_Win_flush_local(rank_, window);
+    wrong += read == round ? 0 : 1;
+  }
+  EXPECT_EQ(wrong, 0);
+  MPI_Win_unlock_all(window);
+}
+
 /// Who sees the flag sees the data that were put before it, while nobody flushes.
 TEST_P(Order, E_03_a_flag_comes_after_the_data) {
   constexpr int rounds = 6;
