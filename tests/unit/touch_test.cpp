@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "engine/segment/fault_guard.hpp"
 #include "engine/segment/probe.hpp"
 
 namespace mpix::engine {
@@ -101,6 +102,87 @@ TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
   blocking.join();
 }
 
+TEST(Touch, FollowsSignalMaskThatChanges) {
+  Pages const pages("wr ");
+  std::thread changing([&] {
+    sigset_t faults;
+    ::sigemptyset(&faults);
+    for (int const signal : {SIGSEGV, SIGBUS}) {
+      for (int round = 0; round < 100; ++round) {
+        EXPECT_TRUE(touched(pages[0], 8, true));
+        ::sigaddset(&faults, signal);
+        ::pthread_sigmask(SIG_BLOCK, &faults, nullptr);
+        EXPECT_FALSE(accessible(pages[1], 8, true));
+        EXPECT_FALSE(accessible(pages[2], 8, false));
+        EXPECT_TRUE(accessible(pages[0], 8, true));
+        ::pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+        EXPECT_FALSE(touched(pages[2], 8, false));
+        ::sigemptyset(&faults);
+      }
+    }
+  });
+  changing.join();
+}
+
+TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
+  Pages const pages("r");
+  std::thread blocking([&] {
+    sigset_t mask;
+    ::sigfillset(&mask);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    EXPECT_FALSE(admit_faults()) << "outside of a scope";
+    for (int round = 0; round < 1000; ++round) {
+      FaultScope const scope;
+      FaultScope const inner;
+      ASSERT_TRUE(admit_faults());
+      auto const at = reinterpret_cast<std::uintptr_t>(pages[0]) + 24;
+      auto const fault =
+          run_guarded({at, at + 8}, [at] { *reinterpret_cast<std::uint64_t volatile*>(at) = 1; });
+      ASSERT_TRUE(fault.has_value());
+      EXPECT_EQ(*fault, at);
+    }
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    EXPECT_TRUE(::sigismember(&mask, SIGSEGV) == 1 && ::sigismember(&mask, SIGBUS) == 1);
+  });
+  blocking.join();
+}
+
+/// The handler that was in place when the test installed one, as signal() gives it.
+void (*chained)(int) = nullptr;
+int calls = 0;
+
+/// As the register contents of a call with one argument may be.
+void pass_one_argument(int signal) {
+  using Three = void (*)(int, void*, void*);
+  ++calls;
+  std::uint64_t garbage[64] = {};
+  void* const second[] = {nullptr, reinterpret_cast<void*>(8), garbage, garbage + 32};
+  void* const third[] = {reinterpret_cast<void*>(1), garbage, reinterpret_cast<void*>(~std::uintptr_t{0}),
+                         garbage};
+  int const which = calls % 4;
+  reinterpret_cast<Three>(reinterpret_cast<void (*)()>(chained))(signal, second[which], third[which]);
+}
+
+TEST(Touch, WorksBehindHandlerThatPassesOneArgument) {
+  Pages const pages("wr ");
+  EXPECT_FALSE(touched(pages[2], 8, false)) << "the handler is in place";
+  chained = ::signal(SIGSEGV, pass_one_argument);
+  calls = 0;
+  for (int round = 0; round < 1000; ++round) {
+    EXPECT_FALSE(touched(pages[2], 8, false));
+    EXPECT_FALSE(touched(pages[1], 8, true));
+    EXPECT_TRUE(touched(pages[0], 8, true));
+  }
+  EXPECT_EQ(calls, 2000);
+  ::signal(SIGSEGV, chained);  // with one argument
+  EXPECT_FALSE(touched(pages[1], 8, true));
+  struct sigaction present {};
+  ::sigaction(SIGSEGV, nullptr, &present);
+  present.sa_flags |= SA_SIGINFO;
+  ::sigaction(SIGSEGV, &present, nullptr);
+  EXPECT_FALSE(touched(pages[1], 8, true));
+}
+
 void fault() {
   Pages const pages(" ");
   *static_cast<std::byte volatile*>(pages[0]) = std::byte{1};
@@ -141,6 +223,22 @@ TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
       {
         ::signal(SIGSEGV, SIG_DFL);
         touch_first();
+        ::raise(SIGSEGV);
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGSEGV, SIG_DFL);
+        touch_first();
+        chained = ::signal(SIGSEGV, pass_one_argument);
+        fault();
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGSEGV, SIG_DFL);
+        touch_first();
+        chained = ::signal(SIGSEGV, pass_one_argument);
         ::raise(SIGSEGV);
       },
       ::testing::KilledBySignal(SIGSEGV), "");
