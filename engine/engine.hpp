@@ -301,6 +301,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void acquire(Hold& hold);
   Holds hold(Peer& peer, Footprint const& footprint);
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
+  Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
   Status attach(void* base, std::size_t bytes, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);

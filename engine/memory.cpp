@@ -9,27 +9,50 @@
 
 namespace mpix::engine {
 
-Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
+namespace {
+
+/// To the system. Without a lock.
+void give_back(SegmentTable::Garbage& garbage, Channels& channels, SegmentTable& segments) {
+  if (garbage.empty()) return;
+  garbage.release();
+  std::lock_guard const held(channels);
+  segments.recycle(garbage);
+}
+
+}  // namespace
+
+/// Pages are made, and given back, without a lock: gigabytes take seconds.
+Status Engine::try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   SegmentTable& segments = state_->segments;
   std::unique_lock held(state_->channels);
   SegmentTable::Reservation reservation;
   Status status = segments.reserve(bytes, hints, &reservation);
   if (failed(status)) return status;
   if (reservation.uncommitted != nullptr) {
-    held.unlock();  // gigabytes take seconds
+    held.unlock();
     status = segments.commit(reservation);
     held.lock();
-    if (status == Status::out_of_memory && segments.drop_idle()) {
-      held.unlock();
-      status = segments.commit(reservation);
-      held.lock();
-    }
   }
-  if (failed(status)) {
-    segments.cancel(reservation);
-    return status;
+  if (!failed(status)) status = segments.publish(reservation, base);
+  if (!failed(status)) return status;
+  SegmentTable::Garbage garbage;
+  segments.cancel(reservation, &garbage);
+  held.unlock();
+  give_back(garbage, state_->channels, segments);
+  return status;
+}
+
+Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
+  Status const status = try_to_allocate(bytes, hints, base);
+  if (status != Status::out_of_memory) return status;
+  // What is kept of freed memory may be what is missing.
+  SegmentTable::Garbage garbage;
+  {
+    std::lock_guard const held(state_->channels);
+    if (!state_->segments.drop_idle(&garbage)) return status;
   }
-  return segments.publish(reservation, base);
+  give_back(garbage, state_->channels, state_->segments);
+  return try_to_allocate(bytes, hints, base);
 }
 
 bool Engine::is_allocated(void const* base) const {
@@ -144,8 +167,13 @@ Status Engine::free(void* base) {
   }
   for (ExposureId const id : concealed) wait_until_concealed(id);
   wait_until_forgotten(segment.base, segment.base + segment.length);
-  std::lock_guard const held(state_->channels);
-  return segments.free(base);
+  SegmentTable::Garbage garbage;
+  {
+    std::lock_guard const held(state_->channels);
+    if (Status const status = segments.free(base, &garbage); failed(status)) return status;
+  }
+  give_back(garbage, state_->channels, segments);
+  return Status::ok;
 }
 
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
@@ -204,9 +232,10 @@ void Engine::wait_until_concealed(ExposureId id) {
 }
 
 void Engine::drop_stale_mappings() {
+  std::vector<Mapping> stale;  // unmapped without the lock
   std::lock_guard const held(state_->peers_lock);
   for (auto& [process, peer] : state_->peers) {
-    if (peer->state().same_host) peer->state().segments->drop_stale();
+    if (peer->state().same_host) peer->state().segments->drop_stale(&stale);
   }
 }
 

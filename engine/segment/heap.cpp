@@ -22,6 +22,18 @@ std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t align
   return std::nullopt;
 }
 
+void FreeRanges::take_at(std::size_t offset, std::size_t bytes) {
+  auto const it = std::prev(ranges_.upper_bound(offset));
+  auto const [begin, length] = *it;
+  std::size_t const rest = begin + length - (offset + bytes);
+  if (rest != 0) ranges_.emplace(offset + bytes, rest);
+  if (begin == offset) {
+    ranges_.erase(it);
+  } else {
+    it->second = offset - begin;
+  }
+}
+
 void FreeRanges::give_back(std::size_t offset, std::size_t bytes) {
   auto next = ranges_.lower_bound(offset);
   if (next != ranges_.begin()) {

@@ -17,6 +17,9 @@ class FreeRanges {
   /// `alignment` (a power of two).
   std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment, std::size_t skew = 0);
 
+  /// Takes [offset, offset + bytes), which is free.
+  void take_at(std::size_t offset, std::size_t bytes);
+
   /// Gives [offset, offset + bytes) back.
   void give_back(std::size_t offset, std::size_t bytes);
 

@@ -34,6 +34,7 @@ void RemoteSegments::open_own(PublishedTables const& tables, ProcessControl& con
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {
+  Mapping replaced;  // unmapped without the lock
   std::lock_guard const lock(mutex_);
   auto const next = known_.upper_bound(address);
   if (next != known_.begin()) {
@@ -47,7 +48,7 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
       return true;
     }
   }
-  if (!scan(address, out)) return false;
+  if (!scan(address, out, &replaced)) return false;
   known_.insert_or_assign(out->base, *out);
   return true;
 }
@@ -65,11 +66,13 @@ bool RemoteSegments::find(ExposureId id, Exposure* out) const noexcept {
 }
 
 Status RemoteSegments::view(ExposureId id, ExposedView* out) {
+  Mapping replaced;
   std::lock_guard const lock(mutex_);
   PublishedRange range;
   if (!read(id, &range)) return Status::stale_exposure;
   std::int64_t delta = 0;
-  bool const mapped = range.number < max_regions && (own_ || map_region(range.number, range, &delta));
+  bool const mapped =
+      range.number < max_regions && (own_ || map_region(range.number, range, &delta, &replaced));
   if (!mapped) return Status::unsupported;
   *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta),
           {range.base, range.length, static_cast<Rights>(range.rights)},
@@ -89,17 +92,20 @@ bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noe
   return false;
 }
 
-bool RemoteSegments::scan(RemoteAddress address, Found* out) {
+bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) {
   PublishedRange range;
   std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
   std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
   if (slot == max_segments) return false;
   *out = Found{range.base, range.length, 0, false, &tables_->segments[slot].generation(), range.generation};
-  out->mapped = range.number < max_regions && (own_ || map_region(range.number, range, &out->delta));
+  out->mapped =
+      range.number < max_regions && (own_ || map_region(range.number, range, &out->delta, replaced));
   return true;
 }
 
-bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta) {
+/// `*replaced`: what was mapped in its place before.
+bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
+                                Mapping* replaced) {
   if (released_) return false;
   if (index >= regions_.size()) regions_.resize(index + 1);
   MappedRegion& known = regions_[index];
@@ -113,6 +119,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
     Mapping mapping = Mapping::of(fd, region.length);
     // Read again: the descriptor number may have come to name another file meanwhile.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
+    *replaced = std::move(known.mapping);
     known = MappedRegion{region.generation, region.base, std::move(mapping)};
     log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
                 known.mapping.length());
@@ -131,12 +138,13 @@ void RemoteSegments::release_memory() {
   for (MappedRegion& region : regions_) region.mapping.release_memory();
 }
 
-void RemoteSegments::drop_stale() {
+void RemoteSegments::drop_stale(std::vector<Mapping>* stale) {
   std::lock_guard const lock(mutex_);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     MappedRegion& known = regions_[i];
     if (known.mapping &&
         tables_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
+      stale->push_back(std::move(known.mapping));
       known = MappedRegion{};
     }
   }

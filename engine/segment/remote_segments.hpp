@@ -51,8 +51,8 @@ class RemoteSegments {
   /// Whether [begin, end) touches memory of the peer's regions, allocated or not.
   bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
 
-  /// Unmaps regions that the owner has given up.
-  void drop_stale();
+  /// Adds to `stale` the mappings of regions that the owner has given up. To unmap them takes long.
+  void drop_stale(std::vector<Mapping>* stale);
 
   /// The owner has ended: its memory goes back to the system. Whoever is in the middle of an access ends it.
   void release_memory();
@@ -71,9 +71,9 @@ class RemoteSegments {
     Mapping mapping;
   };
 
-  bool scan(RemoteAddress address, Found* out);
+  bool scan(RemoteAddress address, Found* out, Mapping* replaced);
   bool read(ExposureId id, PublishedRange* out) const noexcept;
-  bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta);
+  bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta, Mapping* replaced);
 
   mutable std::mutex mutex_;
   Log const* log_ = &common_log;

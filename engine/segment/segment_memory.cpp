@@ -29,11 +29,7 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
     std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
     // What fills a region of its own does not leave huge pages unused.
     bool const huge = hints.huge_pages || (room > region_bytes_ && !hints.lazy);
-    auto const add = [&] {
-      return add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
-    };
-    Status status = add();
-    if (failed(status) && drop_idle()) status = add();
+    Status const status = add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
     if (failed(status)) return status;
     offset = *take_from(*regions_[index], taken, alignment);
   }
@@ -63,10 +59,10 @@ Status SegmentTable::commit(Reservation const& reservation) noexcept {
   return Status::ok;
 }
 
-void SegmentTable::cancel(Reservation const& reservation) {
+void SegmentTable::cancel(Reservation const& reservation, Garbage* garbage) {
   OwnSegment segment = reservation.segment;
   segment.committed = false;
-  return_memory(segment);
+  return_memory(segment, garbage);
 }
 
 bool SegmentTable::in_region(RemoteAddress address, std::size_t bytes) const {
@@ -124,37 +120,50 @@ Status SegmentTable::add_region(std::size_t bytes, bool asked, bool huge_pages, 
   return Status::ok;
 }
 
-void SegmentTable::remove_region(std::uint32_t index) {
+void SegmentTable::remove_region(std::uint32_t index, Garbage* garbage) {
+  garbage->regions_.push_back(nullptr);
   tables_->regions[index].withdraw(++region_generations_[index]);
-  regions_[index].reset();
+  garbage->regions_.back() = std::move(regions_[index]);
 }
 
 /// One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
-void SegmentTable::remove_if_unused(std::uint32_t index) {
+void SegmentTable::remove_if_unused(std::uint32_t index, Garbage* garbage) {
   Region const& region = *regions_[index];
   if (!region.free_ranges.all_free() || region.idle.bytes() != 0) return;
   bool const others =
       std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
-  if (others || region.mapping.length() > region_bytes_) remove_region(index);
+  if (others || region.mapping.length() > region_bytes_) remove_region(index, garbage);
 }
 
-void SegmentTable::return_memory(OwnSegment const& segment) {
+void SegmentTable::return_memory(OwnSegment const& segment, Garbage* garbage) {
   Region& region = *regions_[segment.region];
   std::size_t const offset = segment.base - reinterpret_cast<std::uint64_t>(region.mapping.base());
   std::size_t const taken = footprint(segment.length);
   // What is set aside stays so: nobody looks whether there is any when it is used again.
   bool const whole_pages = segment.length >= large_bytes && !region.set_aside;
-  bool const kept = whole_pages && segment.committed && may_keep(taken);
+  bool const kept = whole_pages && segment.committed && may_keep(taken, garbage);
+  if (whole_pages && !kept) return garbage->parts_.push_back({&region, segment.region, offset, taken});
   if (kept) region.idle.add({offset, offset + taken});
-  if (whole_pages && !kept) release_pages(region.fd, offset, taken);
   region.free_ranges.give_back(offset, taken);
-  remove_if_unused(segment.region);
+  remove_if_unused(segment.region, garbage);
+}
+
+void SegmentTable::Garbage::release() const noexcept {
+  for (Part const& part : parts_) release_pages(part.region->fd, part.offset, part.bytes);
+}
+
+void SegmentTable::recycle(Garbage& garbage) {
+  for (Garbage::Part const& part : garbage.parts_) {
+    regions_[part.index]->free_ranges.give_back(part.offset, part.bytes);
+    remove_if_unused(part.index, &garbage);
+  }
+  garbage.parts_.clear();
 }
 
 /// Whether so much more of freed memory is to be kept; what was freed before makes room for it.
-bool SegmentTable::may_keep(std::size_t bytes) {
+bool SegmentTable::may_keep(std::size_t bytes, Garbage* garbage) {
   if (idle_.may_keep(bytes, idle_bytes())) return true;
-  return bytes <= idle_.limit() && drop_idle() && idle_.may_keep(bytes, 0);
+  return bytes <= idle_.limit() && drop_idle(garbage) && idle_.may_keep(bytes, 0);
 }
 
 std::size_t SegmentTable::idle_bytes() const noexcept {
@@ -163,15 +172,17 @@ std::size_t SegmentTable::idle_bytes() const noexcept {
   return bytes;
 }
 
-bool SegmentTable::drop_idle() {
+bool SegmentTable::drop_idle(Garbage* garbage) {
   bool any = false;
   for (std::uint32_t index = 0; index < regions_.size(); ++index) {
     Region* const region = regions_[index].get();
     if (region == nullptr || region->idle.bytes() == 0) continue;
-    for (auto const& [begin, end] : region->idle.all()) release_pages(region->fd, begin, end - begin);
+    for (auto const& [begin, end] : region->idle.all()) {
+      garbage->parts_.push_back({region, index, begin, end - begin});
+      region->free_ranges.take_at(begin, end - begin);
+    }
     region->idle = {};
     any = true;
-    remove_if_unused(index);
   }
   return any;
 }

@@ -35,10 +35,7 @@ Status SegmentTable::publish(Reservation const& reservation, void** base) {
   index_.begin_change();
   Status const status = publish(segment.base, segment.length, segment.region);
   index_.finish_change();
-  if (failed(status)) {
-    cancel(reservation);
-    return status;
-  }
+  if (failed(status)) return status;
   segments_.at(segment.base).committed = segment.committed;
   *base = reinterpret_cast<void*>(segment.base);
   return Status::ok;
@@ -59,7 +56,7 @@ Status SegmentTable::hide(void const* base, std::vector<ExposureId>* concealed) 
   return Status::ok;
 }
 
-Status SegmentTable::free(void const* base) {
+Status SegmentTable::free(void const* base, Garbage* garbage) {
   std::vector<ExposureId> concealed;
   if (Status const status = hide(base, &concealed); failed(status)) return status;
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
@@ -67,7 +64,7 @@ Status SegmentTable::free(void const* base) {
   registrations_.erase(registrations_.lower_bound(segment.base),
                        registrations_.lower_bound(segment.base + segment.length));
   remove(it);
-  return_memory(segment);
+  return_memory(segment, garbage);
   return Status::ok;
 }
 

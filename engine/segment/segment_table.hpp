@@ -64,8 +64,30 @@ class SegmentTable {
   Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0,
               StripeTable* stripes = nullptr);
 
+  /// Memory on its way back to the system. That takes as long as to make its pages, and needs no lock: first
+  /// release(), without the lock, then recycle(), with it. What is destroyed with this object are mappings.
+  class Garbage {
+   public:
+    bool empty() const noexcept { return parts_.empty() && regions_.empty(); }
+    /// Gives the pages back. No other thread uses them: their range is still taken.
+    void release() const noexcept;
+
+   private:
+    friend class SegmentTable;
+    struct Part {
+      Region const* region;
+      std::uint32_t index;  ///< of the region
+      std::size_t offset;
+      std::size_t bytes;
+    };
+    std::vector<Part> parts_;
+    std::vector<std::unique_ptr<Region>> regions_;  ///< that nobody uses any more
+  };
+  /// Others may allocate the memory again. After release().
+  void recycle(Garbage& garbage);
+
   /// An allocation in three steps: reserve(); commit(), which may take long and is called without the lock;
-  /// then publish() or, when that has failed, cancel(). Of a reservation with `uncommitted` null the second
+  /// then publish() or, when either has failed, cancel(). Of a reservation with `uncommitted` null the second
   /// can be left out.
   struct Reservation {
     OwnSegment segment;  ///< without a slot so far
@@ -75,16 +97,16 @@ class SegmentTable {
   Status reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out);
   Status commit(Reservation const& reservation) noexcept;
   Status publish(Reservation const& reservation, void** base);
-  void cancel(Reservation const& reservation);
-  /// Gives back to the system what is kept of freed memory. False: there was nothing.
-  bool drop_idle();
+  void cancel(Reservation const& reservation, Garbage* garbage);
+  /// Adds to `garbage` what is kept of freed memory. False: there was nothing.
+  bool drop_idle(Garbage* garbage);
 
   /// First step of free() for who has to wait between the two: peers and find() see the allocation at `base`
   /// no more, and its memory stays as it is. Exposures within it are withdrawn, and added to `concealed`.
   /// bad_argument: there is none.
   Status hide(void const* base, std::vector<ExposureId>* concealed);
   /// Second step. Registrations within the memory end with it.
-  Status free(void const* base);
+  Status free(void const* base, Garbage* garbage);
 
   /// Registers memory that the caller has found to be mapped. Segments that it overlaps, and does not lie
   /// within, become part of a larger one: they are added to `replaced`. bad_argument: empty, or partly in
@@ -132,10 +154,10 @@ class SegmentTable {
  private:
   Status add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index);
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
-  void remove_region(std::uint32_t index);
-  void remove_if_unused(std::uint32_t index);
+  void remove_region(std::uint32_t index, Garbage* garbage);
+  void remove_if_unused(std::uint32_t index, Garbage* garbage);
   std::size_t idle_bytes() const noexcept;
-  bool may_keep(std::size_t bytes);
+  bool may_keep(std::size_t bytes, Garbage* garbage);
   using Segments = std::map<RemoteAddress, OwnSegment>;
   struct Registration {
     std::size_t length;
@@ -149,7 +171,7 @@ class SegmentTable {
   Segments::iterator first_after(RemoteAddress address);
   void cover(Coverage::Range range, std::vector<OwnSegment>* replaced);
   void uncover(Coverage::Range range, std::vector<OwnSegment>* replaced);
-  void return_memory(OwnSegment const& segment);
+  void return_memory(OwnSegment const& segment, Garbage* garbage);
 
   Log const& log_;
   CommitCredit credit_;

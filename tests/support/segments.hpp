@@ -49,8 +49,26 @@ class Segments : public ::testing::Test {
     if (Status const status = table.reserve(bytes, hints, &reservation); failed(status)) return status;
     Status const status = table.commit(reservation);
     if (!failed(status)) return table.publish(reservation, base);
-    table.cancel(reservation);
+    SegmentTable::Garbage garbage;
+    table.cancel(reservation, &garbage);
+    give_back(garbage);
     return status;
+  }
+  Status free(void const* base) {
+    SegmentTable::Garbage garbage;
+    Status const status = table.free(base, &garbage);
+    give_back(garbage);
+    return status;
+  }
+  bool drop_idle() {
+    SegmentTable::Garbage garbage;
+    bool const any = table.drop_idle(&garbage);
+    give_back(garbage);
+    return any;
+  }
+  void give_back(SegmentTable::Garbage& garbage) {
+    garbage.release();
+    table.recycle(garbage);
   }
   void* allocate(std::size_t bytes, AllocationHints const& hints = {}) {
     void* base = nullptr;

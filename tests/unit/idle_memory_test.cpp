@@ -61,7 +61,7 @@ class IdleSegments : public Segments {
   void leave_mark(std::size_t bytes, AllocationHints const& hints = {}) {
     void* const base = allocate(bytes, hints);
     std::memset(base, mark, bytes);
-    EXPECT_EQ(table.free(base), Status::ok);
+    EXPECT_EQ(free(base), Status::ok);
   }
   static bool is_marked(void const* base, std::size_t bytes, int value) {
     auto const* const at = static_cast<unsigned char const*>(base);
@@ -84,7 +84,7 @@ TEST_F(IdleSegments, only_what_is_missing_is_taken) {
   leave_mark(2 * mebibyte);
   void* const first = allocate(mebibyte);
   EXPECT_TRUE(is_marked(first, mebibyte, mark));
-  EXPECT_EQ(table.free(first), Status::ok);
+  EXPECT_EQ(free(first), Status::ok);
   EXPECT_TRUE(is_marked(allocate(2 * mebibyte), 2 * mebibyte, mark));
 }
 
@@ -98,8 +98,8 @@ TEST_F(IdleSegments, what_was_freed_before_makes_room) {
   void* const second = allocate(3 * mebibyte / 2);
   std::memset(first, mark, 3 * mebibyte / 2);
   std::memset(second, mark, 3 * mebibyte / 2);
-  EXPECT_EQ(table.free(first), Status::ok);
-  EXPECT_EQ(table.free(second), Status::ok);
+  EXPECT_EQ(free(first), Status::ok);
+  EXPECT_EQ(free(second), Status::ok);
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, mark)) << "the second";
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, 0)) << "the first";
 }
@@ -117,8 +117,8 @@ TEST_F(IdleSegments, memory_that_was_never_taken_is_not_kept) {
 
 TEST_F(IdleSegments, what_is_dropped_is_gone) {
   leave_mark(mebibyte);
-  EXPECT_TRUE(table.drop_idle());
-  EXPECT_FALSE(table.drop_idle());
+  EXPECT_TRUE(drop_idle());
+  EXPECT_FALSE(drop_idle());
   EXPECT_TRUE(is_marked(allocate(mebibyte), mebibyte, 0));
 }
 

@@ -104,7 +104,7 @@ TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_wit
   EXPECT_EQ(seen.at(memory + 100), (Coverage::Range{base, base + 4096}));
   EXPECT_EQ(attach(memory + 4000, 97), Status::bad_argument) << "over the end";
   EXPECT_EQ(attach(memory + 8192, 8), Status::bad_argument) << "memory that nobody has allocated";
-  ASSERT_EQ(table.free(memory), Status::ok);
+  ASSERT_EQ(free(memory), Status::ok);
   EXPECT_EQ(detach(memory + 100), Status::bad_argument);
   EXPECT_EQ(attach(memory, 8), Status::bad_argument);
   EXPECT_TRUE(replaced.empty());

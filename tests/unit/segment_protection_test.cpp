@@ -35,7 +35,7 @@ TEST_F(Segments, another_process_cannot_write_the_tables) {
     return nullptr;
   });
   EXPECT_EQ(table.tables().magic, PublishedTables::expected_magic);
-  EXPECT_EQ(table.free(memory), Status::ok);
+  EXPECT_EQ(free(memory), Status::ok);
 }
 
 TEST_F(Segments, another_process_cannot_take_memory_away) {
@@ -57,7 +57,7 @@ TEST_F(Segments, another_process_cannot_take_memory_away) {
   struct stat before {};
   struct stat after {};
   ASSERT_EQ(::fstat(static_cast<int>(region.number), &before), 0);
-  EXPECT_EQ(table.free(memory), Status::ok);
+  EXPECT_EQ(free(memory), Status::ok);
   ASSERT_EQ(::fstat(static_cast<int>(region.number), &after), 0);
   EXPECT_EQ(before.st_blocks - after.st_blocks, static_cast<blkcnt_t>(bytes / 512))
       << "pages are not given back";
@@ -69,7 +69,7 @@ TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
   for (int i = 0; i < 100; ++i) kept.push_back(allocate(static_cast<std::size_t>(i) * 4000 + 1));
   for (void* const base : kept) {
     ASSERT_NE(table.find(reinterpret_cast<RemoteAddress>(base)), nullptr);
-    EXPECT_EQ(table.free(base), Status::ok);
+    EXPECT_EQ(free(base), Status::ok);
   }
   int variable = 0;
   EXPECT_EQ(attach(&variable, sizeof variable), Status::ok);

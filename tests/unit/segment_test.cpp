@@ -40,7 +40,7 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
   RemoteSegments::Found found;
   ASSERT_TRUE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
-  EXPECT_EQ(table.free(memory), Status::ok);
+  EXPECT_EQ(free(memory), Status::ok);
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
   EXPECT_EQ(detach(&variable), Status::ok);
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
@@ -72,8 +72,8 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
   EXPECT_GE(gap.end, address + 64);
   EXPECT_NE(allocate(64), memory) << "in use until it is freed";
   EXPECT_EQ(memory[63], 9);
-  EXPECT_EQ(table.free(memory), Status::ok);
-  EXPECT_EQ(table.free(memory), Status::bad_argument);
+  EXPECT_EQ(free(memory), Status::ok);
+  EXPECT_EQ(free(memory), Status::bad_argument);
   EXPECT_EQ(allocate(64), memory);
   EXPECT_TRUE(seen.find(address, &found));
 }
@@ -104,7 +104,7 @@ TEST_F(Segments, a_hundred_thousand_are_found) {
   for (RemoteAddress const address : addresses) {
     auto* const base = reinterpret_cast<char*>(address);
     bool const attached = base >= memory && base < memory + sizeof memory;
-    ASSERT_EQ(attached ? detach(base) : table.free(base), Status::ok);
+    ASSERT_EQ(attached ? detach(base) : free(base), Status::ok);
   }
   EXPECT_EQ(table.find(addresses[0]), nullptr);
 }
@@ -113,14 +113,14 @@ TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
   constexpr std::size_t bytes = 80 << 20;  // more than a step
   void* const base = allocate(bytes);
   EXPECT_EQ(test::resident_pages(base, bytes), bytes / 4096);
-  EXPECT_EQ(table.free(base), Status::ok);
+  EXPECT_EQ(free(base), Status::ok);
   AllocationHints hints;
   hints.lazy = true;
   void* const lazy = allocate(bytes, hints);
   EXPECT_EQ(test::resident_pages(lazy, bytes), 0u);
   static_cast<char*>(lazy)[bytes - 1] = 1;
   EXPECT_EQ(test::resident_pages(lazy, bytes), 1u);
-  EXPECT_EQ(table.free(lazy), Status::ok);
+  EXPECT_EQ(free(lazy), Status::ok);
 }
 
 /// Huge pages that the system has set aside and that nobody uses.
@@ -154,7 +154,7 @@ TEST_F(Segments, large_ones_stand_on_huge_pages_where_there_are_some) {
       char const value = *reinterpret_cast<char*>(static_cast<std::int64_t>(last) + found.delta);
       return value == round + 1 ? nullptr : "value";
     });
-    EXPECT_EQ(table.free(memory), Status::ok);
+    EXPECT_EQ(free(memory), Status::ok);
   }
 }
 
@@ -171,8 +171,26 @@ TEST_F(Segments, what_the_machine_does_not_have_is_refused) {
   AllocationHints hints;
   hints.lazy = true;
   void* const lazy = allocate(2 * memory, hints);
-  EXPECT_EQ(table.free(lazy), Status::ok);
-  EXPECT_EQ(table.free(before), Status::ok);
+  EXPECT_EQ(free(lazy), Status::ok);
+  EXPECT_EQ(free(before), Status::ok);
 }
+TEST_F(Segments, FreedMemoryIsTakenUntilItsPagesAreGivenBack) {
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  void* const first = allocate(bytes);
+  std::memset(first, 1, bytes);
+  SegmentTable::Garbage garbage;
+  ASSERT_EQ(table.free(first, &garbage), Status::ok);
+  EXPECT_FALSE(garbage.empty());
+  EXPECT_EQ(table.find(reinterpret_cast<RemoteAddress>(first)), nullptr);
+  void* const second = allocate(bytes);
+  auto const* const at = static_cast<std::byte*>(first);
+  auto const* const other = static_cast<std::byte*>(second);
+  EXPECT_TRUE(other >= at + bytes || at >= other + bytes) << "others get other memory";
+  std::memset(second, 2, bytes);
+  give_back(garbage);
+  EXPECT_TRUE(std::all_of(other, other + bytes, [](std::byte value) { return value == std::byte{2}; }));
+  EXPECT_EQ(free(second), Status::ok);
+}
+
 }  // namespace
 }  // namespace mpix::engine

@@ -1,0 +1,113 @@
+/// Large memory is exposed without making its pages, and given back while others' operations go on.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "tests/support/exposed.hpp"
+#include "tests/support/resident.hpp"
+
+namespace mpix::engine {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+
+std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+std::size_t pages_of(int file) {
+  struct stat status {};
+  EXPECT_EQ(::fstat(file, &status), 0);
+  return static_cast<std::size_t>(status.st_blocks) * 512 / page;
+}
+
+/// Exposes the memory, writes its last word from process 0, and returns after both.
+void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
+  ExposureId id{};
+  ASSERT_EQ(rank.engine().expose(memory, bytes, Rights::all, &id), Status::ok);
+  rank.show(0, static_cast<std::uint64_t>(id));
+  rank.barrier();
+  std::int64_t value = 7;
+  if (rank.rank() == 0) {
+    EXPECT_EQ(
+        run(rank.engine(), rank.peer(1), transfer(Direction::put, &value, shown_id(rank, 1), bytes - 8, 8)),
+        Status::ok);
+  }
+  rank.barrier();
+  if (rank.rank() == 1) {
+    EXPECT_EQ(std::memcmp(static_cast<std::byte*>(memory) + bytes - 8, &value, 8), 0);
+  }
+  EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+}
+
+// RDMA registers memory with the network, which makes its pages: that path is left out.
+TEST_P(EnginePath, ExposesSharedAndFileMappingsWithoutMakingPages) {
+  if (GetParam().paths == MPIX_ENGINE_PATH_RDMA) GTEST_SKIP() << "memory is registered with the network";
+  for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
+    run_job(2, configure, [=](Rank& rank) {
+      int const file = ::memfd_create("large-memory-test", MFD_CLOEXEC);
+      ASSERT_EQ(::ftruncate(file, static_cast<off_t>(bytes)), 0);
+      void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      ASSERT_NE(mapped, MAP_FAILED);
+      expose_and_use(rank, mapped, bytes);
+      EXPECT_LE(pages_of(file), 1u);
+      ::munmap(mapped, bytes);
+      ::close(file);
+      for (int const kind : {MAP_SHARED, MAP_PRIVATE}) {
+        void* const anonymous =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        ASSERT_NE(anonymous, MAP_FAILED);
+        (void)::madvise(anonymous, bytes, MADV_NOHUGEPAGE);  // kernels without them do not know it
+        expose_and_use(rank, anonymous, bytes);
+        EXPECT_LE(test::resident_pages(anonymous, bytes), 1u) << kind;
+        ::munmap(anonymous, bytes);
+      }
+    });
+  }
+}
+
+bool has_page(std::byte* at) {
+  unsigned char resident = 0;
+  return ::mincore(at, page, &resident) == 0 && (resident & 1) != 0;
+}
+
+// The kernel gives the pages back in the order of their addresses: in the middle of that the first is gone
+// and the last is there. Who sees that twice, and has had every channel's lock in between, waited for no
+// lock.
+TEST(LargeMemory, GivesPagesBackWithoutLock) {
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  constexpr int tries = 200;
+  auto const keep_nothing = [](mpix_engine_config& config) {
+    config.idle_memory_bytes = MPIX_ENGINE_KEEP_NOTHING;
+  };
+  run_job(1, keep_nothing, [=](Rank& rank) {
+    int best = 0;
+    for (int round = 0; round < tries && best < 2; ++round) {
+      void* memory = nullptr;
+      ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+      auto* const first = static_cast<std::byte*>(memory);
+      auto* const last = first + bytes - page;
+      ASSERT_TRUE(has_page(first) && has_page(last));
+      std::atomic<bool> done{false};
+      std::thread freeing([&] {
+        EXPECT_EQ(rank.engine().free(memory), Status::ok);
+        done = true;
+      });
+      int seen = 0;
+      while (!done && seen < 2) {
+        if (!has_page(first) && has_page(last)) ++seen;
+        (void)rank.engine().statistics();
+      }
+      best = std::max(best, seen);
+      freeing.join();
+    }
+    EXPECT_EQ(best, 2) << "in one of " << tries << " times";
+  });
+}
+
+}  // namespace
+}  // namespace mpix::engine
