@@ -34,7 +34,7 @@ END
 "$cmake" -S "$dir/project" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/moved" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 "$cmake" --build "$dir/cmake" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 run() { # program [argument...]
-  timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2 "$@" < /dev/null
+  timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 "$@" < /dev/null
 }
 fail() {
   echo "consumer.sh: $*" >&2

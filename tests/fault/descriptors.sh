@@ -11,7 +11,7 @@ mpirun=$1
 shift
 passed=0
 for limit in 24 30 34 38 64 128; do
-  output=$(MPIX_TEST_DESCRIPTORS=$limit timeout 20 "$mpirun" --oversubscribe --bind-to none -np 2 \
+  output=$(MPIX_TEST_DESCRIPTORS=$limit timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 \
              "$0" --limited "$@" 2>&1)
   code=$?
   if [ $code = 0 ]; then

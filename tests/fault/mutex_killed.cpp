@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   ARMCI_Create_mutexes(1);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  ::alarm(60);
+  ::alarm(600);
   char token = 0;
   if (rank == victim) {
     ARMCI_Lock(0, target);

@@ -38,7 +38,7 @@ class Fault : public ::testing::TestWithParam<Place> {
   /// The status that `operation` has in the end, when everybody knows that the peer has gone.
   template <typename Operation>
   static Status last_status(Rank& rank, int peer, Operation const& operation) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 20000; ++i) {
       Status const status = run(rank.engine(), rank.peer(peer), operation);
       if (failed(status)) return status;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

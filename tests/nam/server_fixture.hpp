@@ -146,10 +146,10 @@ std::optional<ErrorCode> refusal(Action action) {
   }
 }
 
-/// Waits for up to ten seconds.
+/// Waits for up to two minutes: some of it is looked for once a second.
 template <typename Predicate>
 bool eventually(Predicate predicate) {
-  for (int waited = 0; waited < 10000; waited += 20) {
+  for (int waited = 0; waited < 120000; waited += 20) {
     if (predicate()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -16,7 +16,7 @@ using test::Child;
 
 /// `pid` ends or has ended, and needs a moment for it.
 bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 20000; ++i) {
     if (!process_is_alive(pid)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -5,7 +5,7 @@ mpirun=$1
 program=$2
 status=0
 "$program" --list | while read -r name; do
-  output=$(timeout 30 "$mpirun" --oversubscribe --bind-to none -np 2 "$program" "$name" 2>&1 < /dev/null)
+  output=$(timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 "$program" "$name" 2>&1 < /dev/null)
   code=$?
   expected=$("$program" --expect "$name")
   if "$program" --ends "$name"; then

@@ -76,7 +76,7 @@ void expect_init_to_fail(char const* variable) {
 }
 
 TEST(Lifetime, begins_and_ends_whatever_fails) {
-  ::alarm(60 * mpix::test::slowness);  // a hang ends the process, and mpirun the job
+  ::alarm(600 * mpix::test::slowness);  // a hang ends the process, and mpirun the job
   expect_not_running();
   expect_init_to_fail("ARMCI_STRIDED_METHOD");
   expect_not_running();
