@@ -1,8 +1,10 @@
 #include "nam/tool/commands.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <thread>
 #include <utility>
 
 #include "nam/client/client.hpp"
@@ -106,6 +108,20 @@ Address address_of(Arguments const& arguments) {
   if (arguments.server.empty() && is_locator(arguments.target))
     return parse_locator(arguments.target).address;
   return server_address();
+}
+
+void await_server(Arguments const& arguments) {
+  Address const server = address_of(arguments);
+  auto const end = std::chrono::steady_clock::now() + std::chrono::duration<double>(arguments.wait_seconds);
+  for (;;) {
+    try {
+      Client const answers(server);
+      return;
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::unavailable || std::chrono::steady_clock::now() >= end) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 /// Prints nothing but the locator, for scripts.

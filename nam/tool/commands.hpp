@@ -16,7 +16,8 @@ namespace mpix::nam {
 struct Arguments {
   bool json = false;
   std::string server;
-  std::string target;  ///< a grant, a port or a name
+  double wait_seconds = 0;  ///< for a server that is being started
+  std::string target;       ///< a grant, a port or a name
   std::string port;
   std::string size;
   std::string owner;
@@ -44,10 +45,12 @@ void check(Arguments const& arguments);
 
 /// Where the arguments say that the server is.
 Address address_of(Arguments const& arguments);
+/// Returns when the server answers. Throws Error when the server does not within the time of the arguments.
+void await_server(Arguments const& arguments);
 /// The grants that the arguments name: by locators with commas between, or one by its number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
-/// Ends a persistent window with all its parts; what the server has told of the first one. Throws Error, after a
-/// line on stderr for each part that stays.
+/// Ends a persistent window with all its parts; what the server has told of the first one. Throws Error,
+/// after a line on stderr for each part that stays.
 Json evict_window(Address const& server, std::string const& port);
 
 }  // namespace mpix::nam

@@ -89,11 +89,13 @@ int run(int argc, char** argv) {
   app.fallthrough();
   app.add_flag("--json", arguments.json, "Print JSON");
   app.add_option("--server", arguments.server, "Path of its socket, or HOST:PORT");
+  app.add_option("--wait", arguments.wait_seconds, "Seconds to wait for a server that is being started");
   add_grants(app, arguments, &chosen);
   add_windows(app, arguments, &chosen);
   add_upkeep(app, arguments, &chosen);
   try {
     app.parse(argc, argv);
+    if (arguments.wait_seconds > 0) await_server(arguments);
     chosen(arguments);
     return exit_ok;
   } catch (CLI::ParseError const& error) {

@@ -14,9 +14,5 @@ finish() {
 }
 trap finish EXIT
 export MPIX_NAM_SERVER=$directory/socket
-for ((i = 0; i < 500; ++i)); do
-  "$bin/mpix-nam" list > /dev/null 2>&1 && break
-  sleep 0.02
-done
-MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" grant 16M)
+MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" --wait 60 grant 16M)
 export MPIX_NAM_ALLOCATION
