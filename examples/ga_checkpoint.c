@@ -6,9 +6,11 @@
  * the middle leaves the copy before. The next job finds the window by its name, and goes on from there with
  * any number of processes. At the end the array is compared with what one process computes alone.
  *
- * Build: as ga_matmul.c, with -lmpix_rma in front of -larmci. Run, with MPIX_NAM_ALLOCATION set
- * (docs/nam.md): mpirun -np 3 ./ga_checkpoint plate 100 40     ends in the middle of its fourth checkpoint
- *   mpirun -np 2 ./ga_checkpoint plate 100        goes on from the third one
+ * Build: mpicc ga_checkpoint.c $(ga-config --cppflags) $(pkg-config --cflags --libs mpix-rma) \
+ *              $(pkg-config --variable=drop_in armci) $(ga-config --ldflags --libs --flibs) -o ga_checkpoint
+ * Run, with MPIX_NAM_ALLOCATION set (docs/nam.md):
+ *   mpirun -np 2 ./ga_checkpoint plate 100 40     ends in the middle of its fourth checkpoint
+ *   mpirun -np 1 ./ga_checkpoint plate 100        goes on from the third one
  */
 #include <ga.h>
 #include <macdecls.h>

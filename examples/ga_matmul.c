@@ -5,8 +5,9 @@
  * and B that they need with one-sided gets, multiplies them locally and accumulates the product into C. At
  * the end a process compares rows of C with a reference computed from the formula of the elements.
  *
- * Build: cc ga_matmul.c $(pkg-config --cflags --libs armci) with -lga-openmpi in front of -larmci; see
- * README.md. Run:   mpirun -np 4 ./ga_matmul [n]
+ * Build: mpicc ga_matmul.c $(ga-config --cppflags) $(pkg-config --variable=drop_in armci) \
+ *              $(ga-config --ldflags --libs --flibs) -o ga_matmul
+ * Run: mpirun -np 2 ./ga_matmul
  */
 #include <ga.h>
 #include <macdecls.h>

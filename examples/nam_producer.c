@@ -2,9 +2,9 @@
  * Leaves a window at a memory server for jobs to come, and publishes its name: nam_consumer finds it.
  *
  *   mpix-namd --size 1G &
- *   export MPIX_NAM_ALLOCATION=$(mpix-nam grant 512M)
- *   mpirun -np 4 nam_producer field
- *   mpirun -np 2 nam_consumer field
+ *   export MPIX_NAM_ALLOCATION=$(mpix-nam --wait 60 grant 256M)
+ *   mpirun -np 2 ./nam_producer field
+ *   mpirun -np 1 ./nam_consumer field
  *
  * The first two examples of "An API Proposal for Including the NAM into the MPI World" (2019), as one program. As
  * printed, MPI_Put reads a loop variable that has changed by the time of the fence, and all processes put to the same
@@ -57,6 +57,10 @@ int main(int argc, char **argv)
     /* The data stay; who looks the name up from here on finds them complete. */
     MPI_Win_free(&win);
     if (comm_rank == 0) {
+        /* An earlier run may have published the name for its own window. */
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Unpublish_name(service_name, MPI_INFO_NULL, port_name);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
         MPI_Publish_name(service_name, MPI_INFO_NULL, port_name);
         printf("The window's port name: %s\n", port_name);
     }

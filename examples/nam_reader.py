@@ -1,6 +1,6 @@
 """Reads the window that nam_producer has left at a memory server, with any number of processes.
 
-  mpirun -np 4 nam_producer field
+  mpirun -np 2 ./nam_producer field
   mpirun -np 2 --mca osc mpix python3 nam_reader.py "$(mpix-nam lookup field)"
 
 The info key is all that the program needs: it is not linked with the library.

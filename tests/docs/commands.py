@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs the fenced commands of documents as a reader does who pastes them: from an installed tree, in a temporary directory,
+one after the other in one shell.
+
+usage: commands.py run SOURCE-DIR INSTALLED-PREFIX [--twice] DOCUMENT
+       commands.py check SOURCE-DIR
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import fences
+import fixtures
+import machine
+
+MOST_MARKS = 10
+PROLOGUE = r"""set -euE -o pipefail
+trap 'echo "$document:$LINENO: failed: $BASH_COMMAND" >&2' ERR
+trap 'kill $(jobs -p) 2> /dev/null || :; wait' EXIT
+[ ! -e /usr/share/modules/init/bash ] || { set +u; . /usr/share/modules/init/bash; set -u; }"""
+
+
+def documents(source):
+    return ["README.md", *sorted(str(path.relative_to(source)) for path in (source / "docs").glob("*.md"))]
+
+
+def blocks_of(source, document):
+    if document.endswith(".c"):
+        return fences.blocks_of_comment((source / document).read_text())
+    return fences.blocks_of((source / document).read_text(), document)
+
+
+def check(source):
+    """Each block is executed, or says why not; few say so."""
+    marks = []
+    for document in documents(source):
+        for block in blocks_of(source, document):
+            where = f"{document}:{block.line}"
+            if block.reason:
+                marks.append(f"{where}: {block.reason}")
+            elif block.language in fences.PROGRAMS and (document, block.language) not in fixtures.PROGRAMS:
+                sys.exit(f"{where}: no program of tests/docs/fixtures.py has this block")
+            for need in block.needs:
+                if need not in machine.NEEDS:
+                    sys.exit(f"{where}: '{need}' is none of {', '.join(machine.NEEDS)}")
+        for number, line in enumerate((source / document).read_text().splitlines(), 1):
+            if re.search(r"`ctest (?!--test-dir )", line):
+                sys.exit(f"{document}:{number}: ctest without --test-dir works in no directory of the checkout")
+    print("\n".join(marks))
+    if len(marks) > MOST_MARKS:
+        sys.exit(f"{len(marks)} blocks are not executed, and {MOST_MARKS} may be")
+
+
+class Script:
+    """The commands of a document on the lines where they stand there, so that bash names the line that fails."""
+
+    def __init__(self, source, document, values):
+        self.source = source
+        self.document = document
+        self.values = values
+        self.blocks = blocks_of(source, document)
+        self.lines = [""] * (len((source / document).read_text().splitlines()) + 1)
+        own = [f"cp {shlex.quote(str(source / document))} ."] if document.endswith(".c") else []
+        self.lines[0] = "; ".join([*PROLOGUE.splitlines(), *own])
+        self.not_run = []
+
+    def write(self):
+        for index, block in enumerate(self.blocks):
+            if not block.is_executable:
+                continue
+            why = block.reason or ", ".join(machine.missing(block.needs))
+            if why:
+                self.not_run.append(f"{self.document}:{block.line}: not run: {why}")
+            elif block.language in fences.COMMANDS:
+                self.add_commands(block)
+            elif not any(later.language == block.language and not later.reason for later in self.blocks[index + 1:]):
+                self.add_program(block)
+        return "\n".join(self.lines) + "\n"
+
+    def add_commands(self, block):
+        key = (self.document, block.section)
+        self.lines[block.line - 1] += self.one_line(fixtures.FILES.get(key, []))
+        for offset, line in enumerate(block.text):
+            self.lines[block.line + offset] = self.substituted(line)
+        self.lines[block.line + len(block.text)] += self.one_line(fixtures.CHECKS.get(key, []))
+
+    def add_program(self, block):
+        """Behind the last snippet of a language."""
+        file, commands = fixtures.PROGRAMS[self.document, block.language]
+        text = (self.source / "tests" / "docs" / "programs" / file).read_text()
+        snippets = [found.text for found in self.blocks if found.language == block.language and not found.reason]
+        for number, snippet in enumerate(snippets, 1):
+            text, count = re.subn(rf"^( *)(?:/\*|//|!|#) snippet {number}(?: \*/)?$", lambda indent: "\n".join(indent[1] + line for line in snippet),
+                                  text, flags=re.MULTILINE)
+            if count != 1:
+                sys.exit(f"tests/docs/programs/{file}: {count} places for snippet {number} of {self.document}")
+        pathlib.Path(self.values["WORK"], file).write_text(text)
+        self.lines[block.line + len(block.text)] += self.one_line(commands)
+
+    def one_line(self, commands):
+        return "; ".join(self.substituted(command) for command in commands)
+
+    def substituted(self, command):
+        for name in ("PREFIX", "SOURCE"):
+            command = re.sub(rf"\b{name}\b", lambda _: shlex.quote(self.values[name]), command)
+        return command
+
+
+def environment(work, prefix):
+    """Of somebody who has nothing of this library yet but where it is installed."""
+    chosen = {name: value for name, value in os.environ.items()
+              if not name.startswith(("OMPI_MCA_", "PMIX_MCA_", "MPIX_")) and name not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
+    return dict(chosen, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", HOME=str(work),
+                PATH=f"{prefix}/bin:{chosen['PATH']}", PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig",
+                MPIX_NAMD_DIRECTORY=f"{work}/state", MPIX_NAMD_SOCKET=f"{work}/socket", MPIX_NAMD_LISTEN="none",
+                MPIX_NAM_SERVER=f"{work}/socket")
+
+
+def run(source, prefix, document, times):
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory).resolve()
+        (work / "build").mkdir()
+        (work / "build" / "install").symlink_to(prefix)
+        (work / "bin").mkdir()
+        for name in ("mpirun", "mpicc", "mpifort"):  # Debian's Open MPI may not be the machine's default
+            if found := shutil.which(f"{name}.openmpi"):
+                (work / "bin" / name).symlink_to(found)
+        (work / "bin" / "python3").symlink_to("/usr/bin/python3")  # for which Debian's packages are
+        script = Script(source, document, {"PREFIX": str(prefix), "SOURCE": str(source), "WORK": str(work)})
+        text = script.write()
+        print("\n".join(script.not_run), flush=True)
+        variables = environment(work, prefix)
+        variables["PATH"] = f"{work}/bin:{variables['PATH']}"
+        for _ in range(times):
+            done = subprocess.run(["bash", "-c", text, "bash"], cwd=work, env=dict(variables, document=document),
+                                  stdin=subprocess.DEVNULL)
+            if done.returncode != 0:
+                sys.exit(f"{document}: exit status {done.returncode}")
+
+
+def main():
+    arguments = sys.argv[1:]
+    source = pathlib.Path(arguments[1]).resolve()
+    if arguments[0] == "check":
+        return check(source)
+    run(source, pathlib.Path(arguments[2]).resolve(), arguments[-1], 2 if "--twice" in arguments else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Where the commands of the documents find what they name: the reader's own program, and a server of the test's own."""
+
+# By document and section: commands that run in front of each block. SOURCE is the checkout.
+FILES = {
+    ("README.md", "What it looks like"): ["cp SOURCE/examples/work_queue.c program.c"],
+    ("README.md", "MPI's windows"): ["cp SOURCE/tests/install/windows.c program.c", "mpicc program.c -o program"],
+    ("README.md", "Global Arrays"): ["cp SOURCE/examples/ga_matmul.c program.c"],
+    ("docs/global-arrays.md", "The switch"): ["cp SOURCE/examples/ga_matmul.c program.c",
+                                              "cp SOURCE/tests/docs/programs/ga.F90 program.F90"],
+    ("docs/hosts.md", "Hosts: beside which MPI the library runs, and how"): [
+        "cp SOURCE/examples/work_queue.c program.c",
+        "[ -e program ] || cc program.c $(pkg-config --cflags --libs mpix-rma) -o program"],
+    ("docs/installing.md", "From source"): ["tar -C SOURCE --exclude=./build --exclude=./.git -c . | tar -x"],
+    ("docs/nam.md", "Two jobs in five commands"): [
+        "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py ."],
+}
+
+# Behind a section's commands: what shows that they have done it.
+CHECKS = {
+    ("README.md", "Global Arrays"): ["mpirun -np 2 ./program", "ldd program | grep -E '(PREFIX|build.install)/lib/libarmci.so' > /dev/null"],
+    ("README.md", "What it looks like"): ["(cd / && mpirun -np 2 \"$OLDPWD/program\")"],
+    # A second run replaces the window of the first.
+    ("docs/nam.md", "Two jobs in five commands"): [
+        "[ -z \"${MPIX_NAM_ALLOCATION-}\" ] || { mpirun -np 2 ./nam_producer field; mpirun -np 1 ./nam_consumer field; }"],
+    ("docs/global-arrays.md", "The switch"): [
+        "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
+}
+
+# Programs around a document's snippets in a language: (document, language): (file, commands). The program has lines
+# `snippet N`, for which the Nth block of that language stands.
+PROGRAMS = {
+    ("README.md", "c"): ("readme.c", ["cc -Wall readme.c $(pkg-config --cflags --libs mpix-rma) -o readme", "mpirun -np 2 ./readme"]),
+    ("README.md", "fortran"): ("readme.f90", [
+        "mpifort readme.f90 $(pkg-config --cflags --libs mpix-rma-fortran) -o readme_f", "mpirun -np 2 ./readme_f"]),
+    ("docs/nam.md", "c"): ("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"]),
+    ("docs/nam.md", "python"): ("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""]),
+}
