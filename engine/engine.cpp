@@ -34,7 +34,7 @@ Status Engine::start() {
     state.log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
     return status;
   }
-  state.locks.open(state.segments.control().shared);
+  state.locks.open(state.segments.control().shared, state.segments.control().lock_clock);
   state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
                       (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
   if (Status const status = state.channels.open(state.rdma_usable, state.config.interfaces); failed(status))

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/atomic/lock_clock.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/atomic/stripes.hpp"
 #include "engine/bootstrap.h"
@@ -236,6 +237,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
     return leave_to_others(peer, lock, word, holder, context, tell);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
+
+  /// The clock of the locks of this process, which has heard those of others.
+  LockClock& lock_clock() noexcept;
+  /// That of a peer where it is at hand, as it is wherever shared_lock() is; else nullptr.
+  LockClock* lock_clock(Peer& peer) noexcept;
 
   /// Tells `completion`, during progress, once the counter in this process has reached `threshold`.
   void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);

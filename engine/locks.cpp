@@ -29,6 +29,13 @@ Holder Engine::own_holder(std::uint32_t owner) const noexcept {
   return holder_of(own_process, process(), owner);
 }
 
+LockClock& Engine::lock_clock() noexcept { return state_->locks.clock(); }
+
+LockClock* Engine::lock_clock(Peer& peer) noexcept {
+  PeerState& state = peer.state();
+  return state.same_host ? &state.segments->lock_clock() : nullptr;
+}
+
 /// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at
 /// the agent come first; nobody waits here for long, and at the agent it is first come, first served.
 bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {

@@ -336,7 +336,7 @@ struct mpix_engine_lock_request {
   int shared;                                /**< nonzero: with others that share it */
   int attempt;                               /**< nonzero: BUSY instead of a place in the queue */
   struct mpix_engine_completion* completion; /**< not NULL */
-  int overtakes; /**< nonzero: shared, before those who wait and do not overtake */
+  int overtakes; /**< nonzero: shared, before all exclusive requests that wait */
 };
 
 /** Makes `count` locks of this process, all free, with consecutive numbers from `*first` on. Local.

@@ -159,11 +159,9 @@ bool Agent::sleep_until_event() {
 
 /// `looks`: not for longer than the interval at which something has to be looked at.
 void Agent::sleep(bool looks) {
-  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
-                      {wake_event_.get(), POLLIN, 0},
-                      {channel_.watch.fd(), POLLIN, 0},
-                      {channel_.locks.fd(), POLLIN, 0},
-                      {attended_, POLLIN, 0}};
+  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0},
+                      {channel_.watch.fd(), POLLIN, 0},           {channel_.locks.fd(), POLLIN, 0},
+                      {channel_.locks.timer_fd(), POLLIN, 0},     {attended_, POLLIN, 0}};
   int ready = -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
   arrived_ = std::chrono::steady_clock::now();

@@ -150,6 +150,7 @@ void Executor::complete(Origin& origin, wire::ReplyHeader& header) {
   header.segments_version = segments_.version();
   header.done = origin.told_done = origin.done;
   header.window = window();
+  header.lock_clock = locks_.clock().now();
 }
 
 void Executor::send(Origin& origin, wire::MessageClass kind, Message& message) {

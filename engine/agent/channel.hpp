@@ -35,7 +35,7 @@ class Channel final : public MessageHandler {
         agent_path(transport, connections, credentials,
                    {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
                     config.process_memory_bytes, joined_bytes(config)},
-                   log),
+                   locks, log),
         executor(
             transport, connections, segments, locks, credentials,
             {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes, joined_bytes(config)},

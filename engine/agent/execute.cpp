@@ -209,6 +209,7 @@ void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& hea
   LockTable::Request const request{.owner = {origin.process, header.owner},
                                    .mode = alone ? LockMode::exclusive : LockMode::shared,
                                    .overtakes = kind == wire::AcquireKind::overtaking,
+                                   .time = header.lock_time,
                                    .token = in_stream ? header.context : header.token,
                                    .position = in_stream ? header.sequence : 0,
                                    .answers = &lock_answers_};

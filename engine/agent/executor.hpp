@@ -78,6 +78,7 @@ class Executor {
   void drive() {
     if (!introductions_.empty()) meet_introduced();
     if (!deferred_.empty()) retry_deferred();
+    if (locks_.is_patience_over()) locks_.admit_impatient(lock_answers_);
     while (lock_answers_.has_news()) answer_locks();  // who goes on may give back others
     answer();
   }

@@ -1,5 +1,6 @@
 #include "engine/agent/lock_table.hpp"
 
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,9 @@ namespace {
 constexpr std::size_t max_members = 65536;
 
 }  // namespace
+
+LockTable::LockTable(Log const& log, Clock::duration patience)
+    : log_(log), patience_(patience), timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 Status LockTable::create(std::uint32_t count, LockId* first) {
   Visit const visit(*this, nullptr);
@@ -54,7 +58,8 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
     auto const found = queues_.find(lock);
     if (found == queues_.end()) continue;
     for (auto const& [owner, granted] : found->second.members) note_gone(owner.process, 1);
-    for (Request const& request : found->second.waiting) answer(request, Status::bad_argument);
+    for (Waiting const& waiting : found->second.waiting) answer(waiting.request, Status::bad_argument);
+    clock_->publish(lock, 0);
     queues_.erase(found);
   }
   return Status::ok;
@@ -131,12 +136,91 @@ void LockTable::acquire(LockId lock, Request const& request) {
   Visit const visit(*this, request.answers);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
-  std::deque<Request>& waiting = entry->second.waiting;
   add(entry->second, request);
-  auto const place =
-      request.overtakes ? std::ranges::find(waiting, false, &Request::overtakes) : waiting.end();
-  waiting.insert(place, request);
+  enqueue(lock, entry->second, request);
   serve(entry);
+}
+
+/// Exclusive requests, and shares that overtake nobody, go behind all.
+void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
+  std::deque<Waiting>& waiting = queue.waiting;
+  auto place = waiting.end();
+  Waiting made{request};
+  if (made.is_exclusive()) {
+    if (std::ranges::none_of(waiting, &Waiting::is_exclusive)) clock_->announce(lock);
+    made.request.time = clock_->tick();
+  } else {
+    // Before the place is looked for: no later request is earlier than what this one says.
+    clock_->raise(request.time);
+  }
+  if (request.overtakes) {
+    place = std::ranges::find_if(waiting, [&](Waiting const& other) {
+      return other.is_exclusive() && other.request.time >= request.time;
+    });
+    made.deadline = deadline_behind(waiting, static_cast<std::size_t>(place - waiting.begin()));
+    // Without a timer nobody would end the wait.
+    if (made.deadline != no_deadline && !timer_) {
+      place = std::ranges::find_if(waiting, &Waiting::is_exclusive);
+      made.deadline = no_deadline;
+    }
+    if (made.deadline < deadline_.load(std::memory_order_relaxed)) set_deadline(made.deadline);
+  }
+  waiting.insert(place, made);
+}
+
+/// How long to wait behind the exclusive ones of the first `end` requests.
+std::int64_t LockTable::deadline_behind(std::deque<Waiting> const& waiting, std::size_t end) const noexcept {
+  bool behind = false;
+  unsigned passed = 0;
+  for (std::size_t i = 0; i < end; ++i) {
+    if (!waiting[i].is_exclusive()) continue;
+    behind = true;
+    passed = std::max(passed, waiting[i].passed);
+  }
+  if (!behind || patience_ == Clock::duration::max()) return no_deadline;
+  auto const end_of_patience = Clock::now() + patience_ * (1u << std::min(passed, max_doublings));
+  return end_of_patience.time_since_epoch().count();
+}
+
+/// For all requests: the timer becomes readable then.
+void LockTable::set_deadline(std::int64_t deadline) noexcept {
+  deadline_.store(deadline, std::memory_order_relaxed);
+  // steady_clock is CLOCK_MONOTONIC. A time of zero stops the timer, which does not stay readable then.
+  constexpr std::int64_t second = Clock::period::den;
+  static_assert(Clock::period::num == 1 && second == 1'000'000'000);
+  std::int64_t const time = deadline != no_deadline ? deadline : 0;
+  itimerspec const at{{}, {time / second, time % second}};
+  (void)::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+void LockTable::admit_impatient(Mailbox& own) {
+  Visit const visit(*this, &own);
+  std::int64_t const now = Clock::now().time_since_epoch().count();
+  std::int64_t next_deadline = no_deadline;
+  for (auto next = queues_.begin(); next != queues_.end();) {
+    auto const entry = next++;
+    pass_all(entry->second, now);
+    for (Waiting const& waiting : entry->second.waiting)
+      next_deadline = std::min(next_deadline, waiting.deadline);
+    serve(entry);
+  }
+  set_deadline(next_deadline);
+}
+
+/// Moves the requests whose patience has ended before all exclusive ones.
+void LockTable::pass_all(Queue& queue, std::int64_t now) {
+  std::deque<Waiting>& waiting = queue.waiting;
+  auto const first = std::ranges::find_if(waiting, &Waiting::is_exclusive);
+  if (std::none_of(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; })) return;
+  auto const passed =
+      std::stable_partition(first, waiting.end(), [now](Waiting const& one) { return one.deadline <= now; });
+  for (auto ended = first; ended != passed; ++ended) ended->deadline = no_deadline;
+  for (auto other = passed; other != waiting.end(); ++other) ++other->passed;
+}
+
+void LockTable::publish_earliest(LockId lock, Queue const& queue) noexcept {
+  auto const first = std::ranges::find_if(queue.waiting, &Waiting::is_exclusive);
+  clock_->publish(lock, first != queue.waiting.end() ? first->request.time : 0);
 }
 
 void LockTable::try_acquire(LockId lock, Request const& request) {
@@ -188,7 +272,8 @@ void LockTable::forget(std::uint64_t process, Mailbox& own) {
       return its;
     });
     if (gone == 0) continue;
-    std::erase_if(queue.waiting, [&](Request const& request) { return request.owner.process == process; });
+    std::erase_if(queue.waiting,
+                  [&](Waiting const& waiting) { return waiting.request.owner.process == process; });
     held_some = held_some || grants != 0;
     remove_grants(queue, grants);
     note_gone(process, gone);
@@ -209,10 +294,11 @@ bool LockTable::concerns(std::uint64_t process) const {
 /// Lets in whoever may be, in the order of arrival. The entry may go.
 void LockTable::serve(Queues::iterator entry) {
   auto& [lock, queue] = *entry;
-  while (!queue.waiting.empty() && admits(lock, queue, queue.waiting.front().mode)) {
-    grant(queue, queue.waiting.front());
+  while (!queue.waiting.empty() && admits(lock, queue, queue.waiting.front().request.mode)) {
+    grant(queue, queue.waiting.front().request);
     queue.waiting.pop_front();
   }
+  publish_earliest(lock, queue);
   if (!queue.waiting.empty()) return watch_holders(lock);
   if (queue.grants != 0) return;
   if (SharedLock* const word = shared(lock)) word->clear_queued();

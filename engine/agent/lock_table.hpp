@@ -1,5 +1,6 @@
 /// The locks of this process: who holds them by the agent's grant, who waits for them, in the order of
-/// arrival.
+/// arrival. A request that overtakes passes the exclusive ones that are not earlier than itself, and all of
+/// them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
 ///
 /// Processes of the host take a free lock without the agent (engine/atomic/shared_lock.hpp). As long as
 /// somebody waits here, or holds the lock by the agent's grant, they come here, too, and who has taken it
@@ -7,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,9 +18,11 @@
 #include <vector>
 
 #include "engine/agent/process_watch.hpp"
+#include "engine/atomic/lock_clock.hpp"
 #include "engine/atomic/shared_lock.hpp"
 #include "engine/lock.hpp"
 #include "engine/log.hpp"
+#include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
 
 namespace mpix::engine {
@@ -55,18 +59,32 @@ class LockTable {
   struct Request {
     Owner owner;
     LockMode mode;
-    bool overtakes;  ///< those who wait and do not
+    bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
+    LockTime time;   ///< LockRequest::time
     std::uint64_t token;
     std::uint64_t position;  ///< of its stream that waits for the lock; 0: the origin is told
     Mailbox* answers;
   };
 
-  explicit LockTable(Log const& log) : log_(log) {}
+  using Clock = std::chrono::steady_clock;
+
+  /// How long a request that overtakes waits behind an earlier exclusive one that nobody has passed so yet;
+  /// twice as long for each time that somebody has.
+  static constexpr Clock::duration first_patience = std::chrono::milliseconds(10);
+  static constexpr unsigned max_doublings = 6;
+
+  explicit LockTable(Log const& log, Clock::duration patience = first_patience);
 
   static constexpr std::uint32_t max_locks = std::uint32_t{1} << 20;
 
-  /// Where the first locks stand; before anything else.
-  void open(SharedLocks& shared) { shared_ = &shared; }
+  /// Where the first locks stand, and the clock; before anything else.
+  void open(SharedLocks& shared, LockClock& clock) {
+    shared_ = &shared;
+    clock_ = &clock;
+  }
+
+  /// Of all locks of this process, and of what it has heard of those of others. Needs no lock.
+  LockClock& clock() const noexcept { return *clock_; }
 
   /// `count` locks that are free, with consecutive numbers. bad_argument: none; out_of_memory: too many.
   Status create(std::uint32_t count, LockId* first);
@@ -87,6 +105,17 @@ class LockTable {
   bool concerns(std::uint64_t process) const;
 
   std::vector<Answer> take_answers(Mailbox& own);
+
+  /// Whether admit_impatient() may have something to do.
+  bool is_patience_over() const noexcept {
+    std::int64_t const deadline = deadline_.load(std::memory_order_relaxed);
+    return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
+  }
+  /// Lets requests pass whose patience has ended.
+  void admit_impatient(Mailbox& own);
+  /// Becomes readable when the patience of a request ends.
+  int timer_fd() const noexcept { return timer_.get(); }
+
   /// Finds out which of those have ended that are waited for, and have taken their locks without the agent.
   void look_at_holders(Mailbox& own);
 
@@ -95,15 +124,24 @@ class LockTable {
   bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
 
  private:
+  static constexpr std::int64_t no_deadline = INT64_MAX;  ///< deadlines are of Clock, in its ticks
+
   struct OwnerHash {
     std::size_t operator()(Owner const& owner) const noexcept;
   };
   /// Of a lock that is granted or waited for. A lock may have as many members as the job has processes.
+  struct Waiting {
+    Request request;      ///< of an exclusive one, `time` is that of its arrival
+    unsigned passed = 0;  ///< by requests that had waited for too long
+    std::int64_t deadline = no_deadline;
+
+    bool is_exclusive() const noexcept { return request.mode == LockMode::exclusive; }
+  };
   struct Queue {
     std::unordered_map<Owner, bool, OwnerHash> members;  ///< whether it is granted
     std::size_t grants = 0;
-    bool exclusive = false;  ///< the one grant
-    std::deque<Request> waiting;
+    bool exclusive = false;       ///< the one grant
+    std::deque<Waiting> waiting;  ///< the times of exclusive requests ascend
   };
   using Queues = std::unordered_map<LockId, Queue>;
 
@@ -131,11 +169,21 @@ class LockTable {
   void grant(Queue& queue, Request const& request);
   static void remove_grants(Queue& queue, std::size_t count) noexcept;
   void note_gone(std::uint64_t process, std::size_t members) noexcept;
+  void enqueue(LockId lock, Queue& queue, Request const& request);
+  std::int64_t deadline_behind(std::deque<Waiting> const& waiting, std::size_t end) const noexcept;
+  static void pass_all(Queue& queue, std::int64_t now);
+  void publish_earliest(LockId lock, Queue const& queue) noexcept;
+  void set_deadline(std::int64_t deadline) noexcept;
   void serve(Queues::iterator entry);
   void watch_holders(LockId lock);
   void drop_ended(LockId lock) noexcept;
 
   Log const& log_;
+  Clock::duration const patience_;
+  FileDescriptor const timer_;
+  LockClock own_clock_{};  ///< until open()
+  LockClock* clock_ = &own_clock_;
+  std::atomic<std::int64_t> deadline_{no_deadline};  ///< the earliest; changed under the lock
   mutable std::mutex mutex_;
   SharedLocks* shared_ = nullptr;
   std::vector<bool> exists_;

@@ -25,7 +25,7 @@
 namespace mpix::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 12;
+inline constexpr std::uint16_t version = 13;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -99,7 +99,10 @@ struct RequestHeader {
   std::uint64_t offset;    ///< the same first byte, counted in the whole operation
   std::uint64_t total;     ///< bytes of the whole operation
   std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
-  std::uint64_t stripes;   ///< lock: the set that is asked for
+  union {
+    std::uint64_t stripes;    ///< lock: the set that is asked for
+    std::uint64_t lock_time;  ///< acquire: LockRequest::time
+  };
   std::uint64_t exposure;  ///< in which `address` is an offset; find_segment: that is asked for; 0: none
   std::uint64_t notify_exposure;  ///< in which `notify` is an offset; 0: none
   std::uint8_t scale[32];
@@ -142,10 +145,11 @@ struct ReplyHeader {
   std::uint64_t token;
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t done;    ///< cost of all requests that are executed or refused
-  std::uint64_t window;  ///< cost that the origin may have under way
+  std::uint64_t done;        ///< cost of all requests that are executed or refused
+  std::uint64_t window;      ///< cost that the origin may have under way
+  std::uint64_t lock_clock;  ///< logical time of the sender's locks
 };
-static_assert(sizeof(ReplyHeader) == 72);
+static_assert(sizeof(ReplyHeader) == 80);
 
 /// How both sides agree to close a connection that neither needs now. It has no payload, and no position in a
 /// stream: the positions go on with the next connection.

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "engine/lock.hpp"
@@ -86,10 +87,14 @@ class alignas(128) BasicSharedLock {
   }
 
   /// Whether `holder` has taken it here.
-  bool is_held_by(Holder holder) const noexcept {
-    bool held = (word_.load(std::memory_order_seq_cst) & holder_bits) == holder;
-    for (auto const& share : shares_) held = held || share.load(std::memory_order_seq_cst) == holder;
-    return held;
+  bool is_held_by(Holder holder) const noexcept { return mode_of(holder).has_value(); }
+  /// How `holder` has taken it here, if it has.
+  std::optional<LockMode> mode_of(Holder holder) const noexcept {
+    if ((word_.load(std::memory_order_seq_cst) & holder_bits) == holder) return LockMode::exclusive;
+    for (auto const& share : shares_) {
+      if (share.load(std::memory_order_seq_cst) == holder) return LockMode::shared;
+    }
+    return std::nullopt;
   }
 
   /// Relaxed: try_lock() finds out.

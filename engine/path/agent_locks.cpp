@@ -30,6 +30,7 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
+  operation.header.lock_time = request.time;
   operation.completion = request.completion;
   std::uint64_t const sequence = queue(peer, operation).last_sequence;
   if (is_quiet(operation)) peer.state().messages.note_quiet(sequence);
@@ -44,6 +45,7 @@ std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const
   if (stream.unsent != nullptr || !window_open(peer)) return std::nullopt;
   MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
+  operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
   operation.joins = with_next && settings_.joined_bytes != 0;

@@ -12,6 +12,7 @@
 
 #include "engine/agent/connections.hpp"
 #include "engine/agent/drops.hpp"
+#include "engine/agent/lock_table.hpp"
 #include "engine/agent/session.hpp"
 #include "engine/agent/transport.hpp"
 #include "engine/log.hpp"
@@ -39,11 +40,12 @@ class AgentPath {
   using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
   AgentPath(Transport& transport, Connections& connections, Credentials const& credentials,
-            Settings const& settings, Log const& log)
+            Settings const& settings, LockTable& locks, Log const& log)
       : transport_(transport),
         connections_(connections),
         credentials_(credentials),
         settings_(settings),
+        locks_(locks),
         log_(log) {}
 
   /// Where this process tells every peer that it can be reached.
@@ -197,6 +199,7 @@ class AgentPath {
   std::uint64_t introductions_ = 0;
   std::size_t queued_bytes_ = 0;
   Settings settings_;
+  LockTable& locks_;  ///< whose clock hears those of the peers
   SegmentHandler learn_;
   Log const& log_;
   RevokeHandler revoke_;

@@ -62,6 +62,7 @@ char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
     return "acknowledges messages that were not sent";
   stream.done = std::max(stream.done, header.done);
   stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
+  locks_.clock().raise(header.lock_clock);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }

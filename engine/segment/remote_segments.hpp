@@ -60,6 +60,7 @@ class RemoteSegments {
   std::size_t mapped_regions() const;
   StripeTable& stripes() const noexcept { return control_->stripes; }
   SharedLocks& locks() const noexcept { return control_->shared; }
+  LockClock& lock_clock() const noexcept { return control_->lock_clock; }
   Mailbox& mailbox() const noexcept { return control_->mailbox; }
   MailUse& mailbox_use() noexcept { return mailbox_use_; }
   StagingPace& staging_pace() noexcept { return staging_pace_; }

@@ -2,7 +2,9 @@
 #include "engine/agent/lock_table.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
+#include <chrono>
 #include <vector>
 
 namespace mpix::engine {
@@ -11,18 +13,22 @@ namespace {
 using Answer = LockTable::Answer;
 
 struct Case {
-  Case() {
+  explicit Case(LockTable::Clock::duration patience = LockTable::Clock::duration::max())
+      : table(common_log, patience) {
     LockId first = 1;
     EXPECT_EQ(table.create(2, &first), Status::ok);
     EXPECT_EQ(first, 0u);
   }
 
   /// Tokens count the requests.
-  void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false) {
-    table.acquire(0, {{process, owner}, mode, overtakes, ++token, 0, &answers});
+  void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false,
+           LockTime time = 0) {
+    table.acquire(0, {{process, owner}, mode, overtakes, time, ++token, 0, &answers});
   }
+  /// A share for a process that holds others, none of them longer than since now.
+  void ask_late(std::uint64_t process) { ask(process, 0, LockMode::shared, true, table.clock().now()); }
   Status attempt(std::uint64_t process, LockMode mode) {
-    table.try_acquire(0, {{process, 0}, mode, false, ++token, 0, &answers});
+    table.try_acquire(0, {{process, 0}, mode, false, 0, ++token, 0, &answers});
     std::vector<Answer> const told = take();
     return told.size() == 1 ? told.front().status : Status::malformed;
   }
@@ -37,7 +43,7 @@ struct Case {
     return processes;
   }
 
-  LockTable table{common_log};
+  LockTable table;
   LockTable::Mailbox answers;
   std::uint64_t token = 0;
 };
@@ -65,6 +71,71 @@ TEST(LockTable, goes_to_those_who_wait_in_the_order_of_arrival) {
   EXPECT_EQ(made.release(6), Status::ok);
   EXPECT_EQ(made.attempt(7, LockMode::exclusive), Status::ok);
   EXPECT_EQ(made.attempt(8, LockMode::shared), Status::busy);
+}
+
+TEST(LockTable, LetsSharesPassExclusiveRequestsThatAreNotEarlier) {
+  Case made;
+  made.ask(1, 0, LockMode::shared);
+  LockTime const before = made.table.clock().now();
+  made.ask(2, 0, LockMode::exclusive);
+  made.ask(3, 0, LockMode::shared, true, before);
+  EXPECT_EQ(made.granted(), (Processes{1, 3}));
+  LockTime const between = made.table.clock().now();
+  made.ask(4, 0, LockMode::exclusive);
+  made.ask(5, 0, LockMode::shared, true, between);  // behind 2, before 4
+  made.ask_late(6);
+  EXPECT_EQ(made.granted(), (Processes{}));
+  EXPECT_EQ(made.release(1), Status::ok);
+  EXPECT_EQ(made.release(3), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{2}));
+  EXPECT_EQ(made.release(2), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{5}));
+  EXPECT_EQ(made.release(5), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{4}));
+  EXPECT_EQ(made.release(4), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{6}));
+}
+
+TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
+  Case made(std::chrono::milliseconds(1));
+  made.ask(1, 0, LockMode::shared);
+  made.ask(2, 0, LockMode::exclusive);
+  EXPECT_EQ(made.granted(), (Processes{1}));
+  auto const wait = [&made] {
+    pollfd timer{made.table.timer_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&timer, 1, 60'000), 1);
+    while (!made.table.is_patience_over()) {
+    }
+    made.table.admit_impatient(made.answers);
+    EXPECT_FALSE(made.table.is_patience_over());
+    EXPECT_EQ(::poll(&timer, 1, 0), 0);
+  };
+  for (std::uint64_t process = 3; process < 7; ++process) {
+    made.ask_late(process);
+    EXPECT_EQ(made.granted(), (Processes{}));
+    wait();
+    EXPECT_EQ(made.granted(), (Processes{process}));
+  }
+  // What is granted before has no patience left to end.
+  made.ask_late(7);
+  for (std::uint64_t process : {1, 3, 4, 5, 6}) EXPECT_EQ(made.release(process), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{2}));
+  EXPECT_EQ(made.release(2), Status::ok);
+  EXPECT_EQ(made.granted(), (Processes{7}));
+  wait();
+  EXPECT_EQ(made.granted(), (Processes{}));
+}
+
+/// A time that no process of ours would send.
+TEST(LockTable, KeepsWorkingAtTheEndOfTime) {
+  Case made;
+  made.ask(1, 0, LockMode::shared, true, UINT64_MAX);
+  EXPECT_EQ(made.table.clock().now(), LockClock::last);
+  made.ask(2, 0, LockMode::exclusive);
+  made.ask(3, 0, LockMode::exclusive);
+  made.ask(4, 0, LockMode::shared, true, made.table.clock().now());
+  EXPECT_EQ(made.table.clock().now(), LockClock::last);
+  EXPECT_EQ(made.granted(), (Processes{1, 4}));
 }
 
 TEST(LockTable, is_held_once_by_one_owner) {
