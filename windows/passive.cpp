@@ -114,20 +114,35 @@ int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (try_lock(target, mode, held)) return MPI_SUCCESS;
   if (nam_ != nullptr) return take_nam_lock(target, mode, held);
-  engine::LockRequest const request{target.lock_id, mode, lock_owner, false, nullptr, may_overtake(mode)};
+  engine::LockRequest request{.lock = target.lock_id, .mode = mode, .owner = lock_owner};
+  if (mode == engine::LockMode::shared) describe_held(*target.process, &request);
   if (!threads_ && target.memory == target.process) {
     if (auto const issued = engine_.lock_in_stream(*target.process, request, context_, with_next)) {
       if (engine::failed(issued->status)) return class_of(issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;
+      note_granted(target, request);
       return MPI_SUCCESS;
     }
   }
   return wait_for_lock(target, request, held);
 }
 
-/// Epochs of MPI_Win_lock_all take their locks one by one, in the order in which operations come. Two of them
-/// that hold what the other has yet to take must not be kept apart by those who wait behind them.
+/// What this process holds, for a request for a share of a lock of `process`.
+void Window::describe_held(engine::Peer& process, engine::LockRequest* request) {
+  engine::LockClock& own = engine_.lock_clock();
+  if (engine::LockClock const* const target = engine_.lock_clock(process)) own.raise(target->now());
+  held_locks.describe(own.now(), request);
+}
+
+void Window::note_granted(Target& target, engine::LockRequest const& request) {
+  target.granted = true;
+  held_.note_granted(request.mode, request.time);
+}
+
+/// At a memory server: epochs of MPI_Win_lock_all take their locks one by one, in the order in which
+/// operations come. Two of them that hold what the other has yet to take must not be kept apart by those who
+/// wait behind them.
 bool Window::may_overtake(engine::LockMode mode) {
   Guard const guard(spin_);
   return mode == engine::LockMode::shared && opened_.size() > 1;
@@ -141,6 +156,7 @@ int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held
   if (!issued.complete) {
     engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });
     status = grant.status;
+    if (!engine::failed(status)) note_granted(target, request);
   }
   if (!engine::failed(status)) target.lock = held;
   return class_of(status);
@@ -172,6 +188,8 @@ int Window::give_back_slowly(Target& target) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MPI_SUCCESS;
   }
+  if (std::exchange(target.granted, false))
+    held_.note_released(held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared);
   int error = MPI_SUCCESS;
   if (nam_ != nullptr) {
     if (target.outstanding.is_set()) error = complete_messages(target);

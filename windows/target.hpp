@@ -49,6 +49,7 @@ struct Target {
   engine::ExposureId control_name{};
   std::uint32_t lock_id = 0;
   Lock lock = Lock::none;  ///< under the window's lock, as the rest
+  bool granted = false;    ///< the lock is held by the grant of the rank's agent
   bool in_group = false;   ///< of the present access epoch, begun by MPI_Win_start
   std::uint8_t posts_seen = 0;
   std::size_t place = 0;  ///< among the open targets

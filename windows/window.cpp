@@ -35,7 +35,8 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
       handle_(handle),
       hints_(hints),
       context_(next_context()),
-      holder_(engine.own_holder(lock_owner)) {
+      holder_(engine.own_holder(lock_owner)),
+      held_(held_locks, holder_, [this] { return is_passive(); }) {
   for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &size_);
@@ -45,9 +46,11 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
 }
 
 int Window::verbose = 0;
+engine::HeldLocks Window::held_locks;
 constinit Target Window::nobody{};
 
 Window::~Window() {
+  held_.forget();
   give_up_memory();
   give_up_counters();
   if (control_ != nullptr) (void)engine_.free(control_);
@@ -87,6 +90,8 @@ Target* Window::make_target(int rank) {
   }
   if (target->process != nullptr && nam_ == nullptr)
     target->lock_word = engine_.shared_lock(*target->process, entry.lock);
+  if (target->lock_word != nullptr)
+    held_.add(*engine_.lock_clock(*target->process), entry.lock, *target->lock_word);
   say_path(*target);
   auto const place = static_cast<std::size_t>(rank);
   std::atomic<Page*>& page = pages_[place / page_size];

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "datatype/datatype.hpp"
+#include "engine/atomic/held_locks.hpp"
 #include "engine/engine.hpp"
 #include "engine/peer/liveness.hpp"
 #include "windows/control.hpp"
@@ -64,6 +65,8 @@ class Window : public mpix_window {
   void* handle() const noexcept { return handle_; }
   /// As osc_mpix_verbose.
   static int verbose;
+  /// By the windows of this process.
+  static engine::HeldLocks held_locks;
   /// Targets.
   int ranks() const noexcept { return size_; }
   RankEntry entry(int rank) const noexcept { return table_[rank]; }
@@ -281,6 +284,8 @@ class Window : public mpix_window {
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);
+  void describe_held(engine::Peer& process, engine::LockRequest* request);
+  void note_granted(Target& target, engine::LockRequest const& request);
   int wait_for_lock(Target& target, engine::LockRequest request, Lock held);
   bool may_leave(Target const& target) const noexcept;
   int give_back_lock(Target& target);
@@ -370,6 +375,7 @@ class Window : public mpix_window {
   engine::LockId lock_id_ = 0;
   engine::Holder const holder_;  ///< of the locks that this process takes
   bool has_lock_ = false;
+  engine::HeldLocks::Group held_;
   std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
   std::multiset<std::uintptr_t> attached_empty_;    ///< bases of size 0
   std::mutex creation_;                             ///< of targets; also for what is attached

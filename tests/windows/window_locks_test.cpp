@@ -1,0 +1,233 @@
+/// Many processes and the locks of their windows: nobody starves, and nobody waits in a circle.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <thread>
+
+#include "tests/support/slowness.hpp"
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+class WindowLocks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MPI_Comm_rank(world, &rank_);
+    MPI_Comm_size(world, &size_);
+  }
+  std::uint32_t seed() const {
+    std::uint32_t seed = std::random_device{}();
+    if (char const* const wanted = std::getenv("MPIX_TEST_SEED"))
+      seed = static_cast<std::uint32_t>(std::strtoul(wanted, nullptr, 10));
+    MPI_Bcast(&seed, 1, MPI_UINT32_T, 0, world);
+    if (rank_ == 0) std::cout << "MPIX_TEST_SEED=" << seed << '\n';
+    return seed;
+  }
+  static int rounds(int usual) {
+    char const* const wanted = std::getenv("MPIX_TEST_ROUNDS");
+    return wanted != nullptr ? std::atoi(wanted) : usual / slowness;
+  }
+
+  int rank_ = 0;
+  int size_ = 0;
+};
+
+void add(int target, int index, long value, Window const& window, long* before = nullptr) {
+  long ignored = 0;
+  MPI_Fetch_and_op(&value, before != nullptr ? before : &ignored, MPI_LONG, target,
+                   window.at(target, index * 8), MPI_SUM, window);
+  MPI_Win_flush(target, window);
+}
+
+/// The first ranks lock one rank alone, the others all ranks again and again. Of their epochs few pass a
+/// request.
+TEST_F(WindowLocks, ExclusiveLockIsNotStarvedByLockAll) {
+  if (size_ < 4) GTEST_SKIP() << "needs four ranks";
+  constexpr int passes_expected =
+      2000;  // on average; epochs are done while a requester has no processor, too
+  int const locks = rounds(20);
+  Window const window(Flavour::allocate, 64);
+  int const first = size_ - 2;
+  bool const alone = rank_ < 1 + size_ / 8;
+  std::mt19937 random(seed() + static_cast<unsigned>(rank_));
+  MPI_Barrier(world);
+  double worst = 0;
+  long passes = 0;
+  if (alone) {
+    long last = -1;
+    for (int i = 0; i < locks; ++i) {
+      int const target = first + i % 2;
+      double const start = MPI_Wtime();
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+      long seen = 0;
+      add(target, 0, 0, window, &seen);
+      worst = std::max(worst, MPI_Wtime() - start);
+      MPI_Win_unlock(target, window);
+      if (i % 2 == 0 && last >= 0) passes += seen - last;
+      if (i % 2 == 0) last = seen;
+    }
+    for (int target = first; target < size_; ++target) {
+      MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window);
+      add(target, 1, 1, window);
+      MPI_Win_unlock(target, window);
+    }
+  }
+  bool done = alone;
+  while (!done) {
+    MPI_Win_lock_all(0, window);
+    int const swapped = static_cast<int>(random() % 2);
+    long ended = 0;
+    for (int i = 0; i < 4; ++i) {
+      int const target = first + (i + swapped) % 2;
+      add(target, 0, 1, window);
+      add(target, 1, 0, window, &ended);
+      // So that epochs overlap, whatever the number of processors.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    MPI_Win_unlock_all(window);
+    done = ended == 1 + size_ / 8;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, world);
+  MPI_Allreduce(MPI_IN_PLACE, &passes, 1, MPI_LONG, MPI_MAX, world);
+  if (rank_ == 0) std::cout << "worst wait " << worst << " s, epochs passed " << passes << '\n';
+  EXPECT_LE(passes, long{passes_expected} * locks / 2);
+}
+
+/// Shares of one window are held by who asks for a share of another one, and exclusive requests wait for
+/// both.
+TEST_F(WindowLocks, SharesOfSeveralWindowsDoNotWaitForEachOther) {
+  if (size_ < 4) GTEST_SKIP() << "needs four ranks";
+  Window const first(Flavour::allocate, 64);
+  Window const second(Flavour::allocate, 64);
+  for (int round = 0; round < rounds(20); ++round) {
+    Window const& one = rank_ % 2 == 0 ? first : second;
+    Window const& other = rank_ % 2 == 0 ? second : first;
+    int const target = 2;
+    if (rank_ < 2) {
+      MPI_Win_lock_all(0, one);
+      add(target, 0, 1, one);
+      MPI_Win_lock_all(0, other);
+      MPI_Barrier(world);
+      // The exclusive requests arrive before, after and between these operations.
+      for (unsigned i = 0; i < 1u << round % 14; ++i) add(target, 1, 0, one);
+      add(target, 0, 1, other);
+      MPI_Win_unlock_all(other);
+      MPI_Win_unlock_all(one);
+    } else {
+      MPI_Barrier(world);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, one);
+      add(target, 0, 1, one);
+      MPI_Win_unlock(target, one);
+    }
+    MPI_Barrier(world);
+  }
+}
+
+/// The holder of a share waits for a message of a process that wants a share, too, behind an exclusive
+/// request.
+TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
+  if (size_ < 4) GTEST_SKIP() << "needs four ranks";
+  constexpr int target = 2;
+  Window const window(Flavour::allocate, 64);
+  for (int round = 0; round < 5; ++round) {
+    MPI_Barrier(world);
+    if (rank_ == 0) {
+      MPI_Win_lock_all(0, window);
+      add(target, 0, 1, window);
+      for (int const other : {1, 3}) MPI_Send(nullptr, 0, MPI_BYTE, other, 0, world);
+      MPI_Recv(nullptr, 0, MPI_BYTE, 1, 0, world, MPI_STATUS_IGNORE);
+      MPI_Win_unlock_all(window);
+    } else if (rank_ == 3) {
+      MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, world, MPI_STATUS_IGNORE);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+      add(target, 0, 1, window);
+      MPI_Win_unlock(target, window);
+    } else if (rank_ == 1) {
+      MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, world, MPI_STATUS_IGNORE);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the exclusive request arrives
+      MPI_Win_lock_all(0, window);
+      add(target, 0, 1, window);
+      MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, world);
+      MPI_Win_unlock_all(window);
+    }
+    MPI_Barrier(world);
+    if (rank_ == target) EXPECT_EQ(window.base<long>()[0], 3 * (round + 1));
+  }
+}
+
+/// Random epochs: shares of all ranks of both windows in any order, one rank alone, or some locks in one
+/// order of which the last may be exclusive. None of them can wait in a circle with locks that let all shares
+/// pass.
+TEST_F(WindowLocks, RandomEpochsEnd) {
+  std::array<Window, 2> const windows{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
+  std::mt19937 random(seed() + static_cast<unsigned>(rank_));
+  auto const below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
+  std::vector<long> added(2 * static_cast<std::size_t>(size_));
+  auto const use = [&](int window, int target) {
+    add(target, 0, 1, windows[static_cast<std::size_t>(window)]);
+    ++added[static_cast<std::size_t>(window * size_ + target)];
+  };
+  // Under an exclusive lock.
+  auto const increment = [&](int window, int target) {
+    Window const& in = windows[static_cast<std::size_t>(window)];
+    long value = 0;
+    MPI_Get(&value, 1, MPI_LONG, target, in.at(target, 8), 1, MPI_LONG, in);
+    MPI_Win_flush(target, in);
+    ++value;
+    MPI_Put(&value, 1, MPI_LONG, target, in.at(target, 8), 1, MPI_LONG, in);
+  };
+  std::vector<long> alone(added.size());
+  MPI_Barrier(world);
+  for (int round = 0; round < rounds(200); ++round) {
+    int const kind = below(3);
+    int const window = below(2);
+    Window const& in = windows[static_cast<std::size_t>(window)];
+    if (kind == 0) {
+      for (Window const& each : windows) MPI_Win_lock_all(0, each);
+      for (int i = 1 + below(4); i != 0; --i) use(below(2), below(size_));
+      for (Window const& each : windows) MPI_Win_unlock_all(each);
+    } else if (kind == 1) {
+      int const target = below(size_);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, in);
+      increment(window, target);
+      ++alone[static_cast<std::size_t>(window * size_ + target)];
+      MPI_Win_unlock(target, in);
+    } else {
+      std::vector<int> targets;
+      for (int target = 0; target < size_; ++target) {
+        if (below(2) == 0) targets.push_back(target);
+      }
+      bool const last_alone = below(2) == 0;
+      for (int const target : targets) {
+        bool const exclusive = last_alone && target == targets.back();
+        MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, in);
+        if (exclusive) {
+          increment(window, target);
+          ++alone[static_cast<std::size_t>(window * size_ + target)];
+        } else {
+          use(window, target);
+        }
+      }
+      std::ranges::shuffle(targets, random);
+      for (int const target : targets) MPI_Win_unlock(target, in);
+    }
+  }
+  MPI_Barrier(world);
+  for (std::vector<long>* const counts : {&added, &alone})
+    MPI_Allreduce(MPI_IN_PLACE, counts->data(), static_cast<int>(counts->size()), MPI_LONG, MPI_SUM, world);
+  for (std::size_t window = 0; window < windows.size(); ++window) {
+    std::size_t const own = window * static_cast<std::size_t>(size_) + static_cast<std::size_t>(rank_);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank_, 0, windows[window]);
+    EXPECT_EQ(windows[window].base<long>()[0], added[own]);
+    EXPECT_EQ(windows[window].base<long>()[1], alone[own]);
+    MPI_Win_unlock(rank_, windows[window]);
+  }
+  MPI_Barrier(world);
+}
+
+}  // namespace
+}  // namespace mpix::test
