@@ -16,9 +16,10 @@ def build_revision(revision, this_build, programs):
     """The directory of the build of `revision`, with the benchmark programs of this tree where they can be built there.
     Brings `this_build` up to date, too."""
     commit = git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
-    directory = ROOT / "build" / "compare" / commit[:12]
-    source, build = directory / "source", directory / "build"
-    print(f"  building {commit[:12]} in {directory}", file=sys.stderr)
+    # Laid out like a checkout and its build, whose results ccache may have.
+    source = ROOT / "build" / "compare" / commit[:12]
+    build = source / "build" / "release"
+    print(f"  building {commit[:12]} in {source}", file=sys.stderr)
     run(["cmake", "--build", this_build, "--target", *programs, "mca_osc_mpix"], this_build)
     unpack(commit, source)
     shutil.rmtree(source / "bench", ignore_errors=True)
