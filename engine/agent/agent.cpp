@@ -94,6 +94,7 @@ bool Agent::serve() {
       return sleep_until_event();
     } catch (std::bad_alloc const&) {
       log_.write(LogLevel::error, "the agent has no memory to go on");
+      forget_wake();
       (void)pause(trust_);
     }
   }

@@ -22,7 +22,12 @@ Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
 /// Where the payload of the newest reply goes; at once, before there is another one.
 std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
   if (bytes > settings_.joined_bytes / 2) {
-    reply.message = &transport_.message();
+    try {
+      reply.message = &new_message(bytes);
+    } catch (...) {
+      drop_replies(replies_.size() - 1);
+      throw;
+    }
     return reply.message->payload(bytes);
   }
   small_.resize(reply.begin + wire::padded(bytes));
@@ -56,23 +61,60 @@ void Executor::owe(Origin& origin) {
 void Executor::answer() {
   // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
   // that to the next answer, while this one is being sent.
-  while (!replies_.empty() || !owing_.empty()) {
-    std::vector<Reply> replies = std::exchange(replies_, {});
-    std::vector<Origin*> const owing = std::exchange(owing_, {});
-    std::vector<std::byte> small = std::exchange(small_, {});
-    for (std::span<Reply> rest(replies); !rest.empty();) {
-      std::size_t const together = count_together(rest);
-      send_together(rest.first(together), small);
-      rest = rest.subspan(together);
-    }
-    for (Origin* const origin : owing) {
-      if (origin->owes_answer) acknowledge(*origin);
-    }
-    if (small_.empty()) {
-      small_ = std::move(small);  // its memory is of use again
-      small_.clear();
-    }
+  if (is_answering_) return;
+  is_answering_ = true;
+  try {
+    while (owes_answers()) send_batch();
+  } catch (...) {
+    is_answering_ = false;
+    throw;
   }
+  is_answering_ = false;
+}
+
+/// What was not sent for want of memory, or else all that is to be answered by now.
+void Executor::send_batch() {
+  if (sending_.is_sent()) {
+    sending_.replies.clear();
+    sending_.small.clear();
+    sending_.owing.clear();
+    sending_.sent = sending_.acknowledged = 0;
+    std::swap(sending_.replies, replies_);
+    std::swap(sending_.small, small_);
+    std::swap(sending_.owing, owing_);
+  }
+  while (sending_.sent != sending_.replies.size()) {
+    std::span<Reply> const rest = std::span(sending_.replies).subspan(sending_.sent);
+    sending_.sent += send_together(rest.first(count_together(rest)), sending_.small);
+  }
+  for (; sending_.acknowledged != sending_.owing.size(); ++sending_.acknowledged) {
+    Origin& origin = *sending_.owing[sending_.acknowledged];
+    if (origin.owes_answer) acknowledge(origin);
+  }
+}
+
+/// The origin has gone.
+void Executor::Batch::forget(Origin const* origin, Transport& transport) noexcept {
+  auto const first = replies.begin() + static_cast<std::ptrdiff_t>(sent);
+  auto const is_its = [&](Reply const& reply) { return reply.origin == origin; };
+  std::for_each(first, replies.end(), [&](Reply const& reply) {
+    if (is_its(reply) && reply.message != nullptr) transport.discard(*reply.message);
+  });
+  replies.erase(std::remove_if(first, replies.end(), is_its), replies.end());
+  auto const next = owing.begin() + static_cast<std::ptrdiff_t>(acknowledged);
+  owing.erase(std::remove(next, owing.end(), origin), owing.end());
+}
+
+/// With a payload of this size. All memory that a reply needs is there before it counts as sent.
+Message& Executor::new_message(std::size_t payload_bytes) {
+  Message& message = transport_.message();
+  try {
+    if (payload_bytes != 0) (void)message.payload(payload_bytes);
+  } catch (...) {
+    transport_.discard(message);
+    throw;
+  }
+  return message;
 }
 
 /// How many of the first replies go to one process, and are small.
@@ -85,54 +127,53 @@ std::size_t Executor::count_together(std::span<Reply const> replies) const noexc
   return std::max<std::size_t>(count, 1);
 }
 
-/// Several small ones, or a single one, in as few messages as they fit in.
-void Executor::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
+/// Several small ones, or a single one. Returns how many of them one message has taken.
+std::size_t Executor::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
+  if (replies.size() != 1) return send_joined(replies, payloads);
+  send_alone(replies[0], payloads);
+  return 1;
+}
+
+std::size_t Executor::send_joined(std::span<Reply> replies, std::span<std::byte const> payloads) {
   Origin& origin = *replies[0].origin;
-  if (replies.size() == 1) {
-    --origin.replies_waiting;
-    complete(origin, replies[0].header);
-    return send_alone(replies[0], payloads);
-  }
-  Message* message = nullptr;
-  wire::JoinedWriter<wire::ReplyHeader> records;
-  auto const begin = [&] {
-    message = &transport_.message();
-    records = {origin.session.reply, {message->payload(settings_.joined_bytes), settings_.joined_bytes}};
-    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
-    header.session = origin.session.reply;
-    message->set_header(header);
-  };
-  auto const end = [&] {
-    message->cut(records.bytes());
-    send(origin, wire::MessageClass::replies, *message);
-  };
-  begin();
+  Message& message = new_message(settings_.joined_bytes);
+  wire::JoinedWriter<wire::ReplyHeader> records(
+      origin.session.reply, {message.payload(settings_.joined_bytes), settings_.joined_bytes});
+  auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+  header.session = origin.session.reply;
+  message.set_header(header);
+  std::size_t sent = 0;
   for (Reply& reply : replies) {
     --origin.replies_waiting;
     complete(origin, reply.header);
-    std::byte* out = records.append(reply.header, reply.header.bytes);
+    std::byte* const out = records.append(reply.header, reply.header.bytes);
     if (out == nullptr) {
-      end();
-      begin();
-      out = records.append(reply.header, reply.header.bytes);
+      ++origin.replies_waiting;  // it goes with the next message
+      break;
     }
     if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+    ++sent;
   }
-  end();
+  message.cut(records.bytes());
+  send(origin, wire::MessageClass::replies, message);
+  return sent;
 }
 
 void Executor::send_alone(Reply& reply, std::span<std::byte const> payloads) {
-  Message& message = reply.message != nullptr ? *reply.message : transport_.message();
-  if (reply.message == nullptr && reply.header.bytes != 0)
+  bool const is_packed = reply.message == nullptr;
+  Message& message = is_packed ? new_message(reply.header.bytes) : *reply.message;
+  if (is_packed && reply.header.bytes != 0)
     std::memcpy(message.payload(reply.header.bytes), payloads.data() + reply.begin, reply.header.bytes);
+  --reply.origin->replies_waiting;
+  complete(*reply.origin, reply.header);
   message.set_header(reply.header);
   send(*reply.origin, wire::MessageClass::reply, message);
 }
 
 void Executor::acknowledge(Origin& origin) {
+  Message& message = new_message(0);
   auto header = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
   complete(origin, header);
-  Message& message = transport_.message();
   message.set_header(header);
   send(origin, wire::MessageClass::reply, message);
 }

@@ -69,11 +69,18 @@ class Channel final : public MessageHandler {
     if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
     if (connections.has_losses()) settle_losses();
     parting.drive();
-    // What the second sends to this process itself has arrived when it returns.
-    do {
-      executor.drive();
-      agent_path.settle_due();
-    } while (executor.owes_answers());
+    try {
+      // What the second sends to this process itself has arrived when it returns.
+      do {
+        executor.drive();
+        agent_path.settle_due();
+      } while (executor.owes_answers());
+    } catch (std::bad_alloc const&) {
+      // The agent tries it again. No event tells it to.
+      needs_polling_.store(true, std::memory_order_relaxed);
+      wake_();
+      throw;
+    }
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
                              connections.has_losses() || executor.has_deferred() ||

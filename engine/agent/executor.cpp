@@ -365,6 +365,7 @@ void Executor::forget(std::uint64_t process) {
     return reply.origin == gone;
   });
   std::erase(owing_, gone);
+  sending_.forget(gone, transport_);
   locks_.forget(process, lock_answers_);
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);

@@ -83,7 +83,7 @@ class Executor {
     answer();
   }
   /// Something is executed that was not answered yet.
-  bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty(); }
+  bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
   /// Requests wait for stripes that nobody announces to be free.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
 
@@ -128,6 +128,17 @@ class Executor {
     wire::ReplyHeader header;
     Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
     std::size_t begin;  ///< there
+  };
+  /// Answers that are being sent. Where memory runs short meanwhile, the rest stays for the next time.
+  struct Batch {
+    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
+    void forget(Origin const* origin, Transport& transport) noexcept;
+
+    std::vector<Reply> replies;
+    std::vector<std::byte> small;  ///< as `small_`
+    std::vector<Origin*> owing;
+    std::size_t sent = 0;          ///< of `replies`
+    std::size_t acknowledged = 0;  ///< of `owing`
   };
 
   // joined_requests.cpp: several requests in one message.
@@ -198,7 +209,10 @@ class Executor {
   void acknowledge(Origin& origin);
   void complete(Origin& origin, wire::ReplyHeader& header);
   std::size_t count_together(std::span<Reply const> replies) const noexcept;
-  void send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
+  Message& new_message(std::size_t payload_bytes);
+  void send_batch();
+  std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
+  std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
   void send_alone(Reply& reply, std::span<std::byte const> payloads);
   void send(Origin& origin, wire::MessageClass kind, Message& message);
   std::uint64_t window() const noexcept;
@@ -222,6 +236,8 @@ class Executor {
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
   std::vector<std::byte> small_;  ///< payloads of small ones of them, each at a multiple of 8 bytes
+  Batch sending_;
+  bool is_answering_ = false;
   std::list<Deferred> deferred_;  ///< in the order of arrival
   std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
   NeighbourStripes neighbours_;

@@ -17,8 +17,9 @@ constexpr int sending_turns = 10000;
 
 std::byte* Message::payload(std::size_t bytes) {
   if (bytes > capacity_) {
-    capacity_ = bytes < 512 ? 512 : bytes;
-    storage_ = std::make_unique_for_overwrite<std::byte[]>(capacity_);
+    std::size_t const capacity = bytes < 512 ? 512 : bytes;
+    storage_ = std::make_unique_for_overwrite<std::byte[]>(capacity);
+    capacity_ = capacity;
   }
   payload_ = storage_.get();
   payload_bytes_ = bytes;
