@@ -1,6 +1,5 @@
 /// The C interface: beginning and end of an engine.
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -10,11 +9,13 @@
 #include <memory>
 #include <new>
 
+#include "engine/agent/affordable_endpoints.hpp"
 #include "engine/c_handles.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
 #include "engine/mpix_engine.h"
 
+using mpix::engine::affordable_endpoints;
 using mpix::engine::Engine;
 using mpix::engine::engine_of;
 using mpix::engine::Status;
@@ -36,13 +37,6 @@ constexpr int default_agent_poll_us = 500;
 constexpr int default_agent_linger_us = 30;
 // What it takes to wake the agent for a message: who looks is away for that long now and then.
 constexpr int default_mailbox_us = 20;
-
-/// A connection between hosts takes a descriptor, and the application wants some, too.
-std::size_t most_endpoints() noexcept {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
-  return static_cast<std::size_t>(files.rlim_cur) / 2;
-}
 
 /// A worker of UCX takes some MiB of it in each process of a host, and MPI libraries do not survive when
 /// nothing is left for them.
@@ -82,7 +76,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   set_if_zero(config.process_memory_bytes, default_process_memory_bytes);
   set_if_zero(config.origins_memory_bytes, default_origins_memory_bytes);
   set_if_zero(config.max_endpoints, default_max_endpoints);
-  config.max_endpoints = std::min(config.max_endpoints, most_endpoints());
+  config.max_endpoints = std::min(config.max_endpoints, affordable_endpoints());
   set_if_zero(config.heap_bytes, default_heap_bytes);
   set_if_zero(config.join_bytes, default_join_bytes);
   set_if_zero(config.idle_memory_bytes, default_idle_memory_bytes);

@@ -1,6 +1,7 @@
 /// Few endpoints for many processes: idle connections are closed and opened again, and nobody notices.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/agent/affordable_endpoints.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {
@@ -291,6 +293,29 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
         rank.die();
       },
       test::JobKind::mortal);
+}
+
+TEST(AffordableEndpoints, LeavesOutDescriptorsThatAreOpen) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 200;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::size_t const at_first = affordable_endpoints();
+  EXPECT_LT(at_first, 100u) << "the process has some open from the beginning";
+  std::vector<int> opened;
+  while (opened.size() < 100) opened.push_back(::dup(STDERR_FILENO));
+  EXPECT_EQ(affordable_endpoints(), at_first - 50);
+  for (int last = 0; (last = ::dup(STDERR_FILENO)) >= 0;) opened.push_back(last);
+  EXPECT_EQ(affordable_endpoints(), 1u) << "none is left";
+  for (int const fd : opened) ::close(fd);
+  EXPECT_EQ(affordable_endpoints(), at_first);
+  few.rlim_cur = RLIM_INFINITY;
+  if (before.rlim_max == RLIM_INFINITY) {
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQ(affordable_endpoints(), SIZE_MAX);
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 }  // namespace
