@@ -107,9 +107,9 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   if constexpr (direction == Direction::accumulate) {
     return accumulate_directly(call, local, remote, bytes, process, scaled);
   } else {
+    if constexpr (direction == Direction::put) mpix::engine::order_before_store(true);
     mpix::Target* const target = known_target(process);
     auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
-    if constexpr (direction == Direction::put) mpix::engine::order_before_store(true);
     bool const done =
         target != nullptr && mpix::try_direct_inline<moved<direction>>(*target, local, address, bytes);
     if constexpr (direction == Direction::get) mpix::engine::order_after_load(true);

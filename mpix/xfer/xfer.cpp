@@ -97,7 +97,10 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
-  if (set != 0 && (set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) != 0) return false;
+  if (set != 0) {
+    if ((set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) != 0) return false;
+    engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
+  }
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
   if (call.origin_type != call.target_type || call.origin_count != call.target_count) return false;
   if (call.origin_count <= 0 || call.origin_count > type->max_count() || call.origin == nullptr) return false;
@@ -145,7 +148,6 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
   if (!find_quick(call, request, communicator, &quick)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
   bool done = false;
-  engine::order_before_store((quick.set & MPIX_RMA_ATTR_ORDERING) != 0);
   switch (call.operation) {
     case MPIX_RMA_PUT: done = copy_quickly<Direction::put>(quick, call.origin, address); break;
     case MPIX_RMA_GET:
