@@ -204,7 +204,20 @@ bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress
   return !direct && !failed(refused);
 }
 
-/// Through the kernel, where it reaches across; nullopt when it has come to refuse that.
+namespace {
+
+/// Through the kernel. `*done`: bytes of the data that must not be done again.
+Status move_across(Transfer const& transfer, pid_t pid, std::size_t*) {
+  return execute_across(transfer, pid);
+}
+Status move_across(Update const& update, pid_t pid, std::size_t* done) {
+  return execute_across(update, pid, cross_memory_call_bytes, done);
+}
+
+}  // namespace
+
+/// Through the kernel, where it reaches across; nullopt when it has come to refuse that. What is left of an
+/// update then goes by messages, unless the stripes are held, which these would ask for: unsupported.
 template <typename Operation>
 std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation) {
   // Kept out of freed memory of the regions, which is still mapped at the peer.
@@ -214,7 +227,8 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
     RemoteSegments::Found found;
     if (failed(find_all(*peer.state().segments, begin, bytes, &found))) return std::nullopt;
   }
-  Status status = execute_across(operation, peer.state().location.pid);
+  std::size_t done = 0;
+  Status status = move_across(operation, peer.state().location.pid, &done);
   if (status == Status::bad_address) {
     RemoteSegments::Found found;
     status =
@@ -222,7 +236,10 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
   }
   if (status == Status::unsupported) {
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
-    return std::nullopt;
+    if (done == 0) return std::nullopt;
+    bool const held = !footprint_of(operation, peer.stripes()->modes).target.empty();
+    DataRange const rest{done, operation.target_layout.size() - done};
+    return issue_left(peer, operation, operation, held, std::span(&rest, 1));
   }
   if (!failed(status)) count(peer, Path::cross_memory, operation);
   return status;

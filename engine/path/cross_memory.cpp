@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "engine/kernel/kernels.hpp"
 #include "engine/path/packed_update.hpp"
@@ -93,11 +94,13 @@ class Batch {
     bytes_ += bytes;
   }
 
-  Status move() noexcept {
-    std::size_t const pieces = used_;
-    used_ = 0;
-    bytes_ = 0;
-    return move_pieces(way_.pid, way_.write, local_.data(), remote_.data(), pieces);
+  /// Adds to `*moved` what it has moved.
+  Status move(std::size_t* moved) noexcept {
+    std::size_t const pieces = std::exchange(used_, 0);
+    std::size_t const bytes = std::exchange(bytes_, 0);
+    Status const status = move_pieces(way_.pid, way_.write, local_.data(), remote_.data(), pieces);
+    if (!failed(status)) *moved += bytes;
+    return status;
   }
 
  private:
@@ -108,7 +111,8 @@ class Batch {
   std::array<iovec, batch_pieces> remote_;
 };
 
-Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
+Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, std::size_t bytes,
+                       std::size_t* moved) noexcept {
   while (bytes != 0) {
     std::size_t const step = std::min(bytes, way.bytes_per_call);
     iovec here{local, step};
@@ -118,16 +122,18 @@ Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, s
     local += step;
     remote += step;
     bytes -= step;
+    *moved += step;
   }
   return Status::ok;
 }
 
-/// Moves bytes [position, position + bytes) of the two layouts' data.
+/// Moves bytes [position, position + bytes) of the two layouts' data. `*moved` is raised by what was moved,
+/// also where the rest fails.
 Status move(Way const& way, std::byte* local, Layout const& local_layout, std::size_t local_position,
-            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position,
-            std::size_t bytes) noexcept {
+            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position, std::size_t bytes,
+            std::size_t* moved) noexcept {
   if (local_layout.is_contiguous() && remote_layout.is_contiguous())
-    return move_contiguous(way, local + local_position, remote + remote_position, bytes);
+    return move_contiguous(way, local + local_position, remote + remote_position, bytes, moved);
   Batch batch(way);
   LayoutCursor here(local_layout);
   LayoutCursor there(remote_layout);
@@ -146,10 +152,10 @@ Status move(Way const& way, std::byte* local, Layout const& local_layout, std::s
       run->length -= step;
     }
     if (batch.room() == 0) {
-      if (Status const status = batch.move(); failed(status)) return status;
+      if (Status const status = batch.move(moved); failed(status)) return status;
     }
   }
-  return batch.move();
+  return batch.move(moved);
 }
 
 }  // namespace
@@ -172,12 +178,13 @@ bool is_scattered(Layout const& layout) noexcept {
 
 Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
   Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
+  std::size_t moved = 0;
   return move(way, transfer.origin, transfer.origin_layout, 0, transfer.target, transfer.target_layout, 0,
-              transfer.target_layout.size());
+              transfer.target_layout.size(), &moved);
 }
 
 /// Reads a chunk of the target, updates it, writes it back.
-Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call) {
+Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   std::size_t const total = update.target_layout.size();
   std::size_t const chunk = std::min(chunk_bytes, total);
   auto const target = std::make_unique_for_overwrite<std::byte[]>(chunk);
@@ -186,16 +193,19 @@ Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_cal
   for (std::size_t position = 0; position < total; position += chunk) {
     std::size_t const bytes = std::min(chunk, total - position);
     Layout const layout = Layout::contiguous(bytes);
+    std::size_t moved = 0;
     auto const move_chunk = [&](bool write) {
+      moved = 0;
       return move({pid, write, bytes_per_call}, target.get(), layout, 0, update.target, update.target_layout,
-                  position, bytes);
+                  position, bytes, &moved);
     };
     if (Status const status = move_chunk(false); failed(status)) return status;
     packed.take(position, bytes);
     update_part(reduction, target.get(), layout, 0, packed.sides());
     packed.give_result();
-    if (update.operation == Operation::no_op) continue;
-    if (Status const status = move_chunk(true); failed(status)) return status;
+    Status const status = update.operation != Operation::no_op ? move_chunk(true) : Status::ok;
+    if (done != nullptr) *done = position + moved;
+    if (failed(status)) return status;
   }
   return Status::ok;
 }

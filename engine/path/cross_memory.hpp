@@ -25,7 +25,9 @@ inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 /// refuses. The caller holds the stripes that the guarantees ask for.
 Status execute_across(Transfer const& transfer, pid_t pid,
                       std::size_t bytes_per_call = cross_memory_call_bytes);
-/// An update that needs no CPU atomics.
-Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes);
+/// An update that needs no CPU atomics. `done`, if not null: bytes of the data that are updated, also where
+/// it fails.
+Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
+                      std::size_t* done = nullptr);
 
 }  // namespace mpix::engine
