@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/atomic/lock_clock.hpp"
@@ -20,6 +21,7 @@
 #include "engine/bootstrap.h"
 #include "engine/config.h"
 #include "engine/exposure.hpp"
+#include "engine/late_error.hpp"
 #include "engine/lock.hpp"
 #include "engine/operation.hpp"
 #include "engine/path/remainder.hpp"
@@ -120,8 +122,13 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   static std::uint64_t newest(Peer const& peer) noexcept;
 
   /// The first failure since the last call of an operation with mark `context` to `peer` that had no
-  /// completion object; ok when there was none.
-  Status take_error(Peer& peer, std::uint32_t context);
+  /// completion object; ok when there was none. `error`: that operation, for reason().
+  Status take_error(Peer& peer, std::uint32_t context, LateError* error = nullptr);
+
+  /// The text for an operation on `memory` of `process` that has ended with `status`: how far the memory lies
+  /// within an allocation. May ask the peer's agent, and waits for its answer: for who composes an error
+  /// text, without locks. `memory` names no exposure.
+  std::string reason(std::uint64_t process, Status status, TargetMemory const& memory);
 
   /// Waits until `done()` returns true, driving progress of the engine and of the host.
   template <typename Predicate>

@@ -5,7 +5,7 @@ namespace mpix::engine {
 char const* to_string(Status status) noexcept {
   switch (status) {
     case Status::ok: return "success";
-    case Status::bad_address: return "no memory stands at the target address";
+    case Status::bad_address: return "the target memory is not mapped, or was freed";
     case Status::bad_origin: return "no memory stands at the origin address";
     case Status::device_memory: return "memory of this process is a device's (CUDA, ROCm)";
     case Status::bad_argument: return "an argument is out of range or inconsistent";

@@ -7,7 +7,7 @@ namespace mpix::engine {
 
 enum class [[nodiscard]] Status : std::uint8_t{
     ok = 0,
-    bad_address,    ///< the target address is not mapped, or its memory cannot be read
+    bad_address,    ///< the target memory is not mapped, was freed, or cannot be read
     bad_origin,     ///< no readable (a get: writable) memory stands at the origin address
     device_memory,  ///< memory of this process is a device's, and the processor cannot touch it
     bad_argument,   ///< a field of the operation is out of range or inconsistent

@@ -46,10 +46,15 @@ void Executor::drop_replies(std::size_t first) noexcept {
   replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
 }
 
-void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status) {
+/// `exposed_base`: what resolve() has added to the request's address.
+void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status,
+                              std::uint64_t exposed_base) {
   Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
   reply.header.status = static_cast<std::uint8_t>(status);
   reply.header.offset = request.bytes;
+  wire::FailureReply const named = wire::failure_reply(request, exposed_base);
+  reply.header.bytes = sizeof named;
+  std::memcpy(new_payload(reply, sizeof named), &named, sizeof named);
 }
 
 void Executor::owe(Origin& origin) {
@@ -240,6 +245,7 @@ void Executor::answer_lock(Origin& origin, LockTable::Answer const& told) {
   if (told.position != 0) {
     end_lock_wait(origin, told);
   } else if (failed(told.status)) {
+    asked.kind = static_cast<std::uint8_t>(wire::RequestKind::acquire);
     answer_failure(origin, asked, told.status);
   } else {
     new_reply(origin, wire::ReplyKind::executed, asked);

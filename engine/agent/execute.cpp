@@ -145,20 +145,21 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write, Faul
   return Status::ok;
 }
 
-/// Puts addresses in the place of exposures and offsets.
+/// Puts addresses in the place of exposures and offsets; a refused request keeps its offset.
 Status Executor::resolve(wire::CheckedRequest& request) const {
   wire::RequestHeader& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
   if (header.exposure == 0 && credentials_.exposed_only && uses_memory(kind)) return Status::access_denied;
   if ((header.exposure | header.notify_exposure) == 0 || kind == wire::RequestKind::find_segment)
     return Status::ok;
+  RemoteAddress base = 0;
   if (header.exposure != 0) {
     Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
     if (exposure == nullptr) return Status::stale_exposure;
     Extent const extent = touched(request.layout, header.position, header.bytes);
     Status const status = exposure->permits(header.address, extent, rights_for(header));
     if (failed(status)) return status;
-    header.address += exposure->base;
+    base = exposure->base;
     header.flags |= wire::flag_registered;  // as long as it is exposed
   }
   if (header.notify_exposure != 0) {
@@ -169,17 +170,26 @@ Status Executor::resolve(wire::CheckedRequest& request) const {
     if (failed(status)) return status;
     header.notify += exposure->base;
   }
+  header.address += base;
   return Status::ok;
+}
+
+/// What resolve() has added to the address of a request that it has not refused.
+std::uint64_t Executor::exposed_base(wire::RequestHeader const& header) const noexcept {
+  if (header.exposure == 0 || !uses_memory(static_cast<wire::RequestKind>(header.kind))) return 0;
+  Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
+  return exposure != nullptr ? exposure->base : 0;
 }
 
 /// Executes the request, unless `status` is a failure already, and raises its counter. Answers a failure.
 void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
   std::size_t const replies = replies_.size();
+  bool const refused = failed(status);
   if (!failed(status)) status = execute(origin, request);
   if (Status const counted = count(origin, request, failed(status)); !failed(status)) status = counted;
   if (!failed(status)) return;
   drop_replies(replies);  // with what was fetched before the failure
-  answer_failure(origin, request.header, status);
+  answer_failure(origin, request.header, status, refused ? 0 : exposed_base(request.header));
 }
 
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {

@@ -175,6 +175,7 @@ class Executor {
   // execute.cpp: the execution of one request.
   Status resolve(wire::CheckedRequest& request) const;
   void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
+  std::uint64_t exposed_base(wire::RequestHeader const& header) const noexcept;
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   bool counter_exists(RemoteAddress counter) const;
   static Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
@@ -199,7 +200,8 @@ class Executor {
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   std::byte* new_payload(Reply& reply, std::size_t bytes);
   void drop_replies(std::size_t first) noexcept;
-  void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status);
+  void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status,
+                      std::uint64_t exposed_base = 0);
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
   void answer_lock(Origin& origin, LockTable::Answer const& told);

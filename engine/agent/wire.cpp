@@ -197,6 +197,39 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   return nullptr;
 }
 
+OperationKind operation_kind(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put: return OperationKind::put;
+    case RequestKind::get: return OperationKind::get;
+    case RequestKind::update:
+      return is_fetching(header) ? OperationKind::read_modify_write : OperationKind::accumulate;
+    case RequestKind::acquire: return OperationKind::lock;
+    case RequestKind::release: return OperationKind::unlock;
+    default: return OperationKind::unknown;
+  }
+}
+
+FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept {
+  FailureReply reply{};
+  bool const contiguous = header.dimensions == 0 && header.segments == 0;
+  reply.kind = static_cast<std::uint8_t>(operation_kind(header));
+  reply.contiguous = contiguous ? 1 : 0;
+  reply.address = header.address - exposed_base;
+  reply.bytes = header.total;
+  reply.exposure = header.exposure;
+  return reply;
+}
+
+LateError late_error(Status status, std::span<std::byte const> payload) noexcept {
+  FailureReply reply{};
+  if (payload.size() != sizeof reply) return {status, OperationKind::unknown, {}};
+  std::memcpy(&reply, payload.data(), sizeof reply);
+  bool const known = reply.kind < static_cast<unsigned>(OperationKind::count_);
+  return {status,
+          known ? static_cast<OperationKind>(reply.kind) : OperationKind::unknown,
+          {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)}};
+}
+
 std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept {
   return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
 }

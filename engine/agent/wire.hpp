@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/late_error.hpp"
 #include "engine/layout/layout.hpp"
 #include "engine/lock.hpp"
 #include "engine/operation.hpp"
@@ -125,7 +126,7 @@ enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< only `executed` counts; with a token, that whole operation is executed, too
   data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
-                 ///< not done because of `status`
+                 ///< not done because of `status`; payload: FailureReply
   segment,       ///< payload: SegmentReply, then the packed remote key
   revoke,        ///< the segment with the number `token`, at `offset`, must be forgotten; answered with
                  ///< `forgotten`
@@ -234,6 +235,25 @@ struct SegmentReply {
   std::uint64_t exposed_length;
   std::uint64_t rights;
 };
+
+/// The operation that has failed, for the text of its error: its origin may have forgotten it.
+struct FailureReply {
+  std::uint64_t address;
+  std::uint64_t bytes;     ///< of the whole operation
+  std::uint64_t exposure;  ///< in which `address` is an offset; 0: none
+  std::uint8_t kind;       ///< OperationKind
+  std::uint8_t contiguous;
+  std::uint8_t unused[6];
+};
+static_assert(sizeof(FailureReply) == 32);
+
+OperationKind operation_kind(RequestHeader const& header) noexcept;
+
+/// Of a request of the operation; its `address` may have been resolved at `exposed_base`.
+FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept;
+
+/// The payload of a reply `failed`; one that is malformed is of an unknown kind.
+LateError late_error(Status status, std::span<std::byte const> payload) noexcept;
 
 /// A request whose fields are consistent with each other and with the size of its payload.
 struct CheckedRequest {

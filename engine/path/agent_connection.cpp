@@ -85,7 +85,7 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   }
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   for (auto const& [context, newest] : stream.forgotten) {
-    if (newest > executed) stream.errors.keep(context, Status::transport);
+    if (newest > executed) stream.errors.keep(context, {Status::transport, OperationKind::unknown, {}});
   }
   due_.push_back(&peer);
   return &peer;

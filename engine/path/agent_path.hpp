@@ -186,7 +186,7 @@ class AgentPath {
   void finish(Outstanding& entry) noexcept;
   void take_answer(Outstanding& entry, std::span<std::byte const> payload);
   void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_failure(Peer& peer, wire::ReplyHeader const& header);
+  void take_failure(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void answer_revocations();
   void answer_revocation(Peer& peer, std::uint64_t number);
 

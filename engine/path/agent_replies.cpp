@@ -9,6 +9,18 @@
 
 namespace mpix::engine {
 
+namespace {
+
+LateError late_error_of(Outstanding const& entry) noexcept {
+  wire::RequestHeader const& header = entry.operation.header;
+  return {entry.status,
+          wire::operation_kind(header),
+          {header.address, header.total, entry.operation.target.is_contiguous(),
+           static_cast<ExposureId>(header.exposure)}};
+}
+
+}  // namespace
+
 void AgentPath::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
                            std::span<std::byte const> payload) noexcept {
   bool const joined = kind == wire::MessageClass::replies;
@@ -76,7 +88,7 @@ char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
         return "data for an operation that does not exist";
       }
       break;
-    case wire::ReplyKind::failed: take_failure(peer, header); break;
+    case wire::ReplyKind::failed: take_failure(peer, header, payload); break;
     case wire::ReplyKind::revoke: revocations_.push_back({&peer, header.token, header.offset}); break;
     case wire::ReplyKind::granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
@@ -154,7 +166,8 @@ void AgentPath::send_again(Outstanding& entry) {
 }
 
 /// `offset` of a failure is the number of bytes that will not be answered by data.
-void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header) {
+void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header,
+                             std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
   if (header.token != 0) {
     Outstanding* const entry = pool_.find(header.token);
@@ -165,7 +178,7 @@ void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header) {
     }
     // The operation was complete for its origin before: the error goes to whoever completes the rest.
   }
-  peer.state().messages.errors.keep(header.context, status);
+  peer.state().messages.errors.keep(header.context, wire::late_error(status, payload));
 }
 
 /// Tells owners that their segments are forgotten, once nothing uses the keys any more.
@@ -241,11 +254,12 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   Status const status = entry.status;
   std::size_t const bytes = entry.operation.total;
   std::uint32_t const context = entry.operation.header.context;
+  LateError const error = failed(status) ? late_error_of(entry) : LateError{};
   pool_.release(entry);
   if (completion != nullptr) {
     completion->done(*completion, status, bytes);
   } else if (failed(status)) {
-    peer.state().messages.errors.keep(context, status);
+    peer.state().messages.errors.keep(context, error);
   }
 }
 

@@ -126,6 +126,8 @@ struct RdmaOperation {
   bool flushed;         ///< or need not be
   Status status;
   bool told;  ///< whoever waits for it
+  OperationKind kind;
+  TargetMemory memory;
 };
 
 namespace {
@@ -143,7 +145,8 @@ void tell(RdmaOperation& operation) {
   if (operation.completion != nullptr) {
     operation.completion->done(*operation.completion, operation.status, operation.bytes);
   } else if (failed(operation.status)) {
-    operation.peer->state().messages.errors.keep(operation.context, operation.status);
+    operation.peer->state().messages.errors.keep(operation.context,
+                                                 {operation.status, operation.kind, operation.memory});
   }
 }
 
@@ -207,12 +210,19 @@ struct Flush {
 
 void start_flush(Peer& peer);
 
+/// Unknown of exposed memory: the offset is not kept.
+OperationKind kind_of(Transfer const& transfer) noexcept {
+  if (transfer.exposed.target != ExposureId::none) return OperationKind::unknown;
+  return transfer.direction == Direction::put ? OperationKind::put : OperationKind::get;
+}
+
 void end_flush(Flush const& flush, ucs_status_t status) {
   RdmaState& state = flush.peer->state().make_rdma();
   state.flushing = false;
   state.flushed = flush.covers;
   for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
-    if (status != UCS_OK) flush.peer->state().messages.errors.keep(it->first, Status::transport);
+    if (status != UCS_OK)
+      flush.peer->state().messages.errors.keep(it->first, {Status::transport, OperationKind::unknown, {}});
     it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
   }
   while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
@@ -256,9 +266,19 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
   bool const remote =
       put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
   if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
-  auto owned = std::make_unique<RdmaOperation>(RdmaOperation{&peer, transfer.completion, transfer.context,
-                                                             number, transfer.target_layout.size(), 1,
-                                                             !remote, Status::ok, false});
+  std::size_t const bytes = transfer.target_layout.size();
+  auto owned = std::make_unique<RdmaOperation>(
+      RdmaOperation{&peer,
+                    transfer.completion,
+                    transfer.context,
+                    number,
+                    bytes,
+                    1,
+                    !remote,
+                    Status::ok,
+                    false,
+                    kind_of(transfer),
+                    {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
   RdmaOperation& operation = *owned;
   state.pending.emplace(number, &operation);
   post_runs(operation, transfer, key.key);

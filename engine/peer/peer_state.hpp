@@ -12,6 +12,7 @@
 
 #include "engine/agent/joined.hpp"
 #include "engine/agent/session.hpp"
+#include "engine/late_error.hpp"
 #include "engine/path/outstanding.hpp"
 #include "engine/path/rdma_state.hpp"
 #include "engine/path/recent_accesses.hpp"
@@ -23,37 +24,6 @@ namespace mpix::engine {
 
 class Channel;
 class Message;
-
-/// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation.
-class LateErrors {
- public:
-  /// The first one of a mark stays until it is taken.
-  void keep(std::uint32_t context, Status status) {
-    if (find(context) == first_.end()) first_.push_back({context, status});
-  }
-
-  /// The failure kept for `context`, told once; ok when there is none.
-  Status take(std::uint32_t context) {
-    auto const found = find(context);
-    if (found == first_.end()) return Status::ok;
-    Status const status = found->status;
-    first_.erase(found);
-    return status;
-  }
-
- private:
-  struct LateError {
-    std::uint32_t context;
-    Status status;
-  };
-
-  std::vector<LateError>::iterator find(std::uint32_t context) {
-    return std::find_if(first_.begin(), first_.end(),
-                        [&](LateError const& error) { return error.context == context; });
-  }
-
-  std::vector<LateError> first_;
-};
 
 /// Small requests that wait to leave in one message, behind what is under way.
 struct JoinedRequests {
