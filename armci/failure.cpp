@@ -7,6 +7,7 @@
 #include "include/armci/armci.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
@@ -39,6 +40,14 @@ struct Head {
   char text[128];
 };
 
+std::string reason_of(FailedOperation const& operation) {
+  if (operation.bytes == 0) return to_string(operation.status);
+  return mpix::engine_of_process().reason(
+      operation.peer, operation.status,
+      {reinterpret_cast<std::uintptr_t>(operation.remote), operation.bytes, operation.contiguous,
+       mpix::engine::ExposureId::none});
+}
+
 }  // namespace
 
 void fail(char const* call, char const* format, ...) {
@@ -58,18 +67,25 @@ void fail_at(char const* call, int process, void const* remote, char const* form
 }
 
 void fail_operation(FailedOperation const& operation) {
-  fail_at(operation.call, operation.process, operation.remote, "%s", to_string(operation.status));
+  fail_at(operation.call, operation.process, operation.remote, "%s", reason_of(operation).c_str());
 }
 
 void check_waited(char const* call, FailedOperation const& operation) {
   if (!mpix::engine::failed(operation.status)) return;
   Head const head(operation.call, operation.process, operation.remote);
-  fail(call, "%s: %s", head.text, to_string(operation.status));
+  fail(call, "%s: %s", head.text, reason_of(operation).c_str());
 }
 
-void check_complete(char const* call, int process, Status status) {
-  if (mpix::engine::failed(status))
-    fail(call, "an earlier operation to process %d failed: %s", process, to_string(status));
+void check_complete(char const* call, mpix::LateFailure const& late) {
+  auto const& [status, kind, memory] = late.error;
+  if (!mpix::engine::failed(status)) return;
+  if (memory.bytes == 0)
+    fail(call, "%s to process %d failed: %s", mpix::engine::name_of(kind), late.rank, to_string(status));
+  FailedOperation const operation{
+      call,         late.rank,        reinterpret_cast<void const*>(memory.address), status, memory.bytes,
+      late.process, memory.contiguous};
+  fail(call, "%s of %zu bytes at %p of process %d failed: %s", mpix::engine::name_of(kind), operation.bytes,
+       operation.remote, operation.process, reason_of(operation).c_str());
 }
 
 void check_mpi(char const* call, int code) {

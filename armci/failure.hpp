@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "engine/status.hpp"
+#include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
 
 namespace armci {
 
@@ -31,6 +33,9 @@ struct FailedOperation {
   int process = -1;
   void const* remote = nullptr;
   mpix::engine::Status status = mpix::engine::Status::ok;
+  std::size_t bytes = 0;   ///< at the target; 0: not known
+  std::uint64_t peer = 0;  ///< the process at the engine, where `bytes` are known
+  bool contiguous = true;  ///< the memory of the target
 };
 
 /// Throws a Failure when `status` is one: of the call's own operation, ...
@@ -39,10 +44,27 @@ inline void check(char const* call, int process, void const* remote, mpix::engin
   if (mpix::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
 }
+template <typename Operation>
+FailedOperation named(char const* call, mpix::Target const& target, Operation const& operation,
+                      mpix::engine::Status status) {
+  return {call,
+          target.rank,
+          reinterpret_cast<void const*>(operation.target),
+          status,
+          operation.target_layout.size(),
+          target.peer->process(),
+          operation.target_layout.is_contiguous()};
+}
+template <typename Operation>
+inline void check_operation(char const* call, mpix::Target const& target, Operation const& operation,
+                            mpix::engine::Status status) {
+  if (mpix::engine::failed(status)) [[unlikely]]
+    fail_operation(named(call, target, operation, status));
+}
 /// ... of one that `call` has waited for, ...
 void check_waited(char const* call, FailedOperation const& operation);
-/// ... or of one to `process` that had returned before it was refused there.
-void check_complete(char const* call, int process, mpix::engine::Status status);
+/// ... or of one that had returned before it was refused at its target.
+void check_complete(char const* call, mpix::LateFailure const& late);
 
 /// The communicators return errors.
 void check_mpi(char const* call, int code);

@@ -137,12 +137,11 @@ bool test_implicit(char const* call) {
 template <typename Operation>
 void issue_nonblocking(char const* call, mpix::Target& target, Operation& operation, armci_hdl_t* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
-  auto const* const remote = reinterpret_cast<void const*>(operation.target);
-  kept.named = {call, target.rank, remote, Status::ok};
+  kept.named = named(call, target, operation, Status::ok);
   operation.completion = &kept;
   mpix::engine::Issued const issued = mpix::issue(target, operation);
   if (mpix::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
-  check(call, target.rank, remote, issued.status);
+  check_operation(call, target, operation, issued.status);
 }
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
 template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Update&, armci_hdl_t*);

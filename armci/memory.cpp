@@ -41,15 +41,15 @@ void release(char const* call, void* base, MPI_Comm comm) {
   static char never_allocated;
   bool const known = base == nullptr || is_allocated(base);
   // Operations of this process through the world communicator too: a group has its own.
-  int process = -1;
-  mpix::engine::Status const completed = mpix::complete_all(all, &process);
+  mpix::LateFailure late;
+  (void)mpix::complete_all(all, &late);
   // Collective also when it fails: a wrong base at one process is refused at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
   allocated.erase(base);
   modes.forget(base, comm);
-  check_complete(call, process, completed);
+  check_complete(call, late);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 

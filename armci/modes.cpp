@@ -38,15 +38,15 @@ Part part_of(int mode, void* base, bool allocated) {
 void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
   // The mode that ends covers all that was issued under it.
-  int process = -1;
-  mpix::engine::Status const completed = mpix::complete_all(*running_world(call).communicator, &process);
+  mpix::LateFailure late;
+  (void)mpix::complete_all(*running_world(call).communicator, &late);
   Part const mine = part_of(mode, base, allocated);
   auto const parts = mpix::exchange(comm, mine, mpix::size_of(comm));
   if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d has called it with other or wrong arguments", part.process);
   }
-  check_complete(call, process, completed);
+  check_complete(call, late);
   comms_.insert(comm);
   for (Part const& part : parts) {
     if (part.bytes == 0) continue;

@@ -56,7 +56,7 @@ void check_flag(char const* call, int const* flag, int process) {
 
 int put_flag(char const* call, int* flag, int value, int process) {
   // Not a fence: a process whose memory is not mapped here refuses late.
-  check_complete(call, process, mpix::complete(target_of(call, process)));
+  complete_at(call, process);
   return contiguous<Direction::put>(call, &value, flag, sizeof value, process, {}, Blocking{});
 }
 
@@ -101,7 +101,7 @@ int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int pr
 }
 
 void PARMCI_Fence(int proc) {
-  ending([&] { check_complete("ARMCI_Fence", proc, mpix::complete(target_of("ARMCI_Fence", proc))); });
+  ending([&] { complete_at("ARMCI_Fence", proc); });
 }
 void PARMCI_AllFence(void) {
   ending([] { complete_everywhere("ARMCI_AllFence"); });

@@ -38,8 +38,7 @@ mpix::engine::Reduction reduction_of(char const* call, int process, void const* 
 
 template <typename Operation>
 void run(char const* call, mpix::Target& target, Operation& operation, Blocking) {
-  check(call, target.rank, reinterpret_cast<void const*>(operation.target),
-        mpix::issue_and_wait(target, operation));
+  check_operation(call, target, operation, mpix::issue_and_wait(target, operation));
 }
 template <typename Operation>
 void run(char const* call, mpix::Target& target, Operation& operation, NonBlocking mode) {
@@ -144,9 +143,8 @@ template <Direction direction, typename Mode>
 int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
                Mode mode) {
   bool const is_possible = bytes > 0 && local != nullptr && remote != nullptr;
-  if (is_possible &&
-      move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process, scaled))
-      [[likely]]
+  if (is_possible && move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process,
+                                              scaled)) [[likely]]
     return 0;
   return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
 }

@@ -37,7 +37,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // not the operand too
   described.target = address;
   described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
-  check(call, process, remote, mpix::issue_and_wait(target, described));
+  check_operation(call, target, described, mpix::issue_and_wait(target, described));
   if (is_swap) *local = previous;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string>
 
 #include "armci/state.hpp"
 
@@ -52,7 +53,9 @@ T choose(char const* name, std::span<Choice<T> const> choices, T otherwise) {
   for (auto const& choice : choices) {
     if (::strcasecmp(given, choice.word) == 0) return choice.value;
   }
-  fail("ARMCI_Init", "%s is \"%s\", which is not one of its values", name, given);
+  std::string values;
+  for (auto const& choice : choices) values += (values.empty() ? "" : ", ") + std::string(choice.word);
+  fail("ARMCI_Init", "%s is \"%s\"; its values are %s", name, given, values.c_str());
 }
 
 int number(char const* name) {

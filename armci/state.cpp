@@ -18,9 +18,15 @@ void fail_process(char const* call, int process) {
 }
 
 void complete_everywhere(char const* call) {
-  int process = -1;
-  mpix::engine::Status const status = mpix::complete_all(*running_world(call).communicator, &process);
-  check_complete(call, process, status);
+  mpix::LateFailure late;
+  (void)mpix::complete_all(*running_world(call).communicator, &late);
+  check_complete(call, late);
+}
+
+void complete_messages_at(char const* call, mpix::Target& target) {
+  mpix::LateFailure late;
+  (void)mpix::complete_messages(target, &late);
+  check_complete(call, late);
 }
 
 }  // namespace armci

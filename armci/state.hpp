@@ -59,4 +59,11 @@ inline void check_process(char const* call, int process) {
 /// failed.
 void complete_everywhere(char const* call);
 
+void complete_messages_at(char const* call, mpix::Target& target);
+/// The same for one target.
+inline void complete_at(char const* call, int process) {
+  mpix::Target& target = target_of(call, process);
+  if (!mpix::complete_stores(target)) complete_messages_at(call, target);
+}
+
 }  // namespace armci

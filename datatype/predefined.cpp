@@ -101,6 +101,26 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
 
 bool is_pair(ElementType element) noexcept { return engine::is_defined(Operation::minloc, element); }
 
+char const* name_of(Operation operation) noexcept {
+  switch (operation) {
+    case Operation::sum: return "MPI_SUM";
+    case Operation::replace: return "MPI_REPLACE";
+    case Operation::no_op: return "MPI_NO_OP";
+    case Operation::prod: return "MPI_PROD";
+    case Operation::min: return "MPI_MIN";
+    case Operation::max: return "MPI_MAX";
+    case Operation::land: return "MPI_LAND";
+    case Operation::lor: return "MPI_LOR";
+    case Operation::lxor: return "MPI_LXOR";
+    case Operation::band: return "MPI_BAND";
+    case Operation::bor: return "MPI_BOR";
+    case Operation::bxor: return "MPI_BXOR";
+    case Operation::minloc: return "MPI_MINLOC";
+    case Operation::maxloc: return "MPI_MAXLOC";
+    default: return "the operation";
+  }
+}
+
 std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
   struct Entry {
     MPI_Op op;

@@ -18,4 +18,7 @@ bool is_pair(engine::ElementType element) noexcept;
 /// nullopt for MPI_OP_NULL and user-defined operations.
 std::optional<engine::Operation> operation_of(MPI_Op predefined) noexcept;
 
+/// As in "MPI_SUM"; "the operation" of one that is not MPI's.
+char const* name_of(engine::Operation operation) noexcept;
+
 }  // namespace mpix

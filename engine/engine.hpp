@@ -57,6 +57,9 @@ namespace wire {
 enum class ReleaseKind : std::uint8_t;
 }
 
+/// As in "a put", "an accumulate".
+MPIX_ENGINE_API char const* name_of(OperationKind kind) noexcept;
+
 /// A piece of memory that peers can reach as a segment.
 struct SegmentInfo {
   RemoteAddress base;

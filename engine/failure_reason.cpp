@@ -28,6 +28,20 @@ std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory)
 
 }  // namespace
 
+char const* name_of(OperationKind kind) noexcept {
+  switch (kind) {
+    case OperationKind::put: return "a put";
+    case OperationKind::get: return "a get";
+    case OperationKind::accumulate: return "an accumulate";
+    case OperationKind::read_modify_write: return "a read-modify-write";
+    case OperationKind::lock: return "a lock request";
+    case OperationKind::unlock: return "the release of a lock";
+    case OperationKind::unknown:
+    case OperationKind::count_: break;
+  }
+  return "an operation";
+}
+
 std::string Engine::reason(std::uint64_t process, Status status, TargetMemory const& memory) {
   std::string text = to_string(status);
   bool const outside = status == Status::bad_address || status == Status::overrun;

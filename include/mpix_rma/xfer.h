@@ -48,8 +48,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *         origin_addr, which is found out only for a PUT or GET whose target memory is on the same host and
  *         not allocated, and elsewhere as undefined as for any MPI call);
  *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have);
- *         the address class (nothing stands at the target address, or origin_addr is memory of a device, CUDA
- *         or ROCm) and the transport class of
+ *         the address class (the target memory is not mapped or not writable, or reaches beyond its
+ *         allocation; or origin_addr is memory of a device, CUDA or ROCm) and the transport class of
  *         MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from the request's completion
  *         or from MPIX_RMA_Complete.
  */

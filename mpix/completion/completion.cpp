@@ -24,8 +24,8 @@ int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
   return raise(site, failure(engine::Status::unreachable, {rank}));
 }
 
-int tell(Site const& site, engine::Status status, int rank) {
-  return engine::failed(status) ? raise(site, late_failure(status, rank)) : MPI_SUCCESS;
+int tell(Site const& site, LateFailure const& failed) {
+  return engine::failed(failed.error.status) ? raise(site, late_failure(failed)) : MPI_SUCCESS;
 }
 
 }  // namespace
@@ -35,11 +35,14 @@ namespace mpix {
 namespace {
 
 __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) try {
-  auto const one = [](Site const& site, Target& target) { return tell(site, complete(target), target.rank); };
-  auto const all = [](Site const& site, Communicator& state) {
-    int failed_rank = MPI_PROC_NULL;
-    engine::Status const status = complete_all(state, &failed_rank);
-    return tell(site, status, failed_rank);
+  LateFailure failed;
+  auto const one = [&](Site const& site, Target& target) {
+    (void)complete(target, &failed);
+    return tell(site, failed);
+  };
+  auto const all = [&](Site const& site, Communicator& state) {
+    (void)complete_all(state, &failed);
+    return tell(site, failed);
   };
   return for_targets("MPIX_RMA_Complete", communicator, rank, one, all);
 } catch (...) {

@@ -7,6 +7,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/error/codes.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -93,18 +94,31 @@ Failure failure(int error_class, char const* format, ...) {
 Failure failure(engine::Status status, Subject const& subject) {
   if (!engine::failed(status)) return {};
   bool const missing = status == engine::Status::bad_address && subject.missing != nullptr;
-  char const* const words = missing ? subject.missing : engine::to_string(status);
   int const error_class = class_of(status);
   bool const here = status == engine::Status::bad_origin || status == engine::Status::device_memory;
-  if (here || subject.rank == MPI_PROC_NULL) return failure(error_class, "%s", words);
-  if (subject.address == 0) return failure(error_class, "%s (rank %d)", words, subject.rank);
-  return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)", words,
+  if (missing) return failure(error_class, "%s", subject.missing);
+  if (here || subject.rank == MPI_PROC_NULL) return failure(error_class, "%s", engine::to_string(status));
+  if (subject.address == 0)
+    return failure(error_class, "%s (rank %d)", engine::to_string(status), subject.rank);
+  engine::TargetMemory const memory{subject.address, subject.bytes, subject.contiguous,
+                                    engine::ExposureId::none};
+  return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)",
+                 engine_of_process().reason(subject.process, status, memory).c_str(),
                  static_cast<unsigned long long>(subject.address), subject.rank, subject.bytes);
 }
 
-Failure late_failure(engine::Status status, int rank) {
+Failure late_failure(LateFailure const& late) {
+  using Kind = engine::OperationKind;
+  auto const& [status, kind, memory] = late.error;
   if (!engine::failed(status)) return {};
-  return failure(class_of(status), "an operation on rank %d failed: %s", rank, engine::to_string(status));
+  int const error_class = class_of(status);
+  if (kind == Kind::unknown || kind == Kind::lock || kind == Kind::unlock)
+    return failure(error_class, "%s on rank %d failed: %s", engine::name_of(kind), late.rank,
+                   engine::to_string(status));
+  return failure(error_class, "%s of %llu bytes at address 0x%llx of rank %d failed: %s",
+                 engine::name_of(kind), static_cast<unsigned long long>(memory.bytes),
+                 static_cast<unsigned long long>(memory.address), late.rank,
+                 engine_of_process().reason(late.process, status, memory).c_str());
 }
 
 int make_code(char const* call, Failure const& failure) {
@@ -147,8 +161,7 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
     case Readiness::forked:
       std::fprintf(stderr, "%s: called in a child process made by fork()\n", call);
       return MPI_ERR_OTHER;
-    case Readiness::no_host:
-      return raise_missing_host(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
+    case Readiness::no_host: return raise_missing_host(call, comm != nullptr ? *comm : MPI_COMM_WORLD);
   }
   return MPI_ERR_INTERN;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/late_error.hpp"
 #include "engine/status.hpp"
 
 namespace mpix {
@@ -20,8 +21,10 @@ struct Site {
 /// What an operation was about, for the text of its error.
 struct Subject {
   int rank = MPI_PROC_NULL;
-  std::uint64_t address = 0;
+  std::uint64_t address = 0;  ///< not 0: `process` and what follows are set
   std::size_t bytes = 0;
+  std::uint64_t process = 0;      ///< of the rank, at the engine
+  bool contiguous = true;         ///< the target memory
   char const* missing = nullptr;  ///< what Status::bad_address means here, where it is not target memory
 };
 
@@ -35,8 +38,13 @@ struct Failure {
 __attribute__((cold, format(printf, 2, 3))) Failure failure(int error_class, char const* format, ...);
 __attribute__((cold)) Failure failure(engine::Status status, Subject const& subject);
 
-/// For an operation on `rank` that no request has told of.
-__attribute__((cold)) Failure late_failure(engine::Status status, int rank);
+/// The first of the operations on a rank that have failed, and that no request has told of.
+struct LateFailure {
+  int rank = MPI_PROC_NULL;
+  std::uint64_t process = 0;  ///< of the rank, at the engine
+  engine::LateError error;
+};
+__attribute__((cold)) Failure late_failure(LateFailure const& late);
 
 /// MPI error class for a failure of the engine.
 int class_of(engine::Status status) noexcept;

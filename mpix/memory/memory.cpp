@@ -177,9 +177,9 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (refused != MPI_SUCCESS) return refused;
-  int failed_rank = MPI_PROC_NULL;
-  Status const completed = complete_all(*state, &failed_rank);
-  failed = late_failure(completed, failed_rank);
+  LateFailure late;
+  (void)complete_all(*state, &late);
+  failed = late_failure(late);
   PMPI_Barrier(site.comm);  // nobody's operations are on their way any more
   if (base != nullptr) {
     Status const freed = engine_of_process().free(base);

@@ -9,8 +9,8 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
-#include "mpix/runtime/process_engine.hpp"
 #include "mpix/rmw/call.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -41,6 +41,30 @@ constexpr Operation operation_of(MPIX_RMW2_Op op) noexcept {
                                  Operation::compare_swap_gt,
                                  Operation::compare_swap_ne};
   return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
+}
+
+/// Of an operation of either call.
+char const* name_of(Operation operation) noexcept {
+  switch (operation) {
+    case Operation::increment: return "MPIX_RMW_INC";
+    case Operation::prod: return "MPIX_RMW_PROD";
+    case Operation::sum: return "MPIX_RMW_SUM";
+    case Operation::land: return "MPIX_RMW_LAND";
+    case Operation::lor: return "MPIX_RMW_LOR";
+    case Operation::lxor: return "MPIX_RMW_LXOR";
+    case Operation::band: return "MPIX_RMW_BAND";
+    case Operation::bor: return "MPIX_RMW_BOR";
+    case Operation::bxor: return "MPIX_RMW_BXOR";
+    case Operation::replace: return "MPIX_RMW_SWAP";
+    case Operation::mask_swap: return "MPIX_RMW2_MASK_SWAP";
+    case Operation::compare_swap_lt: return "MPIX_RMW2_COMP_SWAP_LT";
+    case Operation::compare_swap_le: return "MPIX_RMW2_COMP_SWAP_LE";
+    case Operation::compare_swap_eq: return "MPIX_RMW2_COMP_SWAP_E";
+    case Operation::compare_swap_ge: return "MPIX_RMW2_COMP_SWAP_GE";
+    case Operation::compare_swap_gt: return "MPIX_RMW2_COMP_SWAP_GT";
+    case Operation::compare_swap_ne: return "MPIX_RMW2_COMP_SWAP_NE";
+    default: return "op";
+  }
 }
 
 /// The arguments of the common case: one element, no request.
@@ -130,7 +154,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
                  TypeName(call.datatype).text);
   if (!engine::is_defined(call.operation, type->flat().element))
-    return raise(site, MPI_ERR_OP, "op %d is not defined for datatype (%s)", call.op,
+    return raise(site, MPI_ERR_OP, "%s is not defined for datatype (%s)", name_of(call.operation),
                  TypeName(call.datatype).text);
   auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
   if (!are_known(attributes)) return raise_attributes(site, *attributes);

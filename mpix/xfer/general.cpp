@@ -51,7 +51,7 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
   update->operation = *operation;
   update->scale = scaled ? attributes.accumulate_scale : nullptr;
   if (engine::is_valid({update->type, update->operation, false, update->scale})) return MPI_SUCCESS;
-  return raise(site, MPI_ERR_OP, "the accumulate operation is not defined for origin_datatype (%s)%s",
+  return raise(site, MPI_ERR_OP, "%s is not defined for origin_datatype (%s)%s", name_of(update->operation),
                TypeName(call.origin_type).text, scaled ? " with a scale" : "");
 }
 

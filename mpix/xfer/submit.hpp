@@ -34,7 +34,8 @@ int submit(Site const& site, Communicator& communicator, Target& target, Operati
     request.complete(site, communicator);
     return MPI_SUCCESS;
   }
-  Subject const subject{target.rank, operation.target, bytes};
+  Subject const subject{target.rank, operation.target, bytes, target.peer->process(),
+                        operation.target_layout.is_contiguous()};
   if ((set & MPIX_RMA_ATTR_BLOCKING) != 0) {
     engine::Status const status = issue_and_wait(target, operation);
     if (!engine::failed(status)) request.complete(site, communicator);

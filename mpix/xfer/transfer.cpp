@@ -103,23 +103,24 @@ engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) 
   return issued.status;
 }
 
-engine::Status complete_messages(Target& target) {
+engine::Status complete_messages(Target& target, LateFailure* failed) {
   // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`
   // until all that it covers is complete.
   std::uint64_t const sequence = target.outstanding.get();
   engine_of_process().complete(*target.peer, sequence);
   target.outstanding.clear(sequence);
-  return engine_of_process().take_error(*target.peer, target.context);
+  engine::LateError error;
+  engine::Status const status = engine_of_process().take_error(*target.peer, target.context, &error);
+  if (engine::failed(status) && failed != nullptr) *failed = {target.rank, target.peer->process(), error};
+  return status;
 }
 
-engine::Status complete_all(Communicator& communicator, int* failed) {
+engine::Status complete_all(Communicator& communicator, LateFailure* failed) {
   engine::Status first = engine::Status::ok;
   communicator.for_each_target([&](Target& target) {
     if (!target.outstanding.is_set()) return;
-    engine::Status const status = complete_messages(target);
-    if (!engine::failed(status) || engine::failed(first)) return;
-    first = status;
-    if (failed != nullptr) *failed = target.rank;
+    engine::Status const status = complete_messages(target, engine::failed(first) ? nullptr : failed);
+    if (!engine::failed(first)) first = status;
   });
   // The stores of this thread to all of them, as in complete_stores.
   std::atomic_thread_fence(std::memory_order_seq_cst);

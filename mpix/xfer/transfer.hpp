@@ -10,6 +10,7 @@
 #include "engine/kernel/kernels.hpp"
 #include "engine/path/direct.hpp"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
 
 namespace mpix {
 
@@ -125,17 +126,18 @@ inline bool complete_stores(Target& target) noexcept {
 }
 
 /// complete() where messages are outstanding.
-MPIX_WAIST_API engine::Status complete_messages(Target& target);
+MPIX_WAIST_API engine::Status complete_messages(Target& target, LateFailure* failed = nullptr);
 
 /// Waits until all that was issued through `target` is complete at the target. Returns the first error
-/// of an operation that had no request to report it.
-inline engine::Status complete(Target& target) {
-  return complete_stores(target) ? engine::Status::ok : complete_messages(target);
+/// of an operation that had no request to report it. `*failed`: that operation, untouched where there is
+/// none.
+inline engine::Status complete(Target& target, LateFailure* failed = nullptr) {
+  return complete_stores(target) ? engine::Status::ok : complete_messages(target, failed);
 }
 
-/// complete() for every target of `communicator` that has something outstanding. `*failed`: rank of the
-/// target whose failure is returned, untouched where there is none.
-MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, int* failed = nullptr);
+/// complete() for every target of `communicator` that has something outstanding; the failure of the first
+/// target that has one.
+MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, LateFailure* failed = nullptr);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits. A full fence of
 /// the processor, whether or not this thread has stored since the last one: a note of that would cost every

@@ -219,7 +219,11 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
       if (!failed(issued.status)) {
         engine.complete(rank.peer(1), issued.sequence);
         EXPECT_EQ(engine.take_error(rank.peer(1), 8), Status::ok);
-        EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::bad_address);
+        LateError error;
+        EXPECT_EQ(engine.take_error(rank.peer(1), 7, &error), Status::bad_address);
+        EXPECT_EQ(error.kind, OperationKind::put);
+        EXPECT_EQ(error.memory.address, 16);
+        EXPECT_EQ(error.memory.bytes, 8);
         EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
       }
       EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),

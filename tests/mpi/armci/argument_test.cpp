@@ -158,7 +158,8 @@ TEST_F(Arguments, groups) {
 
 TEST_F(Arguments, waits_name_the_operation_that_failed) {
   int code = 0;
-  std::string const text = "ARMCI_NbGet" + at(nowhere, next) + ": no memory stands at the target address";
+  std::string const text =
+      "ARMCI_NbGet" + at(nowhere, next) + ": the target memory is not mapped, or was freed";
   armci_hdl_t handle{};
   for (armci_hdl_t* const chosen : {&handle, static_cast<armci_hdl_t*>(nullptr)}) {
     auto const get = [&] { return ARMCI_NbGet(nowhere, &value, sizeof value, next, chosen); };
@@ -177,7 +178,7 @@ TEST_F(Arguments, who_completes_names_the_process_that_refused) {
   void* bases[64];
   ASSERT_EQ(ARMCI_Malloc(bases, 64), 0);
   std::string const put = said_by([&] { return ARMCI_Put(&value, nowhere, sizeof value, next); }, &code);
-  std::string const reason = "no memory stands at the target address\n";
+  std::string const reason = "the target memory is not mapped, or was freed\n";
   std::string const prefix = std::to_string(me()) + ": ";
   if (code != 0) {
     EXPECT_EQ(put, prefix + "ARMCI_Put" + at(nowhere, next) + ": " + reason);
@@ -185,9 +186,8 @@ TEST_F(Arguments, who_completes_names_the_process_that_refused) {
   bool const late = code == 0;
   std::string const freed = said_by([&] { return ARMCI_Free(bases[me()]); }, &code);
   EXPECT_EQ(code != 0, late);
-  EXPECT_EQ(freed, late ? prefix + "ARMCI_Free: an earlier operation to process " + std::to_string(next) +
-                              " failed: " + reason
-                        : "");
+  EXPECT_EQ(freed,
+            late ? prefix + "ARMCI_Free: a put of 8 bytes" + at(nowhere, next) + " failed: " + reason : "");
 }
 
 }  // namespace

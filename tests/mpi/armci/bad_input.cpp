@@ -105,8 +105,13 @@ Case const cases[] = {
        void* mine[64];
        return ARMCI_Malloc(mine, armci_msg_me() == 0 ? -8 : 8);
      }},
-    {"address without memory", "ARMCI_Get at 0xdead0000 of process 1: no memory stands at the target address",
-     false, [] { return ARMCI_Get(reinterpret_cast<void*>(0xdead0000), &value, 8, 1); }},
+    {"address without memory", "ARMCI_Get at 0xdead0000 of process 1: the target memory is not mapped", false,
+     [] { return ARMCI_Get(reinterpret_cast<void*>(0xdead0000), &value, 8, 1); }},
+    {"overrun", "of process 1: only 56 of 64 bytes lie inside the allocation at 0x", false,
+     [] {
+       char many[64] = "";
+       return ARMCI_Put(many, static_cast<char*>(bases[1]) + 8, 64, 1);
+     }},
     {"freed twice", "is free already", false,
      [] {
        void* mine[64];
@@ -115,7 +120,7 @@ Case const cases[] = {
        ARMCI_Free(base);
        return ARMCI_Free(base);
      }},
-    {"freed memory", "of process 1: no memory stands at the target address", false,
+    {"freed memory", "of process 1: the target memory is not mapped", false,
      [] {
        void* mine[64];
        ARMCI_Malloc(mine, 1 << 20);
@@ -145,7 +150,7 @@ Case const cases[] = {
      }},
     {"fence", "ARMCI_Fence: process 7 is not in 0..1", true, [] { return none([] { ARMCI_Fence(7); }); }},
     {"fence of a refused put",
-     "ARMCI_Fence: an earlier operation to process 1 failed: no memory stands at the target address", true,
+     "ARMCI_Fence: a put of 8 bytes at 0xdead0000 of process 1 failed: the target memory is not mapped", true,
      [] {
        return none([] {
          ARMCI_Put(&value, reinterpret_cast<void*>(0xdead0000), 8, 1);
@@ -154,7 +159,9 @@ Case const cases[] = {
      },
      "agent"},
     {"barrier after a refused accumulate",
-     "ARMCI_Barrier: an earlier operation to process 1 failed: no memory stands at the target address", true,
+     "ARMCI_Barrier: an accumulate of 8 bytes at 0xdead0000 of process 1 failed: the target memory is not "
+     "mapped",
+     true,
      [] {
        return none([] {
          ARMCI_Acc(ARMCI_ACC_DBL, &value, &value, reinterpret_cast<void*>(0xdead0000), 8, 1);

@@ -126,6 +126,72 @@ TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
   EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
 }
 
+/// The text of the error that the call or MPIX_RMA_Complete gives.
+std::string late_text(int code, int rank) {
+  int const later = MPIX_RMA_Complete(&world, rank);
+  EXPECT_NE(code != MPI_SUCCESS, later != MPI_SUCCESS);
+  return text_of(code != MPI_SUCCESS ? code : later);
+}
+
+TEST_F(Errors, TextOfOverrunCountsBytesInsideTheAllocation) {
+  int const last = memory_.size() - 1;
+  std::vector<char> data(104);
+  char* const target = memory_.at(last, Memory::allocated, 256 - 100);
+  std::string const numbers = "only 100 of 104 bytes lie inside the allocation at 0x";
+  for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
+    int const code = transfer(op, data.data(), 104, MPI_CHAR, last, target);
+    std::string const text = late_text(code, last);
+    EXPECT_NE(text.find(numbers), std::string::npos) << text;
+    EXPECT_NE(text.find("of rank " + std::to_string(last)), std::string::npos) << text;
+  }
+}
+
+TEST_F(Errors, TextOfLateErrorNamesTheOperation) {
+  int const last = memory_.size() - 1;
+  auto* const nowhere = reinterpret_cast<void*>(0xdead0000);
+  struct Named {
+    MPIX_RMA_Op op;
+    char const* late;
+  };
+  for (Named const& named : {Named{MPIX_RMA_PUT, "a put of 8 bytes at address 0xdead0000"},
+                             Named{MPIX_RMA_ACCUMULATE, "an accumulate of 8 bytes at address 0xdead0000"}}) {
+    int const code = transfer(named.op, &value_, 1, MPI_DOUBLE, last, nowhere);
+    std::string const text = late_text(code, last);
+    EXPECT_NE(text.find("the target memory is not mapped"), std::string::npos) << text;
+    EXPECT_NE(text.find(code == MPI_SUCCESS ? named.late : "address 0xdead0000"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(last)), std::string::npos) << text;
+  }
+  long summand = 1;
+  int const code = MPIX_RMA_rmw(MPIX_RMW_SUM, &summand, 1, MPI_LONG, nullptr, last, MPI_Aint{0xdead0000},
+                                nullptr, &world, nullptr);
+  std::string const text = late_text(code, last);
+  EXPECT_NE(text.find("of rank " + std::to_string(last)), std::string::npos) << text;
+}
+
+TEST_F(Errors, TextNamesTheUndefinedOperation) {
+  int const code = MPIX_RMA_rmw(MPIX_RMW_BAND, &value_, 1, MPI_DOUBLE, nullptr, 0,
+                                reinterpret_cast<MPI_Aint>(memory_.at(0, 0)), nullptr, &world, nullptr);
+  EXPECT_EQ(class_of(code), MPI_ERR_OP);
+  EXPECT_NE(text_of(code).find("MPIX_RMW_BAND is not defined for datatype (MPI_DOUBLE)"), std::string::npos)
+      << text_of(code);
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
+  chosen.accumulate_op = MPI_BAND;
+  int const accumulated = MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1,
+                                        MPI_DOUBLE, nullptr, &world, &chosen);
+  EXPECT_NE(text_of(accumulated).find("MPI_BAND is not defined"), std::string::npos) << text_of(accumulated);
+}
+
+TEST_F(Errors, TextNamesReadOnlyTarget) {
+  static double const constant = 3;
+  auto where = reinterpret_cast<std::intptr_t>(&constant);
+  int const last = memory_.size() - 1;
+  MPI_Bcast(&where, sizeof where, MPI_BYTE, last, world);
+  int const code = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, reinterpret_cast<void*>(where));
+  std::string const text = late_text(code, last);
+  EXPECT_NE(text.find("not writable"), std::string::npos) << text;
+  EXPECT_EQ(constant, 3);
+}
+
 TEST_F(Errors, a_user_handler_sees_the_code) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
