@@ -5,7 +5,7 @@
 
 #include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
-#include "mpix/error/codes.hpp"
+#include "datatype/error_codes.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"

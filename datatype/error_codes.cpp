@@ -1,4 +1,4 @@
-#include "mpix/error/codes.hpp"
+#include "datatype/error_codes.hpp"
 
 #include <mpi.h>
 
