@@ -27,6 +27,7 @@ engine::Update Window::update_of(Target const& target, std::size_t offset, engin
   update.target = offset;
   update.exposed.target = target.control_name;
   update.target_layout = engine::Layout::contiguous(engine::element_size(type));
+  update.is_notification = true;  // no operation of the program: not counted
   return update;
 }
 

@@ -3,8 +3,10 @@
 #include <mutex>
 
 #include "datatype/datatype.hpp"
+#include "datatype/handle.hpp"
 #include "engine/log.hpp"
 #include "hosting/hosted.hpp"
+#include "hosting/statistics_table.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {
@@ -13,9 +15,32 @@ namespace {
 
 Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
 
+/// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize.
+int at_finalize(MPI_Comm, int, void*, void*) noexcept try {
+  int rank = 0;
+  int size = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  print_statistics(number_of(MPI_COMM_WORLD), rank, size);
+  return MPI_SUCCESS;
+} catch (...) {
+  return class_of_exception();
+}
+
+/// Also of programs that are not linked with libmpix_rma.
+void prepare_statistics() {
+  if (!begin_statistics()) return;
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+}
+
 void prepare() {
   static std::once_flag once;
-  std::call_once(once, [] { begin_datatypes(mpix_host_operations()->datatype_is_committed); });
+  std::call_once(once, [] {
+    begin_datatypes(mpix_host_operations()->datatype_is_committed);
+    prepare_statistics();
+  });
 }
 
 /// What a call on the window comes to, with exceptions as error classes.

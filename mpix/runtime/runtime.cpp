@@ -4,12 +4,14 @@
 #include <mutex>
 
 #include "datatype/datatype.hpp"
+#include "datatype/handle.hpp"
 #include "hosting/fork.hpp"
+#include "hosting/statistics_table.hpp"
 #include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
-#include "mpix/statistics/statistics.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -46,7 +48,9 @@ ChildHandler const child_handler{&become_child};
 /// the place to complete what is outstanding. Works from every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
   for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
-  print_statistics();
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  print_statistics(number_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
   set_up.store(false, std::memory_order_release);
   end_datatypes();
   return MPI_SUCCESS;
@@ -71,7 +75,7 @@ void set_up_once() {
   free_when_direct = MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
   if (!engine_of_process().is_checking())
     free_when_direct |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
-  begin_statistics();
+  (void)begin_statistics();
   runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
   runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
   runtime_keys.notification_class = add_class("MPIX_RMA: there is no such notification counter");

@@ -1,8 +1,8 @@
 /// MPIX_RMA_Statistics.
-#include "mpix/statistics/statistics.hpp"
-
 #include <algorithm>
 
+#include "datatype/handle.hpp"
+#include "hosting/statistics_table.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
@@ -31,14 +31,6 @@ MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
 
 }  // namespace
 
-engine::Traffic traffic_with(MPI_Comm comm, int rank) {
-  engine::Engine const& engine = engine_of_process();
-  std::uint64_t process = 0;
-  // Not by the rank's Target: to ask must not make one.
-  if (host().process_of_rank(number_of(comm), rank, &process) != 0) return {};
-  return engine.traffic(process);
-}
-
 }  // namespace mpix
 
 int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_statistics* statistics) try {
@@ -53,9 +45,10 @@ int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_s
   if (statistics == nullptr) return raise(site, MPI_ERR_ARG, "statistics is null");
   engine::Traffic traffic;
   if (target_rank == MPIX_ALL_RANKS) {
-    for (int rank = 0; rank < state->size(); ++rank) traffic += traffic_with(state->handle(), rank);
+    for (int rank = 0; rank < state->size(); ++rank)
+      traffic += traffic_with(number_of(state->handle()), rank);
   } else if (named) {
-    traffic = traffic_with(state->handle(), target_rank);
+    traffic = traffic_with(number_of(state->handle()), target_rank);
   }
   *statistics = shown(traffic);
   return MPI_SUCCESS;

@@ -1,16 +1,17 @@
-/// The table that MPIX_RMA_STATISTICS asks for.
+#include "hosting/statistics_table.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
-#include "mpix/comm/collective.hpp"
-#include "mpix/runtime/process_engine.hpp"
-#include "mpix/statistics/statistics.hpp"
+#include "engine/engine.hpp"
+#include "hosting/hosted.hpp"
 
 namespace mpix {
 
@@ -51,13 +52,13 @@ void add_rank(std::string& table, int self, std::string const& rank, engine::Tra
            static_cast<unsigned long long>(traffic.messages_executed));
 }
 
-/// Every rank of MPI_COMM_WORLD that this process has talked to, and their sum.
-std::string make_table(int self) {
+/// Every rank of `world` that this process has talked to, and their sum.
+std::string make_table(mpix_handle_t world, int self, int size) {
   std::string table;
   add_line(table, heading, self, "rank", "path", "operations", "bytes");
   engine::Traffic sum;
-  for (int rank = 0; rank < size_of(MPI_COMM_WORLD); ++rank) {
-    engine::Traffic const traffic = traffic_with(MPI_COMM_WORLD, rank);
+  for (int rank = 0; rank < size; ++rank) {
+    engine::Traffic const traffic = traffic_with(world, rank);
     add_rank(table, self, std::to_string(rank), traffic);
     sum += traffic;
   }
@@ -82,18 +83,26 @@ void write_out(std::string const& file, std::string const& table) {
 
 }  // namespace
 
-void begin_statistics() {
-  if (!destination().empty()) engine_of_process().count_direct();
+engine::Traffic traffic_with(mpix_handle_t comm, int rank) {
+  std::uint64_t process = 0;
+  // Without the rank's Target: to ask must not make one.
+  if (mpix_host_operations()->process_of_rank(comm, rank, &process) != 0) return {};
+  return hosted_engine()->traffic(process);
 }
 
-void print_statistics() {
+bool begin_statistics() {
+  if (destination().empty()) return false;
+  hosted_engine()->count_direct();
+  return true;
+}
+
+void print_statistics(mpix_handle_t world, int self, int size) {
+  static std::atomic<bool> printed{false};
   std::string file = destination();
-  if (file.empty()) return;
-  int self = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &self);
+  if (file.empty() || hosted_engine() == nullptr || printed.exchange(true, std::memory_order_relaxed)) return;
   if (auto const place = file.find("%r"); place != std::string::npos)
     file.replace(place, 2, std::to_string(self));
-  write_out(file, make_table(self));
+  write_out(file, make_table(world, self, size));
 }
 
 }  // namespace mpix
