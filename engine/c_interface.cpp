@@ -8,12 +8,14 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "engine/agent/affordable_endpoints.hpp"
 #include "engine/c_handles.hpp"
 #include "engine/engine.hpp"
 #include "engine/log.hpp"
 #include "engine/mpix_engine.h"
+#include "engine/parameters.h"
 
 using mpix::engine::affordable_endpoints;
 using mpix::engine::Engine;
@@ -21,22 +23,6 @@ using mpix::engine::engine_of;
 using mpix::engine::Status;
 
 namespace {
-
-// Large enough for what each message costs not to count, small enough to be copied while the next one comes.
-constexpr std::size_t default_fragment_bytes = 128 * 1024;
-constexpr std::size_t default_window_bytes = 2 * 1024 * 1024;
-constexpr std::size_t default_target_memory_bytes = 8 * 1024 * 1024;
-constexpr std::size_t default_process_memory_bytes = 64 * 1024 * 1024;
-constexpr std::size_t default_origins_memory_bytes = 256 * 1024 * 1024;
-constexpr std::size_t default_max_endpoints = 1024;
-constexpr std::size_t default_join_bytes = 60 * 1024;
-constexpr std::size_t default_idle_memory_bytes = 1024 * 1024 * 1024;
-constexpr std::size_t default_heap_bytes = 64 * 1024 * 1024;
-constexpr int default_agent_poll_us = 500;
-// A small multiple of what it takes to fall asleep and to be woken again.
-constexpr int default_agent_linger_us = 30;
-// What it takes to wake the agent for a message: who looks is away for that long now and then.
-constexpr int default_mailbox_us = 20;
 
 /// A worker of UCX takes some MiB of it in each process of a host, and MPI libraries do not survive when
 /// nothing is left for them.
@@ -63,26 +49,28 @@ Struct copy_known(Struct const& given) noexcept {
   return copy;
 }
 
-template <typename Number>
-void set_if_zero(Number& number, Number value) noexcept {
-  if (number == 0) number = value;
+/// Every number of the table; `unset`: only where it is 0, which stands for the default.
+void set_defaults(mpix_engine_config& config, bool unset) noexcept {
+  std::size_t count = 0;
+  mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
+  for (mpix_engine_parameter const& parameter : std::span(parameters, count)) {
+    auto* const field = reinterpret_cast<std::byte*>(&config) + parameter.field;
+    auto const set = [&]<typename Number>(Number present) {
+      std::memcpy(&present, field, sizeof present);
+      if (!unset || present == 0) present = static_cast<Number>(parameter.initial);
+      std::memcpy(field, &present, sizeof present);
+    };
+    if (parameter.kind == MPIX_ENGINE_PARAMETER_SIZE) set(std::size_t{});
+    if (parameter.kind == MPIX_ENGINE_PARAMETER_NUMBER) set(int{});
+  }
+  if (!unset) config.check = MPIX_CHECKING;
 }
 
 mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   mpix_engine_config config = copy_known(given);
-  set_if_zero(config.fragment_bytes, default_fragment_bytes);
-  set_if_zero(config.window_bytes, default_window_bytes);
-  set_if_zero(config.target_memory_bytes, default_target_memory_bytes);
-  set_if_zero(config.process_memory_bytes, default_process_memory_bytes);
-  set_if_zero(config.origins_memory_bytes, default_origins_memory_bytes);
-  set_if_zero(config.max_endpoints, default_max_endpoints);
+  config.agent_poll_us = std::max(config.agent_poll_us, 0);
+  set_defaults(config, true);
   config.max_endpoints = std::min(config.max_endpoints, affordable_endpoints());
-  set_if_zero(config.heap_bytes, default_heap_bytes);
-  set_if_zero(config.join_bytes, default_join_bytes);
-  set_if_zero(config.idle_memory_bytes, default_idle_memory_bytes);
-  if (config.agent_poll_us <= 0) config.agent_poll_us = default_agent_poll_us;
-  set_if_zero(config.agent_linger_us, default_agent_linger_us);
-  set_if_zero(config.mailbox_us, default_mailbox_us);
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not cut elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
@@ -100,19 +88,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   config->size = sizeof *config;
   config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA |
                   MPIX_ENGINE_PATH_AGENT;
-  config->fragment_bytes = default_fragment_bytes;
-  config->window_bytes = default_window_bytes;
-  config->target_memory_bytes = default_target_memory_bytes;
-  config->process_memory_bytes = default_process_memory_bytes;
-  config->origins_memory_bytes = default_origins_memory_bytes;
-  config->max_endpoints = default_max_endpoints;
-  config->heap_bytes = default_heap_bytes;
-  config->join_bytes = default_join_bytes;
-  config->idle_memory_bytes = default_idle_memory_bytes;
-  config->agent_poll_us = default_agent_poll_us;
-  config->agent_linger_us = default_agent_linger_us;
-  config->mailbox_us = default_mailbox_us;
-  config->check = MPIX_CHECKING;
+  set_defaults(*config, false);
 }
 
 int mpix_engine_create(const struct mpix_engine_config* config, const struct mpix_bootstrap* bootstrap,
