@@ -53,6 +53,23 @@ int on(mpix_window_t* handle, Call call) noexcept {
   }
 }
 
+/// The name of a call in error texts, and the rank that it was given.
+struct CallName {
+  char const* name;
+  int rank = -1;
+  constexpr CallName(char const* called, int target = -1) noexcept : name(called), rank(target) {}
+};
+constexpr CallName rank_call(char const* name, int rank) noexcept { return {name, rank}; }
+
+/// The same, with texts for errors.
+template <typename Call>
+int on(mpix_window_t* handle, CallName name, Call call) noexcept {
+  int const error = on(handle, call);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  return on(handle, [&](Window& open) { return open.told(error, name.name, {{}, name.rank, 0, 0}); });
+}
+
 }  // namespace
 }  // namespace mpix::windows
 
@@ -91,7 +108,7 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
 }
 
 int mpix_window_free(mpix_window_t* window) {
-  int const error = on(window, [](Window& open) { return open.close(); });
+  int const error = on(window, "MPI_Win_free", [](Window& open) { return open.close(); });
   if (error == MPI_SUCCESS) delete &of(window);
   return error;
 }
@@ -130,68 +147,75 @@ int mpix_window_detach(mpix_window_t* window, const void* base) {
 }
 
 int mpix_window_fence(mpix_window_t* window, int assertion) {
-  return on(window, [&](Window& open) { return open.fence(assertion); });
+  return on(window, "MPI_Win_fence", [&](Window& open) { return open.fence(assertion); });
 }
 int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion) {
-  return on(window, [&](Window& open) { return open.post(group, assertion); });
+  return on(window, "MPI_Win_post", [&](Window& open) { return open.post(group, assertion); });
 }
 int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion) {
-  return on(window, [&](Window& open) { return open.start(group, assertion); });
+  return on(window, "MPI_Win_start", [&](Window& open) { return open.start(group, assertion); });
 }
 int mpix_window_complete(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.complete(); });
+  return on(window, "MPI_Win_complete", [](Window& open) { return open.complete(); });
 }
 int mpix_window_wait(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.wait(); });
+  return on(window, "MPI_Win_wait", [](Window& open) { return open.wait(); });
 }
 int mpix_window_test(mpix_window_t* window, int* flag) {
-  return on(window, [&](Window& open) { return open.test(flag); });
+  return on(window, "MPI_Win_test", [&](Window& open) { return open.test(flag); });
 }
 int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
-  return on(window, [&](Window& open) { return open.lock(type, rank, assertion); });
+  return on(window, rank_call("MPI_Win_lock", rank),
+            [&](Window& open) { return open.lock(type, rank, assertion); });
 }
 int mpix_window_unlock(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.unlock(rank); });
+  return on(window, rank_call("MPI_Win_unlock", rank), [&](Window& open) { return open.unlock(rank); });
 }
 int mpix_window_lock_all(mpix_window_t* window, int assertion) {
-  return on(window, [&](Window& open) { return open.lock_all(assertion); });
+  return on(window, "MPI_Win_lock_all", [&](Window& open) { return open.lock_all(assertion); });
 }
 int mpix_window_unlock_all(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.unlock_all(); });
+  return on(window, "MPI_Win_unlock_all", [](Window& open) { return open.unlock_all(); });
 }
 int mpix_window_sync(mpix_window_t* window) {
   return on(window, [](Window& open) { return open.sync(); });
 }
 int mpix_window_flush(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.flush(rank, Level::remote); });
+  return on(window, rank_call("MPI_Win_flush", rank),
+            [&](Window& open) { return open.flush(rank, Level::remote); });
 }
 int mpix_window_flush_all(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.flush_all(Level::remote); });
+  return on(window, "MPI_Win_flush_all", [](Window& open) { return open.flush_all(Level::remote); });
 }
 int mpix_window_flush_local(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.flush(rank, Level::local); });
+  return on(window, rank_call("MPI_Win_flush_local", rank),
+            [&](Window& open) { return open.flush(rank, Level::local); });
 }
 int mpix_window_flush_local_all(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.flush_all(Level::local); });
+  return on(window, "MPI_Win_flush_local_all", [](Window& open) { return open.flush_all(Level::local); });
 }
 int mpix_window_order(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.order(rank); });
+  return on(window, rank_call("MPIX_Win_order", rank), [&](Window& open) { return open.order(rank); });
 }
 int mpix_window_order_all(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.order_all(); });
+  return on(window, "MPIX_Win_order_all", [](Window& open) { return open.order_all(); });
 }
 int mpix_window_begin_flush_all(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.begin_flush_all(); });
+  return on(window, "MPIX_Win_flush_windows", [](Window& open) { return open.begin_flush_all(); });
 }
 int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request) {
-  return on(window, [&](Window& open) { return open.iflush(rank, Level::remote, request); });
+  return on(window, rank_call("MPIX_Win_iflush", rank),
+            [&](Window& open) { return open.iflush(rank, Level::remote, request); });
 }
 int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request) {
-  return on(window, [&](Window& open) { return open.iflush_all(Level::remote, request); });
+  return on(window, "MPIX_Win_iflush_all",
+            [&](Window& open) { return open.iflush_all(Level::remote, request); });
 }
 int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request) {
-  return on(window, [&](Window& open) { return open.iflush(rank, Level::local, request); });
+  return on(window, rank_call("MPIX_Win_iflush_local", rank),
+            [&](Window& open) { return open.iflush(rank, Level::local, request); });
 }
 int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request) {
-  return on(window, [&](Window& open) { return open.iflush_all(Level::local, request); });
+  return on(window, "MPIX_Win_iflush_local_all",
+            [&](Window& open) { return open.iflush_all(Level::local, request); });
 }

@@ -1,6 +1,11 @@
 #include "windows/error.hpp"
 
+#include <cstdarg>
+#include <cstdio>
+
 #include "datatype/datatype.hpp"
+#include "datatype/error_codes.hpp"
+#include "engine/engine.hpp"
 
 namespace mpix::windows {
 
@@ -37,6 +42,37 @@ Refusal& newest_refusal() noexcept {
 int refuse(int error_class, std::string const& text) {
   newest_refusal() = {error_class, text};
   return error_class;
+}
+
+int code_with(int error_class, char const* format, ...) {
+  char text[MPI_MAX_ERROR_STRING];
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return code_for(error_class, text);
+}
+
+void print_error(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Error_string(code, text, &length);
+  std::fprintf(stderr, "[rank %d] %s\n", rank, text);
+}
+
+std::string describe(Subject const& subject) {
+  if (subject.rank < 0) return engine::name_of(subject.kind);
+  char text[160];
+  if (subject.bytes == 0) {
+    std::snprintf(text, sizeof text, "%s on rank %d", engine::name_of(subject.kind), subject.rank);
+  } else {
+    std::snprintf(text, sizeof text, "%s of %llu bytes at displacement %lld of rank %d",
+                  engine::name_of(subject.kind), static_cast<unsigned long long>(subject.bytes),
+                  static_cast<long long>(subject.disp), subject.rank);
+  }
+  return text;
 }
 
 int class_of_exception() noexcept {

@@ -3,9 +3,12 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <new>
 #include <string>
 
+#include "engine/late_error.hpp"
+#include "engine/operation.hpp"
 #include "engine/status.hpp"
 
 namespace mpix::windows {
@@ -26,6 +29,30 @@ struct Refusal {
 Refusal& newest_refusal() noexcept;
 /// Keeps the reason. The class.
 int refuse(int error_class, std::string const& text);
+
+/// An error code of the class with this text. Functions of the windows return classes and such codes alike.
+__attribute__((cold, format(printf, 2, 3))) int code_with(int error_class, char const* format, ...);
+/// Prints the text of an error code in one line, with the rank in MPI_COMM_WORLD.
+__attribute__((cold)) void print_error(int code);
+
+constexpr engine::OperationKind kind_of(engine::Transfer const& transfer) noexcept {
+  return transfer.direction == engine::Direction::put ? engine::OperationKind::put
+                                                      : engine::OperationKind::get;
+}
+constexpr engine::OperationKind kind_of(engine::Update const& update) noexcept {
+  return update.result != nullptr ? engine::OperationKind::read_modify_write
+                                  : engine::OperationKind::accumulate;
+}
+
+/// An operation in an error text.
+struct Subject {
+  engine::OperationKind kind = engine::OperationKind::unknown;
+  int rank = -1;  ///< -1: nothing is known of the operation
+  MPI_Aint disp = 0;
+  std::uint64_t bytes = 0;
+};
+/// As in "a put of 8 bytes at displacement 64 of rank 1".
+__attribute__((cold)) std::string describe(Subject const& subject);
 
 /// For function-try blocks of functions that C calls.
 int class_of_exception() noexcept;

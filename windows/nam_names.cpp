@@ -70,8 +70,16 @@ void nam_unpublish(std::string const& name, std::string const& port) {
 std::string nam_lookup(std::string const& name) {
   return with_names([&] {
     nam::Address const server = nam::server_address();
-    if (!is_at_hand(server)) throw NamError(MPI_ERR_NAME, "there is no memory server");
-    return nam::field<std::string>(ask(server, {{"op", "lookup"}, {"name", name}}), "port");
+    if (!is_at_hand(server))
+      throw NamError(MPI_ERR_NAME,
+                     "MPIX_NAM_SERVER and MPIX_NAM_ALLOCATION name no memory server, and there is none at " +
+                         nam::format(server));
+    try {
+      return nam::field<std::string>(ask(server, {{"op", "lookup"}, {"name", name}}), "port");
+    } catch (nam::Error const& error) {
+      if (error.code() == ErrorCode::unavailable) throw;  // names the server
+      throw nam::Error(error.code(), "the memory server at " + nam::format(server) + ": " + error.what());
+    }
   });
 }
 

@@ -88,7 +88,8 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
   bool const wraps = __builtin_mul_overflow(disp, std::int64_t{target.disp_unit}, &offset) ||
                      __builtin_add_overflow(offset, extent.begin, &begin) ||
                      __builtin_add_overflow(offset, extent.end, &end);
-  if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) return MPI_ERR_RMA_RANGE;
+  if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) [[unlikely]]
+    return window.outside(target, {kind_of(*operation), target.rank, disp, operation->target_layout.size()});
   operation->target = target.offset + static_cast<std::uint64_t>(offset);
   operation->exposed.target = target.exposure;
   return MPI_SUCCESS;
@@ -141,6 +142,10 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   if (request != nullptr) {
     completion = open_request(window.handle());
     if (completion == nullptr) return MPI_ERR_NO_MEM;
+    completion->subject = window.subject_of(
+        target, {engine::Status::ok,
+                 kind_of(operation),
+                 {operation.target, operation.target_layout.size(), true, operation.exposed.target}});
     // Read before the operation can complete: its completion object goes back to the pool then.
     pending = completion->handle;
     operation.completion = completion;
@@ -148,7 +153,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   engine::Issued const issued = start(window, target, operation);
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
-    return window.class_of(issued.status);
+    return window.failure(target, issued.status, operation);
   }
   if (completion != nullptr && issued.complete) (void)finish_request(completion);
   if (request != nullptr) *request = pending;
@@ -175,6 +180,12 @@ int issue_notified(Window& window, Target& target, Operation& operation, int not
     if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
   }
   return window.notify_behind(target, counter, request);
+}
+
+/// For an error text; 0 of a type that is none.
+inline std::uint64_t bytes_of(mpix_window_place const& place) {
+  Datatype const* const type = place.count > 0 ? Datatype::find(place.type) : nullptr;
+  return type != nullptr ? type->size() * static_cast<std::size_t>(place.count) : 0;
 }
 
 /// Of an operation without data.

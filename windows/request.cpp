@@ -12,9 +12,19 @@ namespace {
 CompletionPool<RequestCompletion> pool;
 
 /// Called by an application thread, for a failed operation.
+int code_of(RequestCompletion const& failed) noexcept {
+  int const error_class = class_of(failed.status);
+  try {
+    return code_with(error_class, "%s failed: %s", describe(failed.subject).c_str(),
+                     engine::to_string(failed.status));
+  } catch (...) {  // no memory for a text
+    return error_class;
+  }
+}
+
 int error_of(void* context) noexcept {
   auto* const completion = static_cast<RequestCompletion*>(context);
-  int const code = class_of(completion->status);
+  int const code = code_of(*completion);
   pool.give_back(completion);
   return code;
 }
@@ -38,6 +48,7 @@ RequestCompletion* open_request(void* window) {
   completion->request = request;
   completion->handle = handle_of<MPI_Request>(handle);
   completion->done = &tell;
+  completion->subject = {};
   return completion;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/operation.hpp"
 #include "hosting/hosted.h"
+#include "windows/error.hpp"
 
 namespace mpix::windows {
 
@@ -12,6 +13,7 @@ struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
   engine::Status status = engine::Status::ok;
+  Subject subject;  ///< names the operation when it fails
   RequestCompletion* next = nullptr;
 };
 

@@ -19,9 +19,8 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
   return MPI_SUCCESS;
 }
 
-int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
-             MPI_Request* request, int notification = no_notification) noexcept try {
-  Window& window = *static_cast<Window*>(handle);
+int transfer_any(Window& window, Direction direction, Buffer const& origin, Place const& place,
+                 MPI_Request* request, int notification) {
   Target* target = nullptr;
   if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
   Side local;
@@ -38,6 +37,18 @@ int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, P
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;
   return issue_notified(window, *target, transfer, notification, request);
+}
+
+int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
+             MPI_Request* request, int notification = no_notification) noexcept try {
+  Window& window = *static_cast<Window*>(handle);
+  int const error = transfer_any(window, direction, origin, place, request, notification);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  bool const puts = direction == Direction::put;
+  return window.told(error, puts ? "MPI_Put" : "MPI_Get",
+                     {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
+                      bytes_of(place)});
 } catch (...) {
   return class_of_exception();
 }

@@ -214,7 +214,13 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   window.note_stores();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
-  return update_any(window, call, request);
+  int const error = update_any(window, call, request);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  bool const fetches = call.result != nullptr;
+  return window.told(error, fetches ? "MPI_Get_accumulate" : "MPI_Accumulate",
+                     {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
+                      call.target->rank, call.target->disp, bytes_of(*call.target)});
 } catch (...) {
   return class_of_exception();
 }

@@ -210,7 +210,9 @@ int Window::complete_messages(Target& target) {
   }
   engine_.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
-  return class_of(engine_.take_error(*target.memory, context_));
+  engine::LateError error;
+  if (!engine::failed(engine_.take_error(*target.memory, context_, &error))) return MPI_SUCCESS;
+  return failure(target, error);
 }
 
 int Window::complete_parts(Target& target) {

@@ -179,6 +179,24 @@ class Window : public mpix_window {
   std::atomic<std::size_t>& joint_requests() noexcept { return joint_requests_; }
   /// Of what has become of an operation.
   int class_of(engine::Status status) const noexcept;
+  /// The error code of an operation on memory of `target`, with a text that names it.
+  int failure(Target const& target, engine::LateError const& error);
+  template <typename Operation>
+  int failure(Target const& target, engine::Status status, Operation const& operation) {
+    return failure(target, {status,
+                            kind_of(operation),
+                            {operation.target, operation.target_layout.size(),
+                             operation.target_layout.is_contiguous(), operation.exposed.target}});
+  }
+  /// The error code of an operation that does not lie in the memory of `target`.
+  int outside(Target const& target, Subject const& subject) const;
+  /// As an error text names an operation at the target.
+  Subject subject_of(Target const& target, engine::LateError const& error) const noexcept;
+  /// The result of a call of MPI: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on stderr
+  /// where the window's error handler ends the job.
+  int told(int error, char const* call, Subject const& subject = {}) {
+    return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, subject);
+  }
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
   int complete(Target& target) {
     if (target.outstanding.is_set()) return complete_messages(target);
@@ -248,6 +266,8 @@ class Window : public mpix_window {
     return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
   }
 
+  __attribute__((cold)) int told_failure(int error, char const* call, Subject const& subject);
+  char const* epoch_text() const noexcept;
   bool take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine);
   int gather(MPI_Comm comm, RankEntry& mine);
   int make_control(RankEntry& mine);

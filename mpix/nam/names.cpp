@@ -15,6 +15,19 @@ int told_by_server(char const* call, int error_class) {
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise({call}, newest_refusal(error_class));
 }
 
+int class_of_code(int code) {
+  int error_class = code;
+  PMPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+std::string text_of_code(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, text, &length);
+  return text;
+}
+
 }  // namespace
 
 extern "C" MPIX_RMA_API int MPI_Publish_name(char const* service_name, MPI_Info info,
@@ -35,12 +48,23 @@ extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Inf
   return raise_exception(nullptr);
 }
 
-/// A server that knows the name is asked before MPI.
+/// A server that knows the name is asked before MPI. Open MPI calls the handler of MPI_COMM_WORLD, without
+/// the name.
 extern "C" MPIX_RMA_API int MPI_Lookup_name(char const* service_name, MPI_Info info, char* port_name) try {
-  bool const asks = service_name != nullptr && port_name != nullptr && makes_windows();
-  if (asks && host().nam_lookup(service_name, port_name, MPI_MAX_PORT_NAME) == MPI_SUCCESS)
-    return MPI_SUCCESS;
-  return PMPI_Lookup_name(service_name, info, port_name);
+  bool const asks =
+      service_name != nullptr && port_name != nullptr && prepare() == Readiness::ready && makes_windows();
+  if (!asks) return PMPI_Lookup_name(service_name, info, port_name);
+  int const refused = host().nam_lookup(service_name, port_name, MPI_MAX_PORT_NAME);
+  if (refused == MPI_SUCCESS) return MPI_SUCCESS;
+  std::string const reason = newest_refusal(refused).reason;
+  int code = MPI_SUCCESS;
+  {
+    ReturnedErrors const returned(MPI_COMM_WORLD);
+    code = PMPI_Lookup_name(service_name, info, port_name);
+  }
+  if (code == MPI_SUCCESS) return MPI_SUCCESS;
+  return raise({"MPI_Lookup_name"}, class_of_code(code), "name \"%s\": %s; MPI itself: %s", service_name,
+               reason.c_str(), text_of_code(code).c_str());
 } catch (...) {
   return raise_exception(nullptr);
 }

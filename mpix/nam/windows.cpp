@@ -50,25 +50,6 @@ void set_attributes(MPI_Win win) {
   PMPI_Win_set_attr(win, window_keys().units, units.release());
 }
 
-/// Errors on the communicator are returned within the scope.
-class ReturnedErrors {
- public:
-  explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {
-    PMPI_Comm_get_errhandler(comm_, &before_);
-    PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-  }
-  ~ReturnedErrors() {
-    PMPI_Comm_set_errhandler(comm_, before_);
-    PMPI_Errhandler_free(&before_);
-  }
-  ReturnedErrors(ReturnedErrors const&) = delete;
-  ReturnedErrors& operator=(ReturnedErrors const&) = delete;
-
- private:
-  MPI_Comm comm_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
 /// Through the handler of the window. The code.
 int raise_on(MPI_Win win, char const* call, Failure const& failure) {
   int const code = make_code(call, failure);

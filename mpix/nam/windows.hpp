@@ -40,6 +40,25 @@ std::string value_of(MPI_Info info, char const* key);
 /// Why this thread's newest request to the component was refused.
 Failure newest_refusal(int error_class);
 
+/// Errors on the communicator are returned within the scope.
+class ReturnedErrors {
+ public:
+  explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {
+    PMPI_Comm_get_errhandler(comm_, &before_);
+    PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ~ReturnedErrors() {
+    PMPI_Comm_set_errhandler(comm_, before_);
+    PMPI_Errhandler_free(&before_);
+  }
+  ReturnedErrors(ReturnedErrors const&) = delete;
+  ReturnedErrors& operator=(ReturnedErrors const&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
 /// `site.comm`: over which they are collective. MPI error code.
 int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win);
 int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win);

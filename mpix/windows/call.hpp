@@ -21,9 +21,15 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
   return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
-/// What the host's answer comes to.
-inline int told(char const* call, MPI_Win win, int error_class) {
-  if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
+/// What the host's answer, an error class or a code with a text, comes to.
+inline int told(char const* call, MPI_Win win, int error) {
+  if (error == MPI_SUCCESS) return MPI_SUCCESS;
+  int error_class = error;
+  PMPI_Error_class(error, &error_class);
+  if (error_class != error) {
+    PMPI_Win_call_errhandler(win, error);
+    return error;
+  }
   char const* const reason = error_class == MPI_ERR_WIN        ? "the window is not one of this library"
                              : error_class == MPI_ERR_RANK     ? "the window has no such rank"
                              : error_class == MPI_ERR_RMA_SYNC ? "no epoch is open that permits it"

@@ -1,0 +1,79 @@
+/// Texts of windows' errors: operation, displacement, rank and reason.
+#include "tests/windows/support.hpp"
+
+namespace mpix::test {
+namespace {
+
+std::string text_of(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
+
+void expect(int code, int error_class, std::vector<std::string> const& words) {
+  EXPECT_EQ(class_of(code), error_class);
+  std::string const text = text_of(code);
+  for (std::string const& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in: " << text;
+}
+
+class ErrorTexts : public FlavourTest {
+ protected:
+  std::string const place_ = "of rank " + std::to_string(next_);
+  long value_ = 5;
+};
+MPIX_ON_EACH_FLAVOUR(ErrorTexts);
+
+TEST_P(ErrorTexts, OperationOutsideEpochNamesDisplacementAndRank) {
+  Window const window(GetParam(), 64, 8);
+  MPI_Aint const at = window.at(next_, 16);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  std::string const where = " of 8 bytes at displacement " + std::to_string(at) + " " + place_;
+  expect(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Put: a put" + where, "no epoch is open"});
+  expect(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Accumulate: an accumulate" + where});
+  expect(MPI_Win_unlock(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_unlock " + place_, "no epoch is open"});
+  expect(MPI_Win_flush(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_flush " + place_});
+  MPI_Win_lock_all(0, window);
+  expect(MPI_Win_fence(0, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Win_fence", "an epoch of MPI_Win_lock_all is open"});
+  MPI_Win_unlock_all(window);
+}
+
+TEST_P(ErrorTexts, OperationBeyondTheWindowNamesSizeAndUnit) {
+  if (GetParam() == Flavour::dynamic) GTEST_SKIP() << "has no size";
+  Window const window(GetParam(), 64, 8);
+  MPI_Win_lock_all(0, window);
+  expect(MPI_Put(&value_, 1, MPI_LONG, next_, 8, 1, MPI_LONG, window), MPI_ERR_RMA_RANGE,
+         {"a put of 8 bytes at displacement 8 " + place_,
+          "rank " + std::to_string(next_) + " has 64 bytes, in units of 8"});
+  expect(MPI_Get(&value_, 1, MPI_LONG, next_, 100, 1, MPI_LONG, window), MPI_ERR_RMA_RANGE,
+         {"a get of 8 bytes at displacement 100 " + place_});
+  long sum = 0;
+  expect(MPI_Fetch_and_op(&value_, &sum, MPI_LONG, next_, 9, MPI_SUM, window), MPI_ERR_RMA_RANGE,
+         {"a read-modify-write of 8 bytes at displacement 9 " + place_});
+  MPI_Win_unlock_all(window);
+}
+
+TEST_F(WindowTest, LateErrorOfDynamicWindowNamesTheOperation) {
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  long value = 5;
+  MPI_Aint const nowhere = 0xdead0000;
+  MPI_Win_lock_all(0, window);
+  int const put = MPI_Put(&value, 1, MPI_LONG, next_, nowhere, 1, MPI_LONG, window);
+  int const flush = MPI_Win_flush(next_, window);
+  EXPECT_NE(put != MPI_SUCCESS, flush != MPI_SUCCESS);
+  expect(put != MPI_SUCCESS ? put : flush, MPI_ERR_RMA_RANGE,
+         {"a put of 8 bytes at displacement " + std::to_string(nowhere) + " of rank " + std::to_string(next_),
+          "the target memory is not mapped"});
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  MPI_Win_free(&window);
+}
+
+}  // namespace
+}  // namespace mpix::test
