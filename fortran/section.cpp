@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstdarg>
+#include <cstdio>
 #include <mutex>
 
 /// Of bottom.f90.
@@ -12,36 +14,34 @@ namespace mpix::fortran {
 
 namespace {
 
-struct Text {
-  int error_class;
-  char const* reason;
-};
+__attribute__((cold, format(printf, 3, 4))) Refusal made_refusal(int error_class, Buffer const& buffer,
+                                                                 char const* format, ...) {
+  char text[256];
+  int const used = std::snprintf(text, sizeof text, "%s from Fortran: %s ", buffer.call, buffer.argument);
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text + used, sizeof text - static_cast<std::size_t>(used), format, arguments);
+  va_end(arguments);
+  return {error_class, text};
+}
 
-constexpr std::size_t refusals = 5;
-std::array<Text, refusals> const texts{{
-    {MPI_SUCCESS, ""},
-    {MPI_ERR_BUFFER,
-     "MPIX_RMA from Fortran: this buffer has to be contiguous, and is an array section with gaps"},
-    {MPI_ERR_TYPE,
-     "MPIX_RMA from Fortran: the elements of an array section with gaps are not whole elements of "
-     "the datatype"},
-    {MPI_ERR_COUNT, "MPIX_RMA from Fortran: the array section has fewer elements than the count says"},
-    {MPI_ERR_COUNT,
-     "MPIX_RMA from Fortran: an array section with gaps has more than 2147483647 elements in a "
-     "dimension"},
-}};
-
-/// A code of its own for each, made when it is needed first.
-int code_of(Refusal refusal) {
+/// A code of each class, whose text is that of the newest refusal.
+int code_of(Refusal const& refusal) {
+  struct Code {
+    int error_class;
+    int code;
+  };
   static std::mutex mutex;
-  static std::array<int, refusals> codes{};
+  static std::array<Code, 3> codes{
+      {{MPI_ERR_BUFFER, MPI_SUCCESS}, {MPI_ERR_TYPE, MPI_SUCCESS}, {MPI_ERR_COUNT, MPI_SUCCESS}}};
   std::scoped_lock const lock(mutex);
-  auto const index = static_cast<std::size_t>(refusal);
-  if (codes[index] == MPI_SUCCESS) {
-    PMPI_Add_error_code(texts[index].error_class, &codes[index]);
-    PMPI_Add_error_string(codes[index], texts[index].reason);
-  }
-  return codes[index];
+  Code* const found = std::find_if(codes.begin(), codes.end(), [&](Code const& entry) {
+    return entry.error_class == refusal.error_class;
+  });
+  if (found == codes.end()) return refusal.error_class;
+  if (found->code == MPI_SUCCESS) PMPI_Add_error_code(found->error_class, &found->code);
+  PMPI_Add_error_string(found->code, refusal.text.c_str());
+  return found->code;
 }
 
 CFI_index_t elements_of(CFI_cdesc_t const& buffer, int dimensions) noexcept {
@@ -100,48 +100,122 @@ bool is_contiguous(CFI_cdesc_t const* buffer) noexcept {
   return true;
 }
 
-Section::Section(CFI_cdesc_t const* buffer, MPI_Count count, MPI_Datatype datatype)
-    : address_(address_of(buffer)), count_(count), datatype_(datatype) {
-  // What is wrong with the count or the datatype itself is told by the call.
-  if (is_contiguous(buffer) || count <= 0 || datatype == MPI_DATATYPE_NULL || datatype == MPI_Datatype{})
-    return;
-  refusal_ = describe(*buffer);
+namespace {
+
+/// The call itself tells errors of the count and the datatype.
+bool is_sound(MPI_Count count, MPI_Datatype datatype) noexcept {
+  return count > 0 && datatype != MPI_DATATYPE_NULL && datatype != MPI_Datatype{};
 }
 
-Refusal Section::describe(CFI_cdesc_t const& buffer) {
+/// 0: not known at once.
+MPI_Count size_of_usual(MPI_Datatype datatype) {
+  struct Usual {
+    MPI_Datatype type;
+    MPI_Count size;
+  };
+  static std::array<Usual, 8> const usual = [] {
+    std::array<Usual, 8> made{{{MPI_DOUBLE_PRECISION, 0},
+                               {MPI_INTEGER, 0},
+                               {MPI_REAL, 0},
+                               {MPI_BYTE, 0},
+                               {MPI_DOUBLE_COMPLEX, 0},
+                               {MPI_COMPLEX, 0},
+                               {MPI_CHARACTER, 0},
+                               {MPI_LOGICAL, 0}}};
+    for (Usual& entry : made) PMPI_Type_size_x(entry.type, &entry.size);
+    return made;
+  }();
+  for (Usual const& entry : usual) {
+    if (entry.type == datatype) return entry.size;
+  }
+  return 0;
+}
+
+/// From the address of the buffer to the end of the last element.
+MPI_Count bytes_of(MPI_Count count, MPI_Datatype datatype) {
+  if (MPI_Count const size = size_of_usual(datatype); size != 0) return count * size;
+  MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  PMPI_Type_get_extent_x(datatype, &lower, &extent);
+  PMPI_Type_get_true_extent_x(datatype, &true_lower, &true_extent);
+  return std::max<MPI_Count>((count - 1) * extent, 0) + true_lower + true_extent;
+}
+
+}  // namespace
+
+Refusal check_contiguous(Buffer const& buffer) {
+  if (is_contiguous(buffer.given)) return {};
+  return made_refusal(MPI_ERR_BUFFER, buffer, "is an array section with gaps, and has to be contiguous");
+}
+
+Refusal check_contiguous(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype) {
+  if (Refusal gaps = check_contiguous(buffer)) return gaps;
+  CFI_cdesc_t const* const given = buffer.given;
+  bool const bounded = given != nullptr && given->rank != 0 && given->dim[given->rank - 1].extent >= 0;
+  if (!bounded || !is_sound(count, datatype) || address_of(given) == MPI_BOTTOM) return {};
+  auto const available =
+      static_cast<MPI_Count>(elements_of(*given, given->rank)) * static_cast<MPI_Count>(given->elem_len);
+  MPI_Count const wanted = bytes_of(count, datatype);
+  if (wanted <= available) return {};
+  return made_refusal(MPI_ERR_COUNT, buffer, "has %lld bytes, and %s %lld needs %lld",
+                      static_cast<long long>(available), buffer.count_argument, static_cast<long long>(count),
+                      static_cast<long long>(wanted));
+}
+
+Section::Section(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype)
+    : address_(address_of(buffer.given)), count_(count), datatype_(datatype) {
+  if (is_contiguous(buffer.given)) {
+    refusal_ = check_contiguous(buffer, count, datatype);
+  } else if (is_sound(count, datatype)) {
+    refusal_ = describe(buffer);
+  }
+}
+
+Refusal Section::describe(Buffer const& given) {
+  CFI_cdesc_t const& buffer = *given.given;
   MPI_Count lower = 0, extent = 0, size = 0;
   PMPI_Type_get_extent_x(datatype_, &lower, &extent);
   PMPI_Type_size_x(datatype_, &size);
   auto const length = static_cast<MPI_Count>(buffer.elem_len);
-  if (lower != 0 || extent <= 0 || extent != size || length % extent != 0) return Refusal::type;
-  MPI_Count const per_element = length / extent;
-  if (count_ % per_element != 0) return Refusal::type;
+  bool const whole = lower == 0 && extent > 0 && extent == size && length % extent == 0;
+  MPI_Count const per_element = whole ? length / extent : 1;
+  if (!whole || count_ % per_element != 0)
+    return made_refusal(
+        MPI_ERR_TYPE, given,
+        "is an array section with gaps of elements of %lld bytes, and %s %lld elements of the datatype "
+        "(%lld bytes each) are not whole ones of these",
+        static_cast<long long>(length), given.count_argument, static_cast<long long>(count_),
+        static_cast<long long>(size));
   MPI_Count const elements = count_ / per_element;
-  if (elements > elements_of(buffer, buffer.rank)) return Refusal::count;
+  if (CFI_index_t const there = elements_of(buffer, buffer.rank); elements > there)
+    return made_refusal(MPI_ERR_COUNT, given, "is an array section of %lld elements, and %s %lld needs %lld",
+                        static_cast<long long>(there), given.count_argument, static_cast<long long>(count_),
+                        static_cast<long long>(elements));
   bool const too_long = std::any_of(buffer.dim, buffer.dim + buffer.rank,
                                     [](CFI_dim_t const& dimension) { return dimension.extent > INT_MAX; });
-  if (too_long || per_element > INT_MAX) return Refusal::too_long;
+  if (too_long || per_element > INT_MAX)
+    return made_refusal(MPI_ERR_COUNT, given,
+                        "is an array section with gaps of more than 2147483647 elements in a dimension");
   MPI_Datatype element = MPI_DATATYPE_NULL;
   PMPI_Type_contiguous(static_cast<int>(per_element), datatype_, &element);
   datatype_ = make_datatype(buffer, elements, element);
   PMPI_Type_free(&element);
   count_ = 1;
   made_ = true;
-  return Refusal::none;
+  return {};
 }
 
 Section::~Section() {
   if (made_) PMPI_Type_free(&datatype_);
 }
 
-void refuse(Refusal refusal, MPI_Fint const* communicator, int* ierror) {
+void refuse(Refusal const& refusal, MPI_Fint const* communicator, int* ierror) {
   int const code = code_of(refusal);
   MPI_Comm const comm = communicator != nullptr ? MPI_Comm_f2c(*communicator) : MPI_COMM_WORLD;
   PMPI_Comm_call_errhandler(comm, code);
   if (ierror != nullptr) *ierror = code;
 }
 
-void refuse_on_window(Refusal refusal, MPI_Win win, int* ierror) {
+void refuse_on_window(Refusal const& refusal, MPI_Win win, int* ierror) {
   int const code = code_of(refusal);
   PMPI_Win_call_errhandler(win, code);
   if (ierror != nullptr) *ierror = code;

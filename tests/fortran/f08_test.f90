@@ -433,6 +433,20 @@ contains
     call attempt(from(1:8:2), 1, MPI_DOUBLE_COMPLEX, right, MPI_ERR_TYPE, "larger than an element")
     call MPI_Error_string(ierror, text, length)
     call expect(index(text(:length), "section") > 0, "text of an error")
+    call attempt(from, 9, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "more than a contiguous array has")
+    call MPI_Error_string(ierror, text, length)
+    call expect(index(text(:length), "MPIX_RMA_xfer from Fortran: origin_addr has 64 bytes, and origin_count 9 needs 72") > 0, &
+      "text of an array that is too short")
+    call attempt(from(3:), 6, MPI_DOUBLE_PRECISION, right, MPI_SUCCESS, "the rest of an array")
+    call attempt(from(3:), 7, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "more than the rest of an array")
+    call attempt(from(3), 6, MPI_DOUBLE_PRECISION, right, MPI_SUCCESS, "from an element of an array on")
+    call attempt(from(1:8:2), 5, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "numbers of a section")
+    call MPI_Error_string(ierror, text, length)
+    call expect(index(text(:length), "origin_addr is an array section of 4 elements, and origin_count 5 needs 5") > 0, &
+      "text of a section that is too short")
+    call MPIX_RMA_rmw(MPIX_RMW_SUM, from, 9, MPI_DOUBLE_PRECISION, target_rank=right, target_disp=bases(right), &
+      communicator=comm, ierror=ierror)
+    call expect_class(MPI_ERR_COUNT, "rmw with a short operand")
     call MPIX_RMA_rmw(MPIX_RMW_SUM, from(1:8:2), 4, MPI_DOUBLE_PRECISION, target_rank=right, target_disp=bases(right), &
       communicator=comm, ierror=ierror)
     call expect_class(MPI_ERR_BUFFER, "rmw with a section")
