@@ -273,6 +273,27 @@ TEST(WireReply, wrong_replies_are_refused) {
   EXPECT_NE(run(0), nullptr);
 }
 
+TEST(WireReply, FailurePayloadNamesTheOperationOrNothing) {
+  auto header = begin_header<RequestHeader>(RequestKind::update);
+  header.flags = flag_fetch;
+  header.address = 0x1000;
+  header.total = 24;
+  FailureReply named = failure_reply(header, 0x800);
+  auto const read = [&](std::size_t bytes) {
+    return late_error(Status::overrun, std::as_bytes(std::span(&named, 1)).first(bytes));
+  };
+  LateError const error = read(sizeof named);
+  EXPECT_EQ(error.status, Status::overrun);
+  EXPECT_EQ(error.kind, OperationKind::read_modify_write);
+  EXPECT_EQ(error.memory.address, 0x800);
+  EXPECT_EQ(error.memory.bytes, 24);
+  EXPECT_TRUE(error.memory.contiguous);
+  EXPECT_EQ(read(0).kind, OperationKind::unknown);
+  EXPECT_EQ(read(sizeof named - 1).kind, OperationKind::unknown);
+  named.kind = 77;
+  EXPECT_EQ(read(sizeof named).kind, OperationKind::unknown);
+}
+
 TEST(Tokens, are_not_reused_and_stale_ones_find_nothing) {
   OutstandingPool pool;
   Outstanding& first = pool.take();
