@@ -3,9 +3,9 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "datatype/error_codes.hpp"
 #include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
-#include "datatype/error_codes.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
