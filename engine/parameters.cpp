@@ -73,7 +73,7 @@ constexpr mpix_engine_parameter table[] = {
      "Connections to other processes that are kept open; beyond that those that were not used for longest "
      "are "
      "closed where nothing is under way, and opened again when they are needed. At most half of the file "
-     "descriptors that the process may have."},
+     "descriptors that the process may still open when the engine starts."},
     {"heap_size", size_kind, FIELD(heap_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes", 6,
      "Granularity in which communicatable memory is taken from the system."},
     {"idle_memory", size_kind, FIELD(idle_memory_bytes), 1, tib, gib, 1, nullptr, "bytes", 6,
