@@ -19,7 +19,7 @@ namespace mpix {
 struct FlatType {
   engine::OwnedLayout layout;  ///< displacements included
   std::ptrdiff_t extent = 0;   ///< bytes from one element to the next
-  std::size_t size = 0;        ///< data bytes; of pair types, their padding included
+  std::size_t size = 0;        ///< data bytes
   /// The predefined type that it is built of; meaningless when `mixed`.
   engine::ElementType element = engine::ElementType::none;
   MPI_Datatype base = MPI_DATATYPE_NULL;

@@ -1,9 +1,11 @@
 /// From the constructors of a derived datatype to a layout.
+#include <cstddef>
 #include <vector>
 
 #include "datatype/compose.hpp"
 #include "datatype/datatype.hpp"
 #include "datatype/predefined.hpp"
+#include "engine/kernel/whole_elements.hpp"
 
 namespace mpix {
 
@@ -55,17 +57,27 @@ void join(FlatType& whole, FlatType const& part) {
                  (whole.element != part.element || whole.element == engine::ElementType::none));
 }
 
+/// The data of MPI_SHORT_INT. The other pairs have their padding behind them, if any.
+OwnedLayout short_and_int() {
+  struct Pair {
+    short value;
+    int index;
+  };
+  static_assert(engine::has_inner_gap(engine::ElementType::short_int));
+  engine::Segment const runs[] = {{0, sizeof(short)}, {offsetof(Pair, index), sizeof(int)}};
+  return OwnedLayout(Layout{sizeof(short) + sizeof(int), {}, runs});
+}
+
+/// Predefined types.
 FlatType flatten_named(MPI_Datatype type) {
   FlatType flat;
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
   MPI_Count size = 0;
-  MPI_Type_get_extent(type, &lower, &extent);
   MPI_Type_size_x(type, &size);
   flat.base = type;
+  flat.size = static_cast<std::size_t>(size);
   flat.element = element_of(type);
-  flat.size = static_cast<std::size_t>(is_pair(flat.element) ? extent : MPI_Aint{size});
-  flat.layout = OwnedLayout(Layout::contiguous(flat.size));
+  flat.layout =
+      engine::has_inner_gap(flat.element) ? short_and_int() : OwnedLayout(Layout::contiguous(flat.size));
   return flat;
 }
 

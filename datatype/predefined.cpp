@@ -90,16 +90,12 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   for (Entry const& entry : table) {
     if (entry.type != predefined) continue;
     // A Fortran type that this build of MPI gives another size can be moved, but not computed with.
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    MPI_Type_get_extent(predefined, &lower, &extent);
-    return static_cast<std::size_t>(extent) == element_size(entry.element) ? entry.element
-                                                                           : ElementType::none;
+    MPI_Count size = 0;
+    MPI_Type_size_x(predefined, &size);
+    return static_cast<std::size_t>(size) == element_size(entry.element) ? entry.element : ElementType::none;
   }
   return ElementType::none;
 }
-
-bool is_pair(ElementType element) noexcept { return engine::is_defined(Operation::minloc, element); }
 
 char const* name_of(Operation operation) noexcept {
   switch (operation) {

@@ -12,9 +12,6 @@ namespace mpix {
 /// ElementType::none for types that only can be moved (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 
-/// True for the types of MPI_MINLOC and MPI_MAXLOC, whose size leaves out their padding.
-bool is_pair(engine::ElementType element) noexcept;
-
 /// nullopt for MPI_OP_NULL and user-defined operations.
 std::optional<engine::Operation> operation_of(MPI_Op predefined) noexcept;
 

@@ -11,6 +11,7 @@
 #include "engine/atomic/access_order.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/engine.hpp"
+#include "engine/kernel/whole_elements.hpp"
 #include "engine/path/cross_memory.hpp"
 #include "engine/path/direct.hpp"
 #include "engine/path/direct_run.hpp"
@@ -40,6 +41,10 @@ bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
 bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
   return reduction_for(update, modes).element_atomic;
 }
+
+/// Whether a run of the target's layout may end within an element.
+bool cuts_elements(Transfer const&) noexcept { return false; }
+bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.type); }
 
 /// Of an operation that is waited for.
 struct End : Completion {
@@ -145,6 +150,7 @@ void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
 /// when some run is not mapped; `*refused` as above.
 template <typename Operation>
 bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* refused) {
+  if (cuts_elements(operation)) return false;
   std::size_t const total = operation.target_layout.size();
   LayoutCursor check(operation.target_layout);
   while (check.remaining() != 0) {
@@ -334,9 +340,8 @@ bool is_sound(Transfer const&) noexcept { return true; }
 /// No path takes an element apart, or looks for what the operation does.
 bool is_sound(Update const& update) noexcept {
   if (!is_valid({update.type, update.operation, false, update.scale})) return false;
-  std::size_t const element = element_size(update.type);
   auto const whole = [&](Layout const& layout) {
-    return layout.has_whole(element) && layout.size() == update.target_layout.size();
+    return has_whole_elements(layout, update.type) && layout.size() == update.target_layout.size();
   };
   return whole(update.target_layout) &&
          (operand_count(update.operation) == 0 || whole(update.origin_layout)) &&

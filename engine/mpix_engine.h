@@ -226,7 +226,7 @@ enum mpix_engine_type {
   MPIX_ENGINE_TYPE_COMPLEX_DOUBLE,
   MPIX_ENGINE_TYPE_COMPLEX_LONG_DOUBLE,
   MPIX_ENGINE_TYPE_BOOLEAN,   /**< C bool, one byte */
-  MPIX_ENGINE_TYPE_FLOAT_INT, /**< value and index, as the C struct of MPI's pair types; only minloc and
+  MPIX_ENGINE_TYPE_FLOAT_INT, /**< value and index, without the padding of a C struct; only minloc and
                                  maxloc */
   MPIX_ENGINE_TYPE_DOUBLE_INT,
   MPIX_ENGINE_TYPE_LONG_INT,

@@ -87,7 +87,7 @@ struct Transfer {
 /// Accumulate, fetching accumulate and read-modify-write, element by element:
 /// target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
 ///
-/// All layouts have the same size(), and runs of whole elements; the memory of the sides does not overlap.
+/// All layouts have the same size(), and has_whole_elements() of `type`; the sides do not overlap in memory.
 /// Without a guarantee of atomicity, concurrent updates of an element can be lost.
 struct Update {
   Operation operation = Operation::sum;

@@ -114,11 +114,16 @@ class Cutter {
 bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout const& target,
                     std::size_t element) {
   LayoutCursor cursor(target);
-  while (cursor.remaining() != 0) {
+  std::uint64_t stripe = 0;  // of the byte before
+  for (std::size_t position = 0; cursor.remaining() != 0;) {
     Segment const run = cursor.next();
-    std::uint64_t const left =
-        memory.stripe_bytes - (begin + static_cast<std::uint64_t>(run.offset)) % memory.stripe_bytes;
-    if (left < run.length && left % element != 0) return false;
+    std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
+    bool const within = position % element != 0;  // an element with a gap
+    if (within && first / memory.stripe_bytes != stripe) return false;
+    std::uint64_t const left = memory.stripe_bytes - first % memory.stripe_bytes;
+    if (left < run.length && (position + left) % element != 0) return false;
+    stripe = (first + run.length - 1) / memory.stripe_bytes;
+    position += run.length;
   }
   return true;
 }

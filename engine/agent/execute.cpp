@@ -8,6 +8,7 @@
 #include "engine/agent/unwatched.hpp"
 #include "engine/atomic/footprint.hpp"
 #include "engine/kernel/kernels.hpp"
+#include "engine/kernel/whole_elements.hpp"
 #include "engine/layout/boxes.hpp"
 #include "engine/segment/probe.hpp"
 
@@ -280,9 +281,11 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, 
 Status Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
   bool const fetch = wire::is_fetching(header);
+  auto const type = static_cast<ElementType>(header.element_type);
+  std::size_t const most = whole_elements(type, settings_.fragment_bytes);
   for (std::uint64_t done = 0; done < header.bytes;) {
     std::size_t const rest = header.bytes - done;
-    std::size_t const bytes = fetch ? std::min(settings_.fragment_bytes, rest) : rest;
+    std::size_t const bytes = fetch ? std::min(most, rest) : rest;
     std::byte* const fetched = fetch ? new_data(origin, header, done, bytes) : nullptr;
     Status const status = access_memory(accessed, wire::is_write(header), [&] {
       update_part_of(request, pointer(header.address), done, bytes, fetched);

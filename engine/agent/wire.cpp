@@ -5,6 +5,7 @@
 
 #include "engine/agent/joined.hpp"
 #include "engine/kernel/kernels.hpp"
+#include "engine/kernel/whole_elements.hpp"
 
 namespace mpix::engine::wire {
 
@@ -98,10 +99,11 @@ std::size_t description_bytes(RequestHeader const& header) noexcept {
 
 /// For typed operations every boundary must fall between elements.
 bool whole_elements(CheckedRequest const& request) noexcept {
-  std::size_t const element = element_size(static_cast<ElementType>(request.header.element_type));
+  auto const type = static_cast<ElementType>(request.header.element_type);
+  std::size_t const element = element_size(type);
   if (static_cast<RequestKind>(request.header.kind) != RequestKind::update || element <= 1) return true;
   if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
-  return request.layout.has_whole(element);
+  return has_whole_elements(request.layout, type);
 }
 
 /// What the fields say, but for the layout.

@@ -16,8 +16,9 @@ struct Complex {
   T re;
   T im;
 };
+/// Without padding, as the data are.
 template <typename T, typename Index = int>
-struct ValueIndex {
+struct __attribute__((packed)) ValueIndex {
   T value;
   Index index;
 };

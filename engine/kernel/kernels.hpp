@@ -67,8 +67,8 @@ struct AtomicPlaces {
 /// Whether `reduction` names a defined combination of type, operation and scale.
 bool is_valid(Reduction const& reduction) noexcept;
 
-/// The memory of an update. All layouts have the same size(), and runs that are multiples of the element
-/// size. The sides do not overlap.
+/// The memory of an update. All layouts have the same size(), a multiple of the element size, and runs of
+/// whole elements (but see has_inner_gap). The sides do not overlap.
 struct UpdateSides {
   std::byte* target;
   Layout target_layout;

@@ -1,7 +1,5 @@
 #include "engine/kernel/types.hpp"
 
-#include <algorithm>
-
 #include "engine/kernel/element.hpp"
 #include "engine/kernel/kernels.hpp"
 
@@ -24,8 +22,14 @@ constexpr TypeTable made = [] {
   return table;
 }();
 
-// So that nobody has to divide by one.
-static_assert(std::ranges::all_of(made.size, [](std::size_t size) { return (size & (size - 1)) == 0; }));
+// So that nobody has to divide by a size, unless the type is a pair.
+static_assert([] {
+  for (std::size_t type = 0; type < TypeTable::types; ++type) {
+    bool const is_pair = class_of(static_cast<ElementType>(type)) == Class::pair;
+    if (!is_pair && (made.size[type] & (made.size[type] - 1)) != 0) return false;
+  }
+  return true;
+}());
 
 }  // namespace
 

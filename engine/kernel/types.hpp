@@ -23,7 +23,7 @@ enum class ElementType : std::uint8_t {
   complex_double,
   complex_long_double,
   boolean,  ///< C bool, one byte
-  // Value and index, laid out as the C struct of MPI's pair types; only minloc and maxloc.
+  // Value and index; only minloc and maxloc. Padding of the C struct is a gap in the layout, not data.
   float_int,
   double_int,
   long_int,
@@ -74,12 +74,12 @@ constexpr unsigned operand_count(Operation operation) noexcept {
 /// What is known of each type.
 struct TypeTable {
   static constexpr auto types = static_cast<std::size_t>(ElementType::count_);
-  std::uint8_t size[types];         ///< sizeof the C type; 0 for `none`
+  std::uint8_t size[types];         ///< data bytes; 0 for `none`
   std::uint32_t operations[types];  ///< bit i: the operation with number i is defined
 };
 extern TypeTable const type_table;
 
-/// sizeof the C type, a power of two; 0 for `none` and out-of-range values.
+/// Data bytes of an element, a power of two except for pairs; 0 for `none` and out-of-range values.
 inline std::size_t element_size(ElementType type) noexcept {
   return type < ElementType::count_ ? type_table.size[static_cast<std::size_t>(type)] : 0;
 }

@@ -6,6 +6,7 @@
 #include "engine/kernel/kernels.hpp"
 #include "engine/kernel/row_kernels.hpp"
 #include "engine/kernel/walk.hpp"
+#include "engine/kernel/whole_elements.hpp"
 
 namespace mpix::engine {
 
@@ -144,6 +145,63 @@ void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces co
   });
 }
 
+/// The runs of one element, and what stands there.
+class SplitElement {
+ public:
+  SplitElement(std::byte* base, LayoutCursor& cursor, std::size_t bytes) noexcept : base_(base) {
+    while (bytes != 0) {
+      runs_[count_] = cursor.next(bytes);
+      bytes -= runs_[count_++].length;
+    }
+  }
+  std::byte* value() noexcept { return value_; }
+
+  void load() noexcept {
+    each([](std::byte* memory, std::byte* value, std::size_t bytes) { copy_bytes(value, memory, bytes); });
+  }
+  void store() noexcept {
+    each([](std::byte* memory, std::byte* value, std::size_t bytes) { copy_bytes(memory, value, bytes); });
+  }
+
+ private:
+  static constexpr std::size_t most_bytes = 8;
+
+  template <typename Move>
+  void each(Move move) noexcept {
+    std::byte* value = value_;
+    for (std::size_t i = 0; i < count_; value += runs_[i++].length)
+      move(base_ + runs_[i].offset, value, runs_[i].length);
+  }
+
+  std::byte* base_;
+  std::size_t count_ = 0;
+  Segment runs_[most_bytes];
+  std::byte value_[most_bytes] = {};
+};
+
+/// An update of elements with inner gaps, one by one: the `bytes` bytes from `position` on of the target's
+/// data, against all of the other sides'.
+void update_split(Reduction const& reduction, UpdateSides const& sides, std::size_t position,
+                  std::size_t bytes) noexcept {
+  RowUpdate const kernel(reduction, true, {});
+  std::size_t const element = element_size(reduction.type);
+  LayoutCursor targets(sides.target_layout);
+  LayoutCursor operands(sides.origin_layout);
+  LayoutCursor results(sides.result_layout);
+  targets.seek(position);
+  for (; bytes >= element; bytes -= element) {
+    SplitElement target(sides.target, targets, element);
+    SplitElement operand(const_cast<std::byte*>(sides.origin), operands,
+                         operand_count(reduction.operation) > 0 ? element : 0);
+    SplitElement result(sides.result, results, sides.result != nullptr ? element : 0);
+    target.load();
+    operand.load();
+    kernel({target.value(), 0, operand.value(), nullptr, 0, result.value(), 0, 1, element, nullptr});
+    if (reduction.operation != Operation::no_op) target.store();
+    result.store();
+  }
+}
+
 /// Whether nothing comes of it.
 bool is_idle(Reduction const& reduction, void const* result) noexcept {
   return reduction.operation == Operation::no_op && result == nullptr;
@@ -167,6 +225,7 @@ void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces c
   bool const packed_result = sides.result == nullptr || sides.result_layout.is_contiguous();
   if (sides.target_layout.is_contiguous() && origin_layout.is_contiguous() && packed_result)
     return update_contiguous(reduction, sides.target, pointers, places);
+  if (has_inner_gap(reduction.type)) return update_split(reduction, sides, 0, sides.target_layout.size());
   Side const target{sides.target, sides.target_layout};
   Side const origin{const_cast<std::byte*>(pointers.origin), origin_layout};
   visit(
@@ -182,6 +241,11 @@ void update_part(Reduction const& reduction, std::byte* base, Layout const& layo
   PackedSides sides = packed;
   if (operand_count(reduction.operation) == 0) sides.origin = base;  // unread
   if (layout.is_contiguous()) return update_contiguous(reduction, base + position, sides, places);
+  if (has_inner_gap(reduction.type)) {
+    Layout const all = Layout::contiguous(packed.bytes);
+    UpdateSides const whole{base, layout, packed.origin, nullptr, all, packed.result, all};
+    return update_split(reduction, whole, position, packed.bytes);
+  }
   Side const target{base, layout};
   auto* const origin = const_cast<std::byte*>(sides.origin);
   visit(

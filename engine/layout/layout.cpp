@@ -4,6 +4,16 @@
 
 namespace mpix::engine {
 
+namespace {
+
+bool divides_runs(Layout const& layout, std::size_t unit) noexcept {
+  if (layout.segments.empty()) return layout.block % unit == 0;
+  return std::all_of(layout.segments.begin(), layout.segments.end(),
+                     [unit](Segment const& segment) { return segment.length % unit == 0; });
+}
+
+}  // namespace
+
 std::size_t Layout::size() const noexcept {
   std::size_t bytes = block;
   for (Dimension const& dimension : dims) bytes *= dimension.count;
@@ -12,7 +22,10 @@ std::size_t Layout::size() const noexcept {
 
 bool Layout::has_whole(std::size_t unit) const noexcept {
   if (unit <= 1) return true;
-  std::size_t const rest = unit - 1;  // a division would take longer than all else here
+  std::size_t const rest = unit - 1;
+  if ((unit & rest) != 0) [[unlikely]]
+    return divides_runs(*this, unit);
+  // A division would take longer than all else here.
   if (segments.empty()) return (block & rest) == 0;
   return std::all_of(segments.begin(), segments.end(),
                      [rest](Segment const& segment) { return (segment.length & rest) == 0; });

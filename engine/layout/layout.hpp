@@ -39,7 +39,7 @@ struct Layout {
   /// Total number of data bytes.
   std::size_t size() const noexcept;
 
-  /// Whether every contiguous run is a multiple of `unit` bytes long, 0 or a power of two.
+  /// Whether every contiguous run is a multiple of `unit` bytes long; true where `unit` is 0.
   bool has_whole(std::size_t unit) const noexcept;
 
   /// Smallest range that holds every byte; {0, 0} when size() is 0.

@@ -145,7 +145,7 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) 
 FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const noexcept {
   std::size_t const bytes =
       operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
-  return {bytes, max_described_segments};
+  return {bytes, max_described_segments, operation.element_bytes()};
 }
 
 bool AgentPath::window_open(Peer& peer) noexcept {

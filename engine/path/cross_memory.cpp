@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/kernel/kernels.hpp"
+#include "engine/kernel/whole_elements.hpp"
 #include "engine/path/packed_update.hpp"
 #include "engine/segment/probe.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 // Pieces per system call. The kernel's limit is 1024; the arrays stand on the stack.
 constexpr std::size_t batch_pieces = 256;
-// Updates go through a buffer of this size; a multiple of every element size.
+// Updates go through a buffer of this size at most.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
 /// Which side of a call that stopped with EFAULT it could not touch.
@@ -186,7 +187,7 @@ Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per
 /// Reads a chunk of the target, updates it, writes it back.
 Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   std::size_t const total = update.target_layout.size();
-  std::size_t const chunk = std::min(chunk_bytes, total);
+  std::size_t const chunk = std::min(whole_elements(update.type, chunk_bytes), total);
   auto const target = std::make_unique_for_overwrite<std::byte[]>(chunk);
   PackedUpdate packed(update, chunk);
   Reduction const reduction{update.type, update.operation, false, update.scale};

@@ -14,8 +14,9 @@ namespace mpix::engine {
 
 /// Limits of one message.
 struct FragmentLimits {
-  std::size_t bytes = 0;     ///< data; a multiple of 64, so that no element is cut
-  std::size_t segments = 0;  ///< described segments
+  std::size_t bytes = 0;     ///< data; a multiple of 64
+  std::size_t segments = 0;  ///< described segments; no fewer than an element may have
+  std::size_t element = 1;   ///< bytes that are not cut; 1 also where their number divides 64
 };
 
 /// True when the whole description goes with each fragment.

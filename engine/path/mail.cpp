@@ -219,7 +219,8 @@ class StagedDelivery {
 
   FragmentLimits limits() const noexcept {
     std::size_t const part = message_.total / depth / 64 * 64;
-    return {std::clamp(part, least_bytes, StagedRequest::most_data), StagedRequest::most_segments};
+    return {std::clamp(part, least_bytes, StagedRequest::most_data), StagedRequest::most_segments,
+            message_.element_bytes()};
   }
 
   /// Posts the next fragments for which there are slots.

@@ -37,6 +37,11 @@ struct MessageOperation {
     return (source != nullptr ? 1u : 0u) + (source2 != nullptr ? 1u : 0u);
   }
   bool expects_data() const noexcept { return sink != nullptr; }
+  /// As in FragmentLimits.
+  std::size_t element_bytes() const noexcept {
+    std::size_t const element = element_size(static_cast<ElementType>(header.element_type));
+    return (element & (element - 1)) == 0 ? 1 : element;
+  }
 };
 
 /// Without guarantees, and without what depends on them.

@@ -25,9 +25,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that it may read and write
  * @param target_count     elements of target_datatype, not negative
- * @param target_datatype  committed datatype; all its elements have as many data bytes as the origin's, where
- *                         a pair type counts with its padding (MPI_DOUBLE_INT as 16 bytes); for ACCUMULATE
- *                         both are built of the same predefined datatype
+ * @param target_datatype  committed datatype; all its elements have as many data bytes as the origin's, padding
+ *                         of pair types not counted, which is not touched on either side (MPI_DOUBLE_INT:
+ *                         12 bytes); for ACCUMULATE both are built of the same predefined datatype
  * @param request          NULL: the operation is completed by MPIX_RMA_Complete. Otherwise set to a request
  *                         that MPI_Wait and its like complete; a request object of MPIX_Req_set_attr that
  *                         stands there is used, with its attributes. Of its status only MPI_ERROR has

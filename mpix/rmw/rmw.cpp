@@ -150,7 +150,11 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
   if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
   if (int const code = check_count(site, "count", call.count, call.datatype); code != MPI_SUCCESS)
     return code;
-  if (!type->is_contiguous() || type->flat().mixed)
+  // The padding of a pair is no gap.
+  bool const is_pair =
+      type->defines(Operation::minloc) && type->size() == engine::element_size(type->flat().element);
+  bool const gaps = !type->is_contiguous() && !is_pair;
+  if (gaps || type->flat().mixed)
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
                  TypeName(call.datatype).text);
   if (!engine::is_defined(call.operation, type->flat().element))
@@ -162,7 +166,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
   return known ? MPI_SUCCESS : raise_rank(site, call.rank, communicator.size());
 }
 
-/// Buffers and address. `bytes` is the size of each of them.
+/// Buffers and address. `bytes` is the size of each of them, gaps between elements included.
 int check(Site const& site, RmwCall const& call, engine::Update const& update, std::size_t bytes) {
   if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
@@ -192,7 +196,9 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
     return MPI_SUCCESS;
   }
   Datatype const& type = *Datatype::find(call.datatype);
-  std::size_t const bytes = type.size() * static_cast<std::size_t>(call.count);
+  engine::Dimension dimensions[engine::max_dimensions];
+  Layout const layout = type.layout(static_cast<std::size_t>(call.count), dimensions);
+  auto const bytes = static_cast<std::size_t>(layout.extent().end);
   unsigned const operands = engine::operand_count(call.operation);
   engine::Update update;
   update.operation = call.operation;
@@ -201,7 +207,7 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   if (operands > 0) update.origin = static_cast<std::byte const*>(call.operand);
   if (operands > 1) update.operand2 = static_cast<std::byte const*>(call.operand2);
   update.result = static_cast<std::byte*>(call.result);
-  update.origin_layout = update.result_layout = update.target_layout = Layout::contiguous(bytes);
+  update.origin_layout = update.result_layout = update.target_layout = layout;
   update.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
   if (bytes != 0) code = check(site, call, update, bytes);
   if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &update.notify);

@@ -14,9 +14,9 @@
 
 namespace mpix::test {
 
-/// As the C structs of MPI's pair types.
+/// As the C structs of MPI's pair types, without their padding.
 template <typename V, typename I = int>
-struct Pair {
+struct __attribute__((packed)) Pair {
   using Value = V;
   V value;
   I index;

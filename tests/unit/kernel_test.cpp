@@ -271,10 +271,7 @@ TEST(RowKernel, fetches_every_element_wherever_the_sides_stand) {
 }
 
 TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
-  struct Pair {
-    double value;
-    int index;
-  };
+  using Pair = test::Pair<double>;
   Pair const origin[] = {{1, 5}, {2, 5}, {3, 5}, {4, 5}};
   auto const run = [&](Operation operation) {
     std::vector<Pair> target = {{2, 7}, {2, 7}, {2, 7}, {4, 3}};
@@ -290,10 +287,65 @@ TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   int const low_indices[] = {5, 5, 7, 3};
   int const high_indices[] = {7, 5, 5, 3};
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(low[i].value, low_values[i]);
-    EXPECT_EQ(low[i].index, low_indices[i]);
-    EXPECT_EQ(high[i].value, high_values[i]);
-    EXPECT_EQ(high[i].index, high_indices[i]);
+    EXPECT_TRUE(test::same(low[i], Pair{low_values[i], low_indices[i]})) << i;
+    EXPECT_TRUE(test::same(high[i], Pair{high_values[i], high_indices[i]})) << i;
+  }
+}
+
+/// The part of the data of an array of MPI_SHORT_INT, in memory of bytes that are all ones.
+TEST(PairKernel, UpdatesAroundInnerGaps) {
+  struct Padded {
+    short value;
+    int index;
+  };
+  constexpr std::size_t count = 5;
+  std::vector<Segment> runs;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const at = static_cast<std::ptrdiff_t>(i * sizeof(Padded));
+    runs.push_back({at, sizeof(short)});
+    runs.push_back({at + static_cast<std::ptrdiff_t>(offsetof(Padded, index)), sizeof(int)});
+  }
+  OwnedLayout const layout(Layout{6 * count, {}, runs});
+  auto const make = [](short first, int index) {
+    std::vector<Padded> made(count);
+    std::memset(static_cast<void*>(made.data()), 0xff, count * sizeof(Padded));
+    for (std::size_t i = 0; i < count; ++i) {
+      made[i].value = static_cast<short>(first + static_cast<short>(i));
+      made[i].index = index;
+    }
+    return made;
+  };
+  auto const bytes_of = [](std::vector<Padded>& of) { return reinterpret_cast<std::byte*>(of.data()); };
+  std::vector<Padded> const before = make(0, 7);
+  for (Operation const operation :
+       {Operation::maxloc, Operation::minloc, Operation::replace, Operation::no_op}) {
+    for (std::size_t part = 0; part < count; ++part) {  // elements in front of it are left out
+      std::vector<Padded> target = before;
+      std::vector<Padded> origin = make(2, 5);
+      std::vector<Padded> result = make(-1, -1);
+      std::size_t const bytes = 6 * (count - part);
+      std::byte packed[2][6 * count];
+      pack(packed[0], bytes_of(origin), layout.view(), 6 * part, bytes);
+      update_part({ElementType::short_int, operation}, bytes_of(target), layout.view(), 6 * part,
+                  {packed[0], nullptr, packed[1], bytes});
+      unpack(bytes_of(result), layout.view(), 6 * part, packed[1], bytes);
+      std::vector<Padded> expected = before;
+      std::vector<Padded> fetched = make(-1, -1);
+      for (std::size_t i = part; i < count; ++i) {
+        fetched[i].value = before[i].value;
+        fetched[i].index = before[i].index;
+        if (operation != Operation::maxloc && operation != Operation::replace) continue;
+        expected[i].value = origin[i].value;
+        expected[i].index = origin[i].index;
+      }
+      EXPECT_EQ(std::memcmp(target.data(), expected.data(), sizeof(Padded) * count), 0) << part;
+      EXPECT_EQ(std::memcmp(result.data(), fetched.data(), sizeof(Padded) * count), 0) << part;
+      if (part != 0) continue;
+      target = before;
+      update({ElementType::short_int, operation},
+             {bytes_of(target), layout.view(), bytes_of(origin), nullptr, layout.view(), nullptr, {}});
+      EXPECT_EQ(std::memcmp(target.data(), expected.data(), sizeof(Padded) * count), 0);
+    }
   }
 }
 

@@ -47,6 +47,20 @@ std::vector<std::ptrdiff_t> flattened_offsets(MPI_Datatype type) {
   return offsets;
 }
 
+TEST(Flatten, PairTypesWithoutTheirPadding) {
+  for (MPI_Datatype const type : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT,
+                                  MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER}) {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    MPI_Type_get_name(type, name, &length);
+    EXPECT_EQ(flattened_offsets(type), packed_offsets(type)) << name;
+    FlatType const flat = flatten(type);
+    EXPECT_EQ(flat.size, engine::element_size(flat.element)) << name;
+    EXPECT_TRUE(engine::is_defined(engine::Operation::minloc, flat.element)) << name;
+    EXPECT_FALSE(flat.mixed) << name;
+  }
+}
+
 struct Random {
   std::mt19937_64 engine;
   int up_to(int limit) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(limit)); }

@@ -1,0 +1,84 @@
+/// Pair types move their type map: what the program keeps in the padding stays.
+#include "tests/support/mpix_fixture.hpp"
+#include "tests/support/padded_records.hpp"
+
+namespace mpix::test {
+namespace {
+
+template <typename V>
+class PairTransfers : public ::testing::Test {};
+using Values = ::testing::Types<double, long, short, long double>;
+TYPED_TEST_SUITE(PairTransfers, Values);
+
+TYPED_TEST(PairTransfers, KeepPaddingOfBothSides) {
+  using V = TypeParam;
+  constexpr int most = 3000;
+  constexpr unsigned char there = 0x5a;
+  constexpr unsigned char here = 0x33;
+  MPI_Datatype const pair = pair_type<V>();
+  Memory memory(most * static_cast<MPI_Aint>(sizeof(PaddedPair<V>)));
+  int const next = (memory.rank() + 1) % memory.size();
+  MPIX_RMA_Attributes largest = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_ATOMICITY);
+  largest.accumulate_op = MPI_MAXLOC;
+  struct Way {
+    char const* name;
+    MPIX_RMA_Op op;
+    MPIX_RMA_Attributes* attributes;
+  } const ways[] = {{"put", MPIX_RMA_PUT, nullptr}, {"maxloc", MPIX_RMA_ACCUMULATE, &largest}};
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int const count : {1, 3, most}) {
+      for (Way const& way : ways) {
+        SCOPED_TRACE(::testing::Message() << way.name << ", kind " << kind << ", " << count);
+        fill_records<V>(memory.own(kind), most, 0, 7, there);
+        MPI_Barrier(world);
+        auto origin = make_records<V>(most, 20, 3, here);
+        ASSERT_EQ(MPIX_RMA_xfer(way.op, origin.data(), count, pair, next, memory.at(next, kind), count, pair,
+                                nullptr, &world, way.attributes),
+                  MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+        MPI_Barrier(world);
+        expect_records<V>(memory.own(kind), count, 20, 3, there, way.name);
+        auto* const rest = memory.own(kind) + static_cast<std::size_t>(count) * sizeof(PaddedPair<V>);
+        expect_records<V>(rest, most - count, count, 7, there, "behind it");
+        auto got = make_records<V>(most, 1, 1, here);
+        ASSERT_EQ(transfer(MPIX_RMA_GET, got.data(), count, pair, next, memory.at(next, kind)), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+        expect_records<V>(got.data(), count, 20, 3, here, "get");
+        MPI_Barrier(world);
+      }
+    }
+  }
+}
+
+TYPED_TEST(PairTransfers, MatchStructsOfTheSameSignature) {
+  using V = TypeParam;
+  Memory memory(sizeof(PaddedPair<V>));
+  int const next = (memory.rank() + 1) % memory.size();
+  MPI_Datatype packed = packed_pair_type<V>();
+  std::byte data[sizeof(V) + sizeof(int)];
+  V const value = 12;
+  int const index = 34;
+  std::memcpy(data, &value, sizeof value);
+  std::memcpy(data + sizeof value, &index, sizeof index);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    fill_records<V>(memory.own(kind), 1, 0, 7, 0x5a);
+    MPI_Barrier(world);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, data, 1, packed, next, memory.at(next, kind), 1, pair_type<V>(),
+                            nullptr, &world, nullptr),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    MPI_Barrier(world);
+    expect_records<V>(memory.own(kind), 1, 12, 34, 0x5a, "put");
+    std::byte got[sizeof data] = {};
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, got, 1, packed, next, memory.at(next, kind), 1, pair_type<V>(),
+                            nullptr, &world, nullptr),
+              MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    EXPECT_EQ(std::memcmp(got, &value, std::is_same_v<V, long double> ? 10 : sizeof value), 0);
+    EXPECT_EQ(std::memcmp(got + sizeof value, &index, sizeof index), 0);
+  }
+  MPI_Type_free(&packed);
+}
+
+}  // namespace
+}  // namespace mpix::test
