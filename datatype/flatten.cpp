@@ -14,6 +14,12 @@ namespace {
 using engine::Layout;
 using engine::OwnedLayout;
 
+/// Made by MPI_Type_create_f90_real and its like: predefined, but with arguments.
+bool is_f90(int combiner) noexcept {
+  return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 /// The arguments with which a datatype was made.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
@@ -36,7 +42,7 @@ struct Contents {
       int counts[3];
       int inner = MPI_COMBINER_NAMED;
       MPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &inner);
-      if (inner != MPI_COMBINER_NAMED) MPI_Type_free(&type);
+      if (inner != MPI_COMBINER_NAMED && !is_f90(inner)) MPI_Type_free(&type);
     }
   }
   Contents(Contents const&) = delete;
@@ -69,13 +75,14 @@ OwnedLayout short_and_int() {
 }
 
 /// Predefined types.
-FlatType flatten_named(MPI_Datatype type) {
+FlatType flatten_named(MPI_Datatype type, Contents const& contents) {
   FlatType flat;
   MPI_Count size = 0;
   MPI_Type_size_x(type, &size);
   flat.base = type;
   flat.size = static_cast<std::size_t>(size);
-  flat.element = element_of(type);
+  flat.element = is_f90(contents.combiner) ? element_of_f90(contents.combiner, flat.size, contents.integer(0))
+                                           : element_of(type);
   flat.layout =
       engine::has_inner_gap(flat.element) ? short_and_int() : OwnedLayout(Layout::contiguous(flat.size));
   return flat;
@@ -140,7 +147,7 @@ FlatType flatten(MPI_Datatype type) {
   Contents const contents(type);
   FlatType flat;
   if (contents.combiner == MPI_COMBINER_NAMED || contents.types.empty()) {
-    flat = flatten_named(type);  // the F90 parameterised types too
+    flat = flatten_named(type, contents);
   } else if (contents.combiner == MPI_COMBINER_STRUCT) {
     Pieces pieces;
     for (std::size_t i = 0; i < contents.types.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "datatype/predefined.hpp"
 
+#include <cfloat>
 #include <cstddef>
 #include <type_traits>
 
@@ -114,6 +115,29 @@ char const* name_of(Operation operation) noexcept {
     case Operation::minloc: return "MPI_MINLOC";
     case Operation::maxloc: return "MPI_MAXLOC";
     default: return "the operation";
+  }
+}
+
+ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexcept {
+  // Fortran may have two kinds of 16 bytes: C's long double, and one that is more precise.
+  bool const quad = precision != MPI_UNDEFINED && precision > LDBL_DIG;
+  bool const complex = combiner == MPI_COMBINER_F90_COMPLEX;
+  if (complex || combiner == MPI_COMBINER_F90_REAL) {
+    switch (complex ? bytes / 2 : bytes) {
+      case 4: return complex ? ElementType::complex_float : ElementType::float32;
+      case 8: return complex ? ElementType::complex_double : ElementType::float64;
+      case sizeof(long double):
+        if (quad) return complex ? ElementType::complex_float128 : ElementType::float128;
+        return complex ? ElementType::complex_long_double : ElementType::long_double;
+      default: return ElementType::none;
+    }
+  }
+  switch (bytes) {
+    case 1: return ElementType::int8;
+    case 2: return ElementType::int16;
+    case 4: return ElementType::int32;
+    case 8: return ElementType::int64;
+    default: return ElementType::none;
   }
 }
 

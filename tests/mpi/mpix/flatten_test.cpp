@@ -61,6 +61,31 @@ TEST(Flatten, PairTypesWithoutTheirPadding) {
   }
 }
 
+TEST(Flatten, F90TypesByCombinerAndSize) {
+  using engine::ElementType;
+  auto const element = [](auto create, auto... arguments) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    EXPECT_EQ(create(arguments..., &type), MPI_SUCCESS);
+    FlatType const flat = flatten(type);
+    EXPECT_EQ(flattened_offsets(type), packed_offsets(type));
+    // As a part of another type as well, whose contents are looked at more than once.
+    MPI_Datatype pair = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(2, type, &pair);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(flatten(pair).element, flat.element);
+    MPI_Type_free(&pair);
+    return flat.element;
+  };
+  EXPECT_EQ(element(MPI_Type_create_f90_real, 6, 30), ElementType::float32);
+  EXPECT_EQ(element(MPI_Type_create_f90_real, 15, 300), ElementType::float64);
+  EXPECT_EQ(element(MPI_Type_create_f90_real, 10, MPI_UNDEFINED), ElementType::float64);
+  EXPECT_EQ(element(MPI_Type_create_f90_complex, 6, 30), ElementType::complex_float);
+  EXPECT_EQ(element(MPI_Type_create_f90_complex, 15, 300), ElementType::complex_double);
+  EXPECT_EQ(element(MPI_Type_create_f90_integer, 2), ElementType::int8);
+  EXPECT_EQ(element(MPI_Type_create_f90_integer, 4), ElementType::int16);
+  EXPECT_EQ(element(MPI_Type_create_f90_integer, 9), ElementType::int32);
+  EXPECT_EQ(element(MPI_Type_create_f90_integer, 18), ElementType::int64);
+}
+
 struct Random {
   std::mt19937_64 engine;
   int up_to(int limit) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(limit)); }

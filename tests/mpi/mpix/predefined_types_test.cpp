@@ -1,4 +1,5 @@
-/// Pair types move their type map: what the program keeps in the padding stays.
+/// Predefined types that are more than a number: pairs move their type map, and what the program keeps in the
+/// padding stays; those of MPI_Type_create_f90_real and its like are computed with.
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 
@@ -78,6 +79,26 @@ TYPED_TEST(PairTransfers, MatchStructsOfTheSameSignature) {
     EXPECT_EQ(std::memcmp(got + sizeof value, &index, sizeof index), 0);
   }
   MPI_Type_free(&packed);
+}
+
+TEST(F90Types, TakePartInAccumulates) {
+  Memory memory(sizeof(double));
+  int const next = (memory.rank() + 1) % memory.size();
+  MPI_Datatype real = MPI_DATATYPE_NULL;
+  MPI_Type_create_f90_real(15, 300, &real);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    double value = 2.5;
+    for (MPI_Datatype const at_target : {real, MPI_DOUBLE}) {
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, real, next, memory.at(next, kind), 1, at_target,
+                              nullptr, &world, nullptr),
+                MPI_SUCCESS);
+    }
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    MPI_Barrier(world);
+    double found = 0;
+    std::memcpy(&found, memory.own(kind), sizeof found);
+    EXPECT_EQ(found, 5.0) << kind;
+  }
 }
 
 }  // namespace
