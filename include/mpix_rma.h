@@ -20,9 +20,9 @@
  * the one that ends the job, the string is also written to stderr, behind the rank in MPI_COMM_WORLD.
  *
  * Besides what is said at each of them, all return MPI_ERR_OTHER, after a line on stderr, before MPI_Init and
- * after MPI_Finalize (no handler is invoked then), and an error of that class, after such a line, when Open MPI
- * did not start the library's component (docs/debugging.md). A collective call returns it at all ranks when
- * that is so at one of them. MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID in these cases.
+ * after MPI_Finalize (no handler is invoked then), and the transport class, after such a line, when Open MPI did
+ * not start the library's component (docs/debugging.md). A collective call returns it at all ranks when that is
+ * so at one of them. MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID in these cases.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

@@ -9,6 +9,7 @@ namespace {
 /// The library's classes may have other numbers at other processes.
 constexpr int wire_address = 1 << 30;
 constexpr int wire_transport = wire_address + 1;
+static_assert(no_host_class == wire_transport + 1);
 
 bool is_intercommunicator(MPI_Comm comm) {
   int inter = 0;
@@ -37,7 +38,8 @@ int wire_class(int error_class) noexcept {
 
 Verdict verdict_of(int wire, int rank) noexcept {
   if (wire == wire_address) return {keys().address_class, rank};
-  return {wire == wire_transport ? keys().transport_class : wire, rank};
+  bool const no_host = wire == no_host_class;
+  return {wire == wire_transport || no_host ? keys().transport_class : wire, rank, no_host};
 }
 
 Verdict agree_on_class(MPI_Comm comm, int error_class) {
@@ -55,9 +57,10 @@ Verdict agree_on_class(MPI_Comm comm, int error_class) {
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict) {
   if (verdict.error_class == MPI_SUCCESS) return MPI_SUCCESS;
   if (own.error_class == verdict.error_class) return raise(site, own);
-  char words[MPI_MAX_ERROR_STRING] = "the library's host (in Open MPI the component osc/mpix) did not start there";
+  char words[MPI_MAX_ERROR_STRING] =
+      "the library's host (in Open MPI the component osc/mpix) did not start there";
   int length = 0;
-  if (verdict.error_class != MPI_ERR_OTHER) PMPI_Error_string(verdict.error_class, words, &length);
+  if (!verdict.no_host) PMPI_Error_string(verdict.error_class, words, &length);
   if (verdict.rank == MPI_PROC_NULL)
     return raise(site, verdict.error_class, "it failed at another process: %s", words);
   return raise(site, verdict.error_class, "it failed at rank %d: %s", verdict.rank, words);

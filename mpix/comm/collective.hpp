@@ -42,7 +42,11 @@ std::vector<T> exchange(MPI_Comm comm, T const& mine, int ranks) {
 struct Verdict {
   int error_class = MPI_SUCCESS;
   int rank = MPI_PROC_NULL;  ///< where it failed; MPI_PROC_NULL on an intercommunicator
+  bool no_host = false;      ///< because no host serves that process
 };
+
+/// In exchanges: the transport class of a process that no host serves.
+inline constexpr int no_host_class = (1 << 30) + 2;
 
 /// An error class as other processes understand it, and back.
 int wire_class(int error_class) noexcept;
@@ -55,7 +59,7 @@ Verdict agree_on_class(MPI_Comm comm, int error_class);
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict);
 
 /// raise_unusable() for collective calls: where it is this process alone that cannot serve the call, it takes
-/// its `part(comm)` in the exchange, in which it shows MPI_ERR_OTHER, so that the others do not wait for it.
+/// its `part(comm)` in the exchange, in which it shows no_host_class, so that the others do not wait for it.
 template <typename Part>
 int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
   bool const given = comm != nullptr && *comm != MPI_COMM_NULL;

@@ -53,7 +53,7 @@ int raise_missing_host(char const* call, MPI_Comm comm) {
   std::string const reason = why_no_host();
   std::fprintf(stderr, "%s: %s\n", call, reason.c_str());
   return invoke_handler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm,
-                        make_code(call, {MPI_ERR_OTHER, reason}));
+                        make_code(call, {keys().transport_class, reason}));
 }
 
 }  // namespace
@@ -171,7 +171,8 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
 int MPIX_RMA_Error_classes(int* address, int* transport) try {
   using namespace mpix;
   char const* const call = "MPIX_RMA_Error_classes";
-  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
+  Readiness const readiness = prepare();
+  if (readiness != Readiness::ready && readiness != Readiness::no_host) return raise_unusable(call, nullptr);
   if (address == nullptr || transport == nullptr)
     return raise({call}, MPI_ERR_ARG, "%s is a null pointer", address == nullptr ? "address" : "transport");
   *address = keys().address_class;

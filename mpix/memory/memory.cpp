@@ -144,7 +144,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   char const* const call = "MPIX_RMA_Allocate";
   if (state == nullptr)
     return raise_unusable_together(call, communicator, [](MPI_Comm comm) {
-      if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, MPI_ERR_OTHER);
+      if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, no_host_class);
     });
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
@@ -170,7 +170,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   char const* const call = "MPIX_RMA_Free";
   if (state == nullptr)
     return raise_unusable_together(call, communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   // Before anything changes: all can call again with the right base.
   bool const right = base == nullptr || engine_of_process().is_allocated(base);

@@ -66,7 +66,7 @@ int ask_for_window(Site const& site, char const* port, int root, Told* told) {
   bool const ready = prepare() == Readiness::ready && makes_windows();
   *told = {};
   if (rank_in(site.comm) == root && ready) look_at(port, told);
-  if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : MPI_ERR_OTHER);
+  if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);
       verdict.error_class != MPI_SUCCESS)
     return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
   PMPI_Bcast(told, sizeof *told, MPI_BYTE, root, site.comm);

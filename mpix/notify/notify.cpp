@@ -52,7 +52,7 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   char const* const call = "MPIX_RMA_Set_num_notify";
   if (state == nullptr)
     return raise_unusable_together(call, communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   Counters::Place own;
   Failure const failed = allocate(num, &own);

@@ -351,7 +351,7 @@ int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
   char const* const call = "MPIX_RMA_Set_base";
   if (state == nullptr)
     return raise_unusable_together(call, communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, MPI_ERR_OTHER); });
+                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   if (int const code = raise_agreed(site, {}, agree_on_class(site.comm, MPI_SUCCESS)); code != MPI_SUCCESS)
     return code;

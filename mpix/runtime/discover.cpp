@@ -1,6 +1,7 @@
 /// Makes Open MPI find the component before MPI_Init, in a constructor because Fortran's MPI_INIT does
 /// not go through a C wrapper. What the user has set is extended, never replaced.
 #include <dlfcn.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -105,11 +106,18 @@ void extend_osc_list() {
   ::setenv(windows_variable, "info", 0);
 }
 
+/// Loaded by dlopen() in a process that has started MPI already.
+bool is_late = false;
+
 }  // namespace
 
 namespace mpix {
 
 std::string why_no_component() {
+  if (is_late)
+    return "the library was loaded after MPI_Init, which did not find the component: load it before "
+           "MPI_Init, or set "
+           "the environment by env.sh or the module of the installation";
   Directories looked_in = own_directories();
   std::ranges::move(present_directories(), std::back_inserter(looked_in));
   if (std::ranges::none_of(looked_in, holds_component))
@@ -120,6 +128,10 @@ std::string why_no_component() {
 
 __attribute__((constructor)) void make_component_known() {
   if (mpix_host_is_public() != 0) return;
+  int started = 0;
+  PMPI_Initialized(&started);
+  is_late = started != 0;
+  if (is_late) return;
   extend_component_path();
   extend_osc_list();
 }

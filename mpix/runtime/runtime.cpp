@@ -39,8 +39,7 @@ void become_child() noexcept {
   runtime::process_engine = nullptr;
   Communicator::forget_known();
   end_datatypes();
-  recent_transfers = RecentTransfers();
-  forget_bound_transfers();
+  clear_thread_cache();
 }
 ChildHandler const child_handler{&become_child};
 
@@ -64,6 +63,14 @@ int add_class(char const* text) {
   return code;
 }
 
+/// Also where no host serves the process: its calls fail with one of them.
+void add_classes() {
+  if (runtime_keys.transport_class != MPI_ERR_OTHER) return;
+  runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
+  runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
+  runtime_keys.notification_class = add_class("MPIX_RMA: there is no such notification counter");
+}
+
 void set_up_once() {
   runtime::process_engine = hosted_engine();
   int finalize_key = MPI_KEYVAL_INVALID;
@@ -76,9 +83,7 @@ void set_up_once() {
   if (!engine_of_process().is_checking())
     free_when_direct |= MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   (void)begin_statistics();
-  runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
-  runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
-  runtime_keys.notification_class = add_class("MPIX_RMA: there is no such notification counter");
+  add_classes();
 }
 
 }  // namespace
@@ -107,8 +112,11 @@ Readiness prepare() {
   if (flag == 0) return Readiness::not_initialised;
   MPI_Finalized(&flag);
   if (flag != 0) return Readiness::finalised;
-  if (hosted_engine() == nullptr) return Readiness::no_host;
   std::lock_guard const held(setup_lock);
+  if (hosted_engine() == nullptr) {
+    add_classes();
+    return Readiness::no_host;
+  }
   if (!set_up.load(std::memory_order_relaxed)) {
     set_up_once();
     set_up.store(true, std::memory_order_release);

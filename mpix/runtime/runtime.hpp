@@ -31,7 +31,8 @@ MPIX_WAIST_API bool is_forked() noexcept;
 /// Sets up the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
-/// The keyval that ties our state to communicators, and error classes; valid once prepare() returned ready.
+/// The keyval that ties our state to communicators, valid once prepare() returned ready, and error classes,
+/// valid once it returned ready or no_host.
 struct RuntimeKeys {
   int communicator = MPI_KEYVAL_INVALID;
   int address_class = MPI_ERR_OTHER;

@@ -85,27 +85,11 @@ namespace mpix {
 
 namespace {
 
-/// Where the latest target addresses of this thread's bound transfers were.
-struct alignas(64) RecentBound {
-  std::uint64_t number = 0;
-  engine::SegmentView segment;
-};
-constexpr unsigned recent_count = 8;
-constinit thread_local RecentBound recent_bound[recent_count];
-
-inline RecentBound& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
-  RecentBound* entry = &recent_bound[bound.number % recent_count];
+inline RecentBound const& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
+  RecentBound const* entry = &recent_bound[bound.number % recent_bound_count];
   asm("" : "+r"(entry));  // or the compiler computes it again for every use
   return *entry;
 }
-
-}  // namespace
-
-void forget_bound_transfers() noexcept {
-  for (RecentBound& entry : recent_bound) entry = RecentBound();
-}
-
-namespace {
 
 /// By load and store, with what the latest transfer of this handle found out. False: nothing done.
 template <typename Count>
@@ -128,7 +112,9 @@ inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void*
 void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
   if (bound.element_bytes == 0 || bound.target->peer->reach(address, 1) == nullptr) return;
-  recent_of(bound) = {bound.number, bound.target->peer->view(address)};
+  ThreadCache* const cache = writable_thread_cache();
+  if (cache == nullptr) return;
+  cache->bound[bound.number % recent_bound_count] = {bound.number, bound.target->peer->view(address)};
 }
 
 template <typename Count>

@@ -69,9 +69,6 @@ int check_kind(Site const& site, XferCall const& call);
 /// handler.
 int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator);
 
-/// In a child made by fork(): what this thread's bound transfers have found out is not true there.
-void forget_bound_transfers() noexcept;
-
 /// What a transfer of contiguous elements by load and store still has to do for its attributes.
 inline void finish_direct(std::uint64_t set) noexcept {
   if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,12 +1,52 @@
 #include "mpix/xfer/recent.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace mpix {
 
-thread_local constinit RecentTransfers recent_transfers;
+namespace {
+
+constinit ThreadCache const empty_cache{};
+
+}  // namespace
+
+thread_local constinit RecentTransfers const* recent_transfers = &empty_cache.transfers;
+thread_local constinit RecentBound const* recent_bound = empty_cache.bound;
 
 namespace {
+
+/// The memory of a thread's cache, until the thread ends.
+class CacheOwner {
+ public:
+  CacheOwner() noexcept = default;
+  ~CacheOwner() {
+    show(empty_cache);
+    delete cache_;
+    cache_ = nullptr;
+    ended_ = true;
+  }
+  CacheOwner(CacheOwner const&) = delete;
+  CacheOwner& operator=(CacheOwner const&) = delete;
+
+  ThreadCache* get() noexcept {
+    if (cache_ == nullptr && !ended_) {
+      cache_ = new (std::nothrow) ThreadCache;
+      if (cache_ != nullptr) show(*cache_);
+    }
+    return cache_;
+  }
+
+ private:
+  static void show(ThreadCache const& cache) noexcept {
+    recent_transfers = &cache.transfers;
+    recent_bound = cache.bound;
+  }
+
+  ThreadCache* cache_ = nullptr;
+  bool ended_ = false;  // the destructors of other objects of the thread may communicate
+};
+thread_local CacheOwner cache_owner;
 
 /// Finds the part of the segment around `address` in which the CPU's atomics update words.
 void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
@@ -33,9 +73,18 @@ void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
 
 }  // namespace
 
+ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
+
+void clear_thread_cache() noexcept {
+  if (recent_bound == empty_cache.bound) return;  // there is no owner, or not any more
+  *cache_owner.get() = ThreadCache();
+}
+
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address) {
   if (!can_be_kept(type)) return;
-  RecentTransfer& recent = recent_transfers.at(target.rank);
+  ThreadCache* const cache = writable_thread_cache();
+  if (cache == nullptr) return;
+  RecentTransfer& recent = cache->transfers.at(target.rank);
   recent.comm = communicator.handle();
   recent.type = type.handle();
   recent.epoch = handles_epoch.load(std::memory_order_acquire);

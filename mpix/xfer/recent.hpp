@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "datatype/datatype.hpp"
 #include "engine/peer/peer.hpp"
@@ -58,8 +59,9 @@ inline bool multiply(std::size_t element_bytes, MPI_Count count, std::size_t* by
 class RecentTransfers {
  public:
   /// Where a transfer to `rank` is kept.
-  RecentTransfer& at(int rank) noexcept {
-    RecentTransfer* entry = &entries_[static_cast<unsigned>(rank) % entries];
+  RecentTransfer& at(int rank) noexcept { return const_cast<RecentTransfer&>(std::as_const(*this).at(rank)); }
+  RecentTransfer const& at(int rank) const noexcept {
+    RecentTransfer const* entry = &entries_[static_cast<unsigned>(rank) % entries];
     asm("" : "+r"(entry));  // or the compiler computes it again for every use
     return *entry;
   }
@@ -69,13 +71,35 @@ class RecentTransfers {
   RecentTransfer entries_[entries];
 };
 
-// Compiled for the initial-exec model: accessed without a call.
-extern thread_local constinit RecentTransfers recent_transfers;
+/// Where the latest target addresses of a thread's bound transfers were.
+struct alignas(64) RecentBound {
+  std::uint64_t number = 0;  ///< of the handle; 0: none
+  engine::SegmentView segment;
+};
+
+constexpr unsigned recent_bound_count = 8;
+
+/// What a thread keeps.
+struct ThreadCache {
+  RecentTransfers transfers;
+  RecentBound bound[recent_bound_count];
+};
+
+// Compiled for the initial-exec model: accessed without a call. No more than pointers, because a library that
+// is loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, of all
+// threads, until the thread keeps something.
+extern thread_local constinit RecentTransfers const* recent_transfers;
+extern thread_local constinit RecentBound const* recent_bound;
+
+/// The thread's own, to be filled; nullptr when there is no memory for one, or the thread is at its end.
+ThreadCache* writable_thread_cache() noexcept;
+/// Forgets what the thread keeps. Async-signal-safe.
+void clear_thread_cache() noexcept;
 
 /// What the thread's latest operation with these found out; nullptr when it was another or handles were freed
 /// since.
 inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
-  RecentTransfer const& recent = recent_transfers.at(rank);
+  RecentTransfer const& recent = recent_transfers->at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
   return recent.epoch == handles_epoch.load(std::memory_order_acquire) ? &recent : nullptr;
 }

@@ -1,0 +1,135 @@
+/* A program that is not linked with the library and loads it by dlopen(), as plugins do.
+ *
+ * usage: dlopen_test LIBRARY before|after|without
+ *
+ * before   in front of MPI_Init, which then finds the component
+ * after    behind MPI_Init, which has found the component by the environment
+ * without  behind MPI_Init, which knows of no component: calls fail with the transport class
+ */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/mpix_rma.h"
+
+static struct {
+  int (*allocate)(MPI_Aint, MPI_Info, MPI_Comm*, void**);
+  int (*release)(void*, MPI_Comm*);
+  int (*transfer)(MPIX_RMA_Op, void*, int, MPI_Datatype, int, void*, int, MPI_Datatype, MPI_Request*,
+                  MPI_Comm*, void*);
+  int (*complete)(MPI_Comm*, int);
+  int (*classes)(int*, int*);
+} rma;
+
+static MPI_Comm world = MPI_COMM_WORLD;
+static int failures = 0;
+
+static void expect(int right, int line) {
+  if (right) return;
+  fprintf(stderr, "line %d: failed\n", line);
+  ++failures;
+}
+#define EXPECT(condition) expect(condition, __LINE__)
+
+static void* symbol(void* library, const char* name) {
+  void* const found = dlsym(library, name);
+  if (found == NULL) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(1);
+  }
+  return found;
+}
+
+static void load(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(1);
+  }
+  *(void**)&rma.allocate = symbol(library, "MPIX_RMA_Allocate");
+  *(void**)&rma.release = symbol(library, "MPIX_RMA_Free");
+  *(void**)&rma.transfer = symbol(library, "MPIX_RMA_xfer");
+  *(void**)&rma.complete = symbol(library, "MPIX_RMA_Complete");
+  *(void**)&rma.classes = symbol(library, "MPIX_RMA_Error_classes");
+}
+
+struct round {
+  long* target;
+  int rank;
+  long first;
+};
+
+/* Several transfers, so that the later ones find what the first one has kept. */
+static void* put_and_get(void* argument) {
+  const struct round* const round = argument;
+  for (long i = 0; i < 100; ++i) {
+    long value = round->first + i;
+    long got = 0;
+    EXPECT(rma.transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, round->rank, round->target, 1, MPI_LONG, NULL,
+                        &world, NULL) == MPI_SUCCESS);
+    EXPECT(rma.complete(&world, round->rank) == MPI_SUCCESS);
+    EXPECT(rma.transfer(MPIX_RMA_GET, &got, 1, MPI_LONG, round->rank, round->target, 1, MPI_LONG, NULL,
+                        &world, NULL) == MPI_SUCCESS);
+    EXPECT(rma.complete(&world, round->rank) == MPI_SUCCESS);
+    EXPECT(got == value);
+  }
+  return NULL;
+}
+
+static void communicate(int rank, int size) {
+  void** const bases = calloc((size_t)size, sizeof *bases);
+  EXPECT(rma.allocate(2 * sizeof(long), MPI_INFO_NULL, &world, bases) == MPI_SUCCESS);
+  const int next = (rank + 1) % size;
+  struct round round = {bases[next], next, 1000 * rank};
+  put_and_get(&round);
+  /* In a thread of its own. */
+  pthread_t thread;
+  round.first += 500;
+  pthread_create(&thread, NULL, put_and_get, &round);
+  pthread_join(thread, NULL);
+  MPI_Barrier(world);
+  EXPECT(*(long*)bases[rank] == 1000 * ((rank + size - 1) % size) + 599);
+  EXPECT(rma.release(bases[rank], &world) == MPI_SUCCESS);
+  free(bases);
+}
+
+static void fail(int rank) {
+  int address = 0;
+  int transport = 0;
+  long value = 0;
+  void* bases[64];
+  EXPECT(rma.classes(&address, &transport) == MPI_SUCCESS);
+  int code = rma.allocate(64, MPI_INFO_NULL, &world, bases);
+  int class = 0;
+  MPI_Error_class(code, &class);
+  EXPECT(class == transport);
+  code = rma.transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, rank, &value, 1, MPI_LONG, NULL, &world, NULL);
+  MPI_Error_class(code, &class);
+  EXPECT(class == transport);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const int before = strcmp(argv[2], "before") == 0;
+  if (before) load(argv[1]);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  if (!before) load(argv[1]);
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  if (strcmp(argv[2], "without") == 0) {
+    fail(rank);
+  } else {
+    communicate(rank, size);
+  }
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world);
+  MPI_Finalize();
+  return all == 0 ? 0 : 1;
+}
