@@ -33,9 +33,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         stands there is used, with its attributes. Of its status only MPI_ERROR has
  *                         a meaning
  * @param communicator     address of the communicator
- * @param rma_attr_val     address of an MPIX_RMA_Attributes, or NULL for none; joined with what is set on
- *                         the request and on the communicator. Of an attribute with a value the call's
- *                         counts first, then the request's
+ * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of their bits, or NULL for none; joined
+ *                         with what is set on the request and on the communicator. Of an attribute with a
+ *                         value the call's counts first, then the request's
  *
  * Local; returns without waiting unless MPIX_RMA_ATTR_BLOCKING is set. Complete means that the origin
  * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,

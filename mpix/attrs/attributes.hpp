@@ -33,8 +33,20 @@ inline constexpr std::uint64_t attributes_outdated = std::uint64_t{1} << 63;
 /// Bits of all attributes.
 std::uint64_t known_attributes() noexcept;
 
+/// What no address of attributes can be: a bit mask in place of a pointer. Not null.
+inline bool is_mask(MPIX_RMA_Attributes const* attributes) noexcept {
+  constexpr std::uintptr_t page = 4096;
+  return reinterpret_cast<std::uintptr_t>(attributes) < page;
+}
+
+/// The attributes set of a call; a bit that no fast way accepts where there is a mask instead.
+inline std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
+  if (attributes == nullptr) return 0;
+  return is_mask(attributes) ? attributes_outdated : attributes->set;
+}
+
 inline bool are_known(MPIX_RMA_Attributes const* attributes) noexcept {
-  return attributes == nullptr || (attributes->set & ~known_attributes()) == 0;
+  return (bits_of(attributes) & ~known_attributes()) == 0;
 }
 
 /// Adds what is set in `weaker` and not in `to`.

@@ -30,8 +30,8 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 }  // namespace
 
 bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
-  auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
-  std::uint64_t const set = communicator.attribute_word() | (attributes != nullptr ? attributes->set : 0);
+  std::uint64_t const set =
+      communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
   if ((set & ~free_when_direct) != 0) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
   Datatype const* const type = Datatype::find_known(call.datatype);

@@ -125,7 +125,12 @@ inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype 
   RecentTransfer const* const recent = find_recent(*comm, datatype, rank);
   if (recent == nullptr) return false;
   std::uint64_t set = recent->communicator->attribute_word();
-  if (attributes != nullptr) set |= static_cast<MPIX_RMA_Attributes const*>(attributes)->set;
+  if (attributes != nullptr) {
+    auto const* const given = static_cast<MPIX_RMA_Attributes const*>(attributes);
+    if (is_mask(given)) [[unlikely]]
+      return false;
+    set |= given->set;
+  }
   if (set != 0 && (set & ~free_when_direct) != 0) return false;
   RemoteAddress const address =
       recent->communicator->base_of(rank) + static_cast<RemoteAddress>(displacement);
@@ -161,7 +166,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
     return raise(site, MPI_ERR_OP, "%s is not defined for datatype (%s)", name_of(call.operation),
                  TypeName(call.datatype).text);
   auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);
-  if (!are_known(attributes)) return raise_attributes(site, *attributes);
+  if (!are_known(attributes)) return raise_attributes(site, attributes);
   bool const known = call.rank == MPI_PROC_NULL || (call.rank >= 0 && call.rank < communicator.size());
   return known ? MPI_SUCCESS : raise_rank(site, call.rank, communicator.size());
 }

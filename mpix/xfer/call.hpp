@@ -54,7 +54,7 @@ int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Dat
 /// For a datatype argument that cannot be used.
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
 /// For attributes of a call that are not known.
-int raise_attributes(Site const& site, MPIX_RMA_Attributes const& attributes);
+int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes);
 
 /// A datatype's name, for the text of an error.
 struct TypeName {

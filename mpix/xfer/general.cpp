@@ -173,9 +173,15 @@ int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype
   return raise(site, MPI_ERR_TYPE, "%s (%s) is not committed", argument, TypeName(datatype).text);
 }
 
-int raise_attributes(Site const& site, MPIX_RMA_Attributes const& attributes) {
+int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes) {
+  if (is_mask(attributes))
+    return raise(
+        site, MPI_ERR_ARG,
+        "the attributes of the call are %p: pass the address of an MPIX_RMA_Attributes with these bits in "
+        "its member set, or NULL",
+        static_cast<void const*>(attributes));
   return raise(site, MPI_ERR_ARG, "the attributes of the call have unknown bits, 0x%llx",
-               static_cast<unsigned long long>(attributes.set & ~known_attributes()));
+               static_cast<unsigned long long>(attributes->set & ~known_attributes()));
 }
 
 int check_kind(Site const& site, XferCall const& call) {
@@ -184,7 +190,7 @@ int check_kind(Site const& site, XferCall const& call) {
                  static_cast<int>(call.operation));
   if (!is_usable(call.origin_type)) return raise_datatype(site, "origin_datatype", call.origin_type);
   if (!is_usable(call.target_type)) return raise_datatype(site, "target_datatype", call.target_type);
-  return are_known(call.attributes) ? MPI_SUCCESS : raise_attributes(site, *call.attributes);
+  return are_known(call.attributes) ? MPI_SUCCESS : raise_attributes(site, call.attributes);
 }
 
 int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSlot& request,

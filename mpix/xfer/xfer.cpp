@@ -38,10 +38,6 @@ struct Copy {
   std::size_t bytes;
 };
 
-constexpr std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
-  return attributes != nullptr ? attributes->set : 0;
-}
-
 /// Whether a copy alone satisfies the attributes, with order_before_store() before it: no fence behind it,
 /// nothing to wait for before it.
 inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {

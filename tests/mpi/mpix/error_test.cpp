@@ -40,6 +40,36 @@ TEST_F(Errors, arguments_give_their_classes) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(&world, -7)), MPI_ERR_RANK);
 }
 
+TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
+  long word = 1;
+  char* const target = memory_.at(0, 0);
+  // What the latest call has kept serves the next one, and that must look at the argument as well.
+  for (std::uintptr_t const mask :
+       {std::uintptr_t{1}, std::uintptr_t{MPIX_RMA_ATTR_BLOCKING}, std::uintptr_t{4095}}) {
+    auto* const attributes = reinterpret_cast<void*>(mask);
+    for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
+      for (int i = 0; i < 2; ++i) {
+        int const code =
+            MPIX_RMA_xfer(op, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, attributes);
+        EXPECT_EQ(class_of(code), MPI_ERR_ARG) << mask;
+        EXPECT_NE(text_of(code).find("MPIX_RMA_Attributes"), std::string::npos) << text_of(code);
+        EXPECT_EQ(transfer(op, &word, 1, MPI_LONG, 0, target), MPI_SUCCESS);
+      }
+    }
+    for (int const count : {1, 1, 0}) {
+      EXPECT_EQ(class_of(MPIX_RMA_rmw(MPIX_RMW_SUM, &word, count, MPI_LONG, nullptr, 0,
+                                      reinterpret_cast<MPI_Aint>(target), nullptr, &world, attributes)),
+                MPI_ERR_ARG);
+      EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &word, count, MPI_LONG, nullptr, 0,
+                             reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr),
+                MPI_SUCCESS);
+    }
+    MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
+    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, &world, attributes, &bound)),
+              MPI_ERR_ARG);
+  }
+}
+
 TEST_F(Errors, sides_that_do_not_fit_are_refused) {
   float narrow = 0;
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_INT,
