@@ -15,12 +15,15 @@ namespace {
 #ifdef OPEN_MPI
 constexpr std::string_view built_for = "Open MPI";
 constexpr char const* size_elsewhere = "PMI_SIZE";  ///< set by mpirun of MPICH and its kin
+constexpr char const* size_here = "OMPI_COMM_WORLD_SIZE";
 #elif defined(MPICH_VERSION)
 constexpr std::string_view built_for = "MPICH";
 constexpr char const* size_elsewhere = "OMPI_COMM_WORLD_SIZE";
+constexpr char const* size_here = "PMI_SIZE";
 #else
 constexpr std::string_view built_for = "";  // any
 constexpr char const* size_elsewhere = nullptr;
+constexpr char const* size_here = nullptr;
 #endif
 
 #ifdef OPEN_MPI
@@ -61,6 +64,7 @@ void check_launcher() {
   int size = 0;
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != 1 || elsewhere == nullptr || std::atoi(elsewhere) <= 1) return;
+  if (std::getenv(size_here) != nullptr) return;  // one process of ours within a job of another MPI
   std::fprintf(stderr,
                "MPIX_RMA: the program is linked with %s, and was started by another MPI's mpirun (%s=%s): no "
                "process would see the others\n",

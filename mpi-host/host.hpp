@@ -26,8 +26,8 @@ MPIX_HOST_API bool shares_cores() noexcept;
 
 /// Before MPI_Init. Exits after one line where the MPI of the process is not the one that this was built for.
 MPIX_HOST_API void check_library();
-/// After MPI_Init. The same where the processes were started by another MPI's mpirun.
-void check_launcher();
+/// After MPI_Init, on any host. The same where the processes were started by another MPI's mpirun.
+MPIX_HOST_API void check_launcher();
 
 /// Private communicators, errors of which are returned. Valid while the host runs.
 struct Communicators {

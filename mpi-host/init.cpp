@@ -10,18 +10,26 @@ namespace {
 
 using mpix::host::next;
 
+/// What follows MPI's start. Also where the host is inside of MPI: a wrong mpirun starts processes that do
+/// not see each other.
+void follow(bool chosen) { chosen ? mpix::host::start() : mpix::host::check_launcher(); }
+
 /// Requests are completed by a thread of the library.
 template <typename Init>
 int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
   bool const chosen = mpix::host::is_chosen();
   if (chosen) mpix::host::check_library();
   int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
-  if (chosen && code == MPI_SUCCESS) mpix::host::start();
+  if (code == MPI_SUCCESS) follow(chosen);
   return code;
 }
 
 int init_plain(char const* name, int* argc, char*** argv) {
-  if (!mpix::host::is_chosen()) return next(&MPI_Init, name)(argc, argv);
+  if (!mpix::host::is_chosen()) {
+    int const code = next(&MPI_Init, name)(argc, argv);
+    if (code == MPI_SUCCESS) follow(false);
+    return code;
+  }
   int provided = MPI_THREAD_SINGLE;
   return init(next(&MPI_Init_thread, "PMPI_Init_thread"), argc, argv, MPI_THREAD_MULTIPLE, &provided);
 }
