@@ -17,12 +17,13 @@ struct Doubt {
   StripeLock const* lock = nullptr;
   std::chrono::nanoseconds since{0};
   bool found_dead = false;  ///< the last look found a dead holder: the same process may hold the next lock
+  pid_t reported = 0;       ///< dead holder that the log names already: it may have held many stripes
 };
+// One object: a library that dlopen() loads has 64 bytes of thread-local memory (tests/c_abi/static_tls.py).
 thread_local Doubt doubt;
 
 void report(pid_t holder) noexcept {
-  thread_local pid_t reported = 0;  // it may have held many stripes
-  if (std::exchange(reported, holder) == holder) return;
+  if (std::exchange(doubt.reported, holder) == holder) return;
   common_log.write(LogLevel::error,
                    "process %d ended while it held locks: it may have done half of an atomic operation",
                    static_cast<int>(holder));
@@ -83,9 +84,9 @@ void StripeLock::doubt_holders() noexcept {
   if (time - doubt.since < patience && !doubt.found_dead) return;
   if (doubt.lock == this || doubt.found_dead) {
     // No lock is named: a thread may wait for several, and the next one that it asks for has its turn.
-    doubt = {nullptr, doubt.since, drop_dead_holders()};
+    doubt = {nullptr, doubt.since, drop_dead_holders(), doubt.reported};
   } else {
-    doubt = {this, time, false};
+    doubt = {this, time, false, doubt.reported};
   }
 }
 
