@@ -54,6 +54,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
         EXPECT_EQ(class_of(code), MPI_ERR_ARG) << mask;
         EXPECT_NE(text_of(code).find("MPIX_RMA_Attributes"), std::string::npos) << text_of(code);
         EXPECT_EQ(transfer(op, &word, 1, MPI_LONG, 0, target), MPI_SUCCESS);
+        EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
       }
     }
     for (int const count : {1, 1, 0}) {
@@ -64,6 +65,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
                              reinterpret_cast<MPI_Aint>(target), nullptr, &world, nullptr),
                 MPI_SUCCESS);
     }
+    EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
     MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
     EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, &world, attributes, &bound)),
               MPI_ERR_ARG);
