@@ -27,11 +27,13 @@ struct Recovery {
 
 struct ThreadFaults {
   Recovery* recovery;  ///< of the innermost guarded access
-  FaultScope* scope;   ///< the outermost one
-  bool admitted;
+  FaultScope* scope;   ///< the outermost one, or `always`
 };
 // Initial-exec: the handler reads it in threads that never used this library, and must not allocate.
 constinit thread_local ThreadFaults thread_faults __attribute__((tls_model("initial-exec"))) = {};
+
+/// Of threads that never block the signals. Not to be dereferenced.
+FaultScope* const always = reinterpret_cast<FaultScope*>(alignof(FaultScope));
 
 std::uintptr_t page_size() noexcept {
   static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -134,15 +136,13 @@ class Handler {
 
 FaultScope::FaultScope() noexcept {
   ThreadFaults& thread = thread_faults;
-  outermost_ = !thread.admitted && thread.scope == nullptr;
+  outermost_ = thread.scope == nullptr;
   if (outermost_) thread.scope = this;
 }
 
 FaultScope::~FaultScope() {
   if (!outermost_) return;
-  ThreadFaults& thread = thread_faults;
-  thread.scope = nullptr;
-  thread.admitted = false;
+  thread_faults.scope = nullptr;
   if (!blocks_segv_ && !blocks_bus_) return;
   sigset_t again;
   ::sigemptyset(&again);
@@ -151,7 +151,7 @@ FaultScope::~FaultScope() {
   (void)::pthread_sigmask(SIG_BLOCK, &again, nullptr);
 }
 
-void FaultScope::admit_always() noexcept { thread_faults.admitted = true; }
+void FaultScope::admit_always() noexcept { thread_faults.scope = always; }
 
 void FaultScope::unblock() noexcept {
   sigset_t faults;
@@ -161,19 +161,21 @@ void FaultScope::unblock() noexcept {
   if (::pthread_sigmask(SIG_UNBLOCK, &faults, &before) != 0) return;
   blocks_segv_ = ::sigismember(&before, SIGSEGV) == 1;
   blocks_bus_ = ::sigismember(&before, SIGBUS) == 1;
-  thread_faults.admitted = true;
+  admits_ = true;
 }
 
 bool admit_faults() noexcept {
   if (!Handler::instance().is_in_place()) return false;
-  ThreadFaults const& thread = thread_faults;
-  if (!thread.admitted && thread.scope != nullptr) thread.scope->unblock();
-  return thread.admitted;
+  FaultScope* const scope = thread_faults.scope;
+  if (scope == nullptr || scope == always) return scope == always;
+  if (!scope->admits_) scope->unblock();
+  return scope->admits_;
 }
 
 bool are_faults_admitted() noexcept {
   if (!Handler::instance().is_in_place()) return false;
-  if (thread_faults.admitted) return true;
+  FaultScope const* const scope = thread_faults.scope;
+  if (scope == always || (scope != nullptr && scope->admits_)) return true;
   sigset_t blocked;
   if (::pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return false;
   return ::sigismember(&blocked, SIGSEGV) == 0 && ::sigismember(&blocked, SIGBUS) == 0;

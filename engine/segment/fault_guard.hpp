@@ -35,9 +35,11 @@ class FaultScope {
 
  private:
   friend bool admit_faults() noexcept;
+  friend bool are_faults_admitted() noexcept;
   void unblock() noexcept;
 
   bool outermost_;
+  bool admits_ = false;
   bool blocks_segv_ = false;  ///< to be blocked again
   bool blocks_bus_ = false;
 };
