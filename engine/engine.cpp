@@ -64,6 +64,9 @@ Status Engine::start() {
   state.channels.for_each([&](Channel& channel) { channel.agent_path.set_address(state.address); });
   if (mpix_bootstrap const& job = state.bootstrap; job.gone_fd != nullptr && job.next_gone != nullptr)
     state.channels.front().agent.attend(job.gone_fd(job.context), [&state] { state.take_gone(); });
+  state.inspection.open();
+  state.channels.front().agent.inspect(
+      state.inspection.fd(), [&state] { state.inspection.answer([&state] { return state.inspect(); }); });
   if (Status const status = state.channels.start(); failed(status)) return status;
   if (state.bootstrap.publish(state.bootstrap.context, state.publication.data(), state.publication.size()) ==
       0)

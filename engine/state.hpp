@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/agent/channels.hpp"
+#include "engine/agent/inspection.hpp"
 #include "engine/agent/lock_table.hpp"
 #include "engine/agent/session.hpp"
 #include "engine/engine.hpp"
@@ -49,6 +51,9 @@ struct Engine::State {
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
 
+  /// What the process waits for, and who waits for it, as text.
+  std::string inspect();
+
   /// Takes note of processes that have gone, as the bootstrap tells.
   void take_gone();
 
@@ -66,6 +71,7 @@ struct Engine::State {
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
   Watches watches;
+  Inspection inspection;
   std::vector<std::byte> address;      ///< the blob that others are told
   std::vector<std::byte> publication;  ///< the blob that the host publishes: with the secret
 

@@ -93,4 +93,15 @@ int Watches::settle(std::vector<Any>& watches, Look look) {
   return static_cast<int>(ready.size());
 }
 
+void Watches::describe(BoundedText& text) {
+  std::lock_guard const held(lock_);
+  for (CounterWatch const& watch : counters_) {
+    std::uint64_t const value =
+        std::atomic_ref(const_cast<std::uint64_t&>(*watch.counter)).load(std::memory_order_relaxed);
+    text.add("  counter at %p: is %llu, waited for until it is %llu\n",
+             static_cast<void const*>(watch.counter), static_cast<unsigned long long>(value),
+             static_cast<unsigned long long>(watch.threshold));
+  }
+}
+
 }  // namespace mpix::engine

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/operation.hpp"
+#include "engine/text.hpp"
 
 namespace mpix::engine {
 
@@ -33,6 +34,9 @@ class Watches {
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
   void forget(void const* begin, void const* end);
+
+  /// The counters and their values, as text.
+  void describe(BoundedText& text);
 
  private:
   struct Watch {

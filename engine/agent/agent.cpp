@@ -160,9 +160,13 @@ bool Agent::sleep_until_event() {
 
 /// `looks`: not for longer than the interval at which something has to be looked at.
 void Agent::sleep(bool looks) {
-  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0},
-                      {channel_.watch.fd(), POLLIN, 0},           {channel_.locks.fd(), POLLIN, 0},
-                      {channel_.locks.timer_fd(), POLLIN, 0},     {attended_, POLLIN, 0}};
+  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
+                      {wake_event_.get(), POLLIN, 0},
+                      {inspected_, POLLIN, 0},
+                      {channel_.watch.fd(), POLLIN, 0},
+                      {channel_.locks.fd(), POLLIN, 0},
+                      {channel_.locks.timer_fd(), POLLIN, 0},
+                      {attended_, POLLIN, 0}};
   int ready = -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
   arrived_ = std::chrono::steady_clock::now();
@@ -171,6 +175,11 @@ void Agent::sleep(bool looks) {
     channel_.parting.ask_idle();
   }
   if ((sources[1].revents & POLLIN) != 0) forget_wake();
+  inspect_if(sources[2].revents);
+}
+
+void Agent::inspect_if(short events) const {
+  if ((events & POLLIN) != 0 && answer_inspection_) answer_inspection_();
 }
 
 void Agent::yield_to_application() {
@@ -193,9 +202,11 @@ void Agent::yield_to_application() {
 }
 
 bool Agent::pause(microseconds duration) const {
-  pollfd source{wake_event_.get(), POLLIN, 0};
+  pollfd sources[] = {{wake_event_.get(), POLLIN, 0}, {inspected_, POLLIN, 0}};
   timespec const time{0, static_cast<long>(duration.count()) * 1000};
-  return ::ppoll(&source, 1, &time, nullptr) > 0;
+  if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
+  inspect_if(sources[1].revents);
+  return (sources[0].revents & POLLIN) != 0;
 }
 
 }  // namespace mpix::engine

@@ -44,6 +44,12 @@ class Agent {
     take_ = std::move(take);
   }
 
+  /// Has `answer` called when `fd` is readable, and only then: never while the channel is locked. Before start().
+  void inspect(int fd, std::function<void()> answer) {
+    inspected_ = fd;
+    answer_inspection_ = std::move(answer);
+  }
+
   Status start();
   void stop() noexcept;
 
@@ -62,6 +68,7 @@ class Agent {
   void yield_to_application();
   /// Sleeps; true when somebody woke the agent.
   bool pause(std::chrono::microseconds duration) const;
+  void inspect_if(short events) const;
   void wake() noexcept;
   void forget_wake() noexcept;
 
@@ -76,6 +83,8 @@ class Agent {
   FileDescriptor wake_event_;
   int attended_ = -1;
   std::function<void()> take_;
+  int inspected_ = -1;
+  std::function<void()> answer_inspection_;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;
   std::thread thread_;

@@ -26,6 +26,7 @@
 #include "engine/segment/fault_guard.hpp"
 #include "engine/segment/mailbox.hpp"
 #include "engine/segment/segment_table.hpp"
+#include "engine/text.hpp"
 
 namespace mpix::engine {
 
@@ -107,6 +108,9 @@ class Executor {
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
   /// The token for replies of the process's session; 0: there is none.
   std::uint64_t session_with(std::uint64_t process) const noexcept;
+
+  /// The requests that cannot be executed yet, as text.
+  void describe_waiting(BoundedText& text) const;
 
   std::uint64_t executed() const noexcept { return executed_; }
   /// Of these, the requests of one process; of one that has ended as long as it is among the last.

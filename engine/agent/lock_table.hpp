@@ -24,6 +24,7 @@
 #include "engine/log.hpp"
 #include "engine/segment/shared_memory.hpp"
 #include "engine/status.hpp"
+#include "engine/text.hpp"
 
 namespace mpix::engine {
 
@@ -103,6 +104,9 @@ class LockTable {
   void forget(std::uint64_t process, Mailbox& own);
   /// Whether it does either.
   bool concerns(std::uint64_t process) const;
+
+  /// Which locks are held by whom, and who waits for them, as text.
+  void describe(BoundedText& text);
 
   std::vector<Answer> take_answers(Mailbox& own);
 

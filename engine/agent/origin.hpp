@@ -165,6 +165,9 @@ class EndedOrigins {
 class HeldRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }
+  std::size_t size() const noexcept { return by_after_.size(); }
+  /// The position that the first of them comes after. Not when there is none.
+  std::uint64_t first_after() const noexcept { return by_after_.begin()->first.first; }
   bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
   Kept const& add(std::uint64_t sequence, std::uint64_t after, Kept request) {
     sequences_.insert(sequence);
@@ -227,6 +230,7 @@ struct Origin {
 
   /// nullptr: there is nothing out of order.
   OutOfOrder* out_of_order() noexcept { return rest_.get(); }
+  OutOfOrder const* out_of_order() const noexcept { return rest_.get(); }
   OutOfOrder& make_out_of_order() {
     if (rest_ == nullptr) rest_ = std::make_unique<OutOfOrder>();
     return *rest_;

@@ -20,6 +20,7 @@
 #include "engine/path/fragment.hpp"
 #include "engine/path/outstanding.hpp"
 #include "engine/peer/peer.hpp"
+#include "engine/text.hpp"
 
 namespace mpix::engine {
 
@@ -146,6 +147,9 @@ class AgentPath {
 
   /// False: the peer cannot be connected to.
   bool connect(Peer& peer);
+
+  /// The requests for locks that are not answered, as text.
+  void describe_lock_requests(BoundedText& text) const;
 
  private:
   Status reach(Peer& peer);

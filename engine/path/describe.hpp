@@ -1,0 +1,17 @@
+/// What is under way to a peer, as text for mpix-rma ps.
+#pragma once
+
+#include "engine/agent/wire.hpp"
+#include "engine/peer/peer.hpp"
+#include "engine/text.hpp"
+
+namespace mpix::engine {
+
+/// A request in words, such as "put of 8 bytes at 7f12", without the end of a line.
+void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text);
+
+/// The operations to `peer` that are not complete; nothing where there are none. With the channel's lock
+/// held.
+void describe_outstanding(Peer& peer, BoundedText& text);
+
+}  // namespace mpix::engine
