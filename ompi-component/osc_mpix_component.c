@@ -63,6 +63,7 @@ static void stop_engine(void)
     engine_runs = false;
     opal_progress_unregister(progress_callback);
     mpix_engine_t *engine = mpix_host_engine();
+    ompi_osc_mpix_report(engine);
     mpix_engine_destroy(engine); /* completes requests until it ends */
     mpix_host_offer(NULL, NULL);
     ompi_osc_mpix_requests_stop();
@@ -120,6 +121,7 @@ static int component_finalize(void)
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
+    ompi_osc_mpix_report_query();
     return engine_runs ? ompi_osc_mpix_window_priority(info, flavor) : OMPI_ERR_NOT_SUPPORTED;
 }
 

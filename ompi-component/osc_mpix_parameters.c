@@ -2,6 +2,7 @@
 #include "osc_mpix.h"
 
 #include "engine/parameters.h"
+#include "engine/version.h"
 #include "windows/mpix_windows.h"
 
 #include "opal/mca/base/mca_base_var.h"
@@ -126,6 +127,21 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
     return OMPI_ERR_BAD_PARAM;
 }
 
+/* As text that `mpix-rma info` finds in the file. */
+static const char own_version[] __attribute__((used)) = "osc/mpix version " MPIX_VERSION;
+
+/* A program that is linked with the library has loaded its engine, which is then this component's, too. */
+static int check_version(void)
+{
+    const char *version = own_version + sizeof("osc/mpix version ") - 1;
+    if (0 != strcmp(version, mpix_engine_version())) {
+        return refuse("the component osc/mpix has version %s and the program's MPIX-RMA library version %s: use both from "
+                      "one installation",
+                      version, mpix_engine_version());
+    }
+    return OMPI_SUCCESS;
+}
+
 static int set_parameter(struct mpix_engine_config *config, const struct mpix_engine_parameter *parameter,
                          size_t i, char *why, size_t bytes)
 {
@@ -145,6 +161,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
 {
     char why[256];
     size_t count;
+    if (OMPI_SUCCESS != check_version()) {
+        return OMPI_ERR_BAD_PARAM;
+    }
     const struct mpix_engine_parameter *table = mpix_engine_parameters(&count);
     for (size_t i = 0; i < count && i < max_parameters; ++i) {
         if (0 != set_parameter(config, &table[i], i, why, sizeof(why))) {

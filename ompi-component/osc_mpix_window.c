@@ -251,6 +251,7 @@ int ompi_osc_mpix_make_window(ompi_win_t *win, void **base, size_t size, int dis
         free(module);
         return ret;
     }
+    ompi_osc_mpix_report_window();
     module->super = functions;
     win->w_osc_module = &module->super;
     if (MPI_WIN_FLAVOR_CREATE != flavor && MPI_WIN_FLAVOR_DYNAMIC != flavor) {

@@ -70,4 +70,9 @@ int ompi_osc_mpix_fetch_and_op(const void *origin, void *result, ompi_datatype_t
 int ompi_osc_mpix_compare_and_swap(const void *origin, const void *compare, void *result,
                                    ompi_datatype_t *type, int rank, ptrdiff_t disp, ompi_win_t *win);
 
+/* For `mpix-rma check`: Open MPI asks for a component for a window, this one has made one, and the engine ends. */
+void ompi_osc_mpix_report_query(void);
+void ompi_osc_mpix_report_window(void);
+void ompi_osc_mpix_report(mpix_engine_t *engine);
+
 #endif

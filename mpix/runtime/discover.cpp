@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/status.hpp"
+#include "engine/version.h"
 #include "hosting/hosted.h"
 #include "mpix/runtime/runtime.hpp"
 
@@ -126,7 +128,18 @@ std::string why_no_component() {
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }
 
+/// In one line of the job.
+void compare_versions() {
+  char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (std::string_view(mpix_engine_version()) == MPIX_VERSION || (rank != nullptr && *rank != '0')) return;
+  std::fprintf(stderr,
+               "mpix: libmpix_rma has version " MPIX_VERSION
+               " and libmpix_engine version %s: use both from one installation\n",
+               mpix_engine_version());
+}
+
 __attribute__((constructor)) void make_component_known() {
+  compare_versions();
   if (mpix_host_is_public() != 0) return;
   int started = 0;
   PMPI_Initialized(&started);
