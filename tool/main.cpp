@@ -1,4 +1,4 @@
-/// mpix-rma: shows an installation and the machine, and sets the environment for it.
+/// mpix-rma: shows an installation, the machine and running processes, and sets the environment.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -6,9 +6,12 @@
 #include <map>
 #include <string>
 
+#include "tool/check.hpp"
 #include "tool/environment.hpp"
 #include "tool/error.hpp"
+#include "tool/info.hpp"
 #include "tool/installation.hpp"
+#include "tool/process.hpp"
 
 namespace mpix::tool {
 
@@ -29,16 +32,37 @@ void add_environment(CLI::App& app) {
   });
 }
 
+void add_looks(CLI::App& app, int& status) {
+  static int pid = 0;
+  app.add_subcommand("info", "Shows versions, and which paths this machine permits, and why not others")
+      ->callback([&status] { status = show_info(Installation::of_this_command()) ? exit_ok : exit_failure; });
+  CLI::App* sub = app.add_subcommand(
+      "check", "Runs a program, and shows whether its windows are taken, and by which path");
+  sub->footer(
+      "mpix-rma check PROGRAM [ARGUMENT...]: by mpirun, with two processes\n"
+      "mpix-rma check mpirun [OPTION...] PROGRAM [ARGUMENT...]");
+  sub->prefix_command();
+  sub->callback([sub, &status] {
+    if (sub->remaining().empty()) throw CLI::RequiredError("PROGRAM");
+    status = check_program(Installation::of_this_command(), sub->remaining());
+  });
+  sub = app.add_subcommand("ps", "Shows what a running process, which may hang, waits for");
+  sub->add_option("pid", pid, "Its process id")->required()->check(CLI::PositiveNumber);
+  sub->callback([] { show_process(pid); });
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("Shows an MPIX-RMA installation and this machine, and what a running process waits for.",
                "mpix-rma");
   app.set_version_flag("--version", std::string("mpix-rma " MPIX_VERSION));
   app.footer("Exit codes: 0 done, 1 failure, 2 wrong usage.");
   app.require_subcommand(1);
+  int status = exit_ok;
+  add_looks(app, status);
   add_environment(app);
   try {
     app.parse(argc, argv);
-    return exit_ok;
+    return status;
   } catch (CLI::ParseError const& error) {
     return app.exit(error) == 0 ? exit_ok : exit_usage;
   }

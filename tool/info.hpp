@@ -1,0 +1,11 @@
+/// mpix-rma info: versions, and what this machine permits.
+#pragma once
+
+#include "tool/installation.hpp"
+
+namespace mpix::tool {
+
+/// Prints it. False where something keeps the installation from working at all.
+bool show_info(Installation const& installation);
+
+}  // namespace mpix::tool
