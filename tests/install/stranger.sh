@@ -137,6 +137,58 @@ fi
 # The tools, by name.
 expect "$prefix" bash -c 'command -v mpix-rma'
 expect 'mpix-rma 0.' mpix-rma --version
+expect "prefix $prefix" mpix-rma info
+for word in 'parameter "osc_mpix_statistics"' 'performance "osc_mpix_operations_direct"'; do
+  expect "$word" "$(command -v ompi_info.openmpi || echo ompi_info)" --param osc mpix --level 9
+done
+expect 'windows of osc/mpix' mpix-rma check "$dir/windows"
+mpix-rma check "$mpirun" --oversubscribe -np 1 "$dir/windows" > "$dir/log" 2>&1 < /dev/null || { cat "$dir/log"; fail "mpix-rma check"; }
+grep -Eq '^mpix-rma: +0 +1 +1 ' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not count the window"; }
+! OMPI_MCA_osc_mpix_windows=none mpix-rma check "$mpirun" -np 1 "$dir/windows" > "$dir/log" 2>&1 < /dev/null || fail "check is satisfied"
+grep -q 'left to other components' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not see windows of others"; }
+! OMPI_MCA_osc=rdma,pt2pt PATH=$PATH mpix-rma ps $$ > "$dir/log" 2>&1 || fail "mpix-rma ps finds an engine in a shell"
+grep -q 'has no engine' "$dir/log" || { cat "$dir/log"; fail "mpix-rma ps"; }
+# Files of several installations are told apart, in one line.
+cp "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so" "$dir/component"
+LC_ALL=C sed -i 's|osc/mpix version [0-9]|osc/mpix version 9|' "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so"
+(mpix-rma info || :) > "$dir/log" 2>&1 < /dev/null
+[ "$(grep -c 'The versions differ: component osc/mpix' "$dir/log")" = 1 ] || { cat "$dir/log"; fail "info does not see the version"; }
+(run "$dir/windows" || :) > "$dir/log" 2>&1 < /dev/null
+[ "$(grep -c 'osc/mpix has version 9[0-9.]* and .* use both from one installation' "$dir/log")" = 1 ] ||
+  { cat "$dir/log"; fail "no word of the versions"; }
+cp "$dir/component" "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so"
+# What a job that hangs waits for.
+"$mpicc" -Wall -Wextra "$source/tests/install/hang.c" -o "$dir/hang"
+timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 "$dir/hang" "$dir/go" > "$dir/hang.log" 2>&1 < /dev/null &
+job=$!
+for _ in $(seq 600); do # one that never comes ends with the job's own bound
+  ! grep -q ready "$dir/hang.log" || break
+  sleep 0.1
+done
+pid_of_rank() {
+  local directory
+  for directory in /proc/[0-9]*; do
+    [ "$(readlink "$directory/exe" 2> /dev/null)" = "$dir/hang" ] || continue
+    ! tr '\0' '\n' < "$directory/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" || { echo "${directory#/proc/}"; return; }
+  done
+}
+holder=$(pid_of_rank 0) waiter=$(pid_of_rank 1)
+for _ in $(seq 600); do # until the request has arrived
+  mpix-rma ps "$holder" > "$dir/log" 2>&1 || { cat "$dir/log"; fail "mpix-rma ps"; }
+  ! grep -q 'lock 0: process 1, owner 1 waits for it, exclusive' "$dir/log" || break
+  sleep 0.1
+done
+grep -q 'lock 0: process 1, owner 1 waits for it, exclusive' "$dir/log" || { cat "$dir/log"; fail "ps shows nobody who waits"; }
+grep -Eq "lock 0: held by (pid $holder|process 0)," "$dir/log" || { cat "$dir/log"; fail "ps shows no holder"; }
+expect 'to process 0: request of lock 0 by owner 1 (exclusive)' mpix-rma ps "$waiter"
+kill -STOP "$waiter"
+until grep -q '^State:.*T' "/proc/$waiter/status"; do sleep 0.1; done
+! mpix-rma ps "$waiter" > "$dir/log" 2>&1 || { cat "$dir/log"; fail "a stopped process answers"; }
+grep -q 'the process is stopped' "$dir/log" || { cat "$dir/log"; fail "ps does not see that the process is stopped"; }
+kill -CONT "$waiter"
+touch "$dir/go"
+wait "$job" || { cat "$dir/hang.log"; fail "the job that hung"; }
+
 if [ -e "$prefix/bin/mpix-namd" ]; then
   expect 'Grants memory' mpix-nam --help
   # The unit for this prefix, and the command line that it has, as systemd reads it.
