@@ -38,7 +38,7 @@ class Victim {
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::all}, &exposure_)) &&
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::read}, &read_only_));
     require(made, "no process to send mail to");
-    locks_.open(segments_.control().shared);
+    locks_.open(segments_.control().shared, segments_.control().lock_clock);
   }
 
   /// Fills a slot, has it executed, and returns the answer.
