@@ -127,6 +127,13 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// The first failure since the last call of an operation with mark `context` to `peer` that had no
   /// completion object; ok when there was none. `error`: that operation, for reason().
   Status take_error(Peer& peer, std::uint32_t context, LateError* error = nullptr);
+  /// The same with the number of failures.
+  LateErrors::Failures take_errors(Peer& peer, std::uint32_t context);
+  /// Keeps a failure that its completion can tell nobody: the next take_error() for `context`, of any peer,
+  /// tells it. Its rank is not LateError::of_peer. May be called by a completion.
+  void keep_error(std::uint32_t context, LateError const& error) noexcept;
+  /// Waits until everything that was issued is complete, and takes all failures that nobody has asked for.
+  LateErrors::Failures complete_everything();
 
   /// The text for an operation on `memory` of `process` that has ended with `status`: how far the memory lies
   /// within an allocation. May ask the peer's agent, and waits for its answer: for who composes an error

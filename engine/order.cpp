@@ -146,14 +146,4 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   channel.answer_itself();
 }
 
-Status Engine::take_error(Peer& peer, std::uint32_t context, LateError* error) {
-  LateError taken;
-  {
-    std::lock_guard const held(channel_of(peer).lock);
-    taken = peer.state().messages.errors.take(context);
-  }
-  if (error != nullptr) *error = taken;
-  return taken.status;
-}
-
 }  // namespace mpix::engine

@@ -57,6 +57,11 @@ struct Engine::State {
   /// Takes note of processes that have gone, as the bootstrap tells.
   void take_gone();
 
+  // Failures whose completions could tell nobody.
+  std::mutex untold_lock;
+  LateErrors untold;
+  std::atomic<bool> has_untold{false};  ///< there may be some
+
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
   Log log;

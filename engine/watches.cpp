@@ -22,7 +22,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
     bool const finished = channel.agent_path.await(peer, operations.sequence);
     channel.answer_itself();
     if (!finished || !RdmaPath::reached(peer, operations.rdma)) return false;
-    *failure = peer.state().messages.errors.take(operations.context).status;
+    *failure = peer.state().messages.errors.take(operations.context).first.status;
     return true;
   } catch (std::bad_alloc const&) {
     return false;  // for now

@@ -133,8 +133,8 @@ struct mpix_host_ops {
   /* Counters of a process on the MPI_Win `window`, which notified operations of others increment. MPI error
    * classes; MPI_ERR_WIN where the window is not one of the host's. */
 
-  /** Collective: `num` counters for this process in the place of those that it has. MPI_ERR_RMA_SYNC: an access
-   * epoch is open, MPI_ERR_ARG: `num` is negative; it keeps those that it has then. */
+  /** Collective: `num` counters for this process in the place of those that it has. MPI_ERR_RMA_SYNC: an
+   * access epoch is open, MPI_ERR_ARG: `num` is negative; it keeps those that it has then. */
   int (*window_set_counters)(mpix_handle_t window, int num);
   /** NULL: this process has no counter with the index, or the window is not one of the host's. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);
@@ -143,14 +143,22 @@ struct mpix_host_ops {
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
 
-  /** From here on, and those that there are, the host's windows have attributes of these keys: addresses of two
-   *  ints, how many counters are suggested and how many a process can have, and of an MPI_Count, the largest value of
-   *  one. Once. */
+  /** From here on, and those that there are, the host's windows have attributes of these keys: addresses of
+   * two ints, how many counters are suggested and how many a process can have, and of an MPI_Count, the
+   * largest value of one. Once. */
   void (*window_show_counter_bounds)(int suggested_key, int most_key, int value_key);
 
   /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. `request` is not used by kinds
    * without. */
   int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);
+
+  /** Nonzero when the application has freed a request that is not complete, or not shown as complete yet:
+   * nobody asks for its error. May be called where request_complete may. */
+  int (*request_is_freed)(const mpix_host_request_t* request);
+
+  /** Shows the MPI library what request_complete has completed, and asks for the errors. Returns how many.
+   * Called by an application thread. */
+  int (*requests_show)(void);
 };
 
 /** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both

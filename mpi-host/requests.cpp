@@ -158,6 +158,10 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   return request;
 }
 
+int request_is_freed(mpix_host_request_t const* request) {
+  return request->references.load(std::memory_order_relaxed) == 1 ? 1 : 0;
+}
+
 void complete_request(mpix_host_request_t* request, std::size_t bytes, int (*error_of)(void*),
                       void* context) {
   request->error_of = error_of;

@@ -200,6 +200,13 @@ int ompi_osc_mpix_request_is_active(mpix_host_request_t *request)
     return OMPI_REQUEST_ACTIVE == ((osc_mpix_request_t *) request)->super.req_state;
 }
 
+/* The engine's reference is there until the completion is shown. */
+int ompi_osc_mpix_request_is_freed(const mpix_host_request_t *handle)
+{
+    const osc_mpix_request_t *request = (const osc_mpix_request_t *) handle;
+    return 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
+}
+
 void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes, int (*error_of)(void *),
                                     void *context)
 {

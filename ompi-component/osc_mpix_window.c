@@ -28,12 +28,22 @@ static int window_detach(ompi_win_t *win, const void *base)
     return mpix_window_detach(ompi_osc_mpix_window(win), base);
 }
 
+static int free_again(ompi_win_t *win)
+{
+    return OMPI_SUCCESS;
+}
+
+/* Of a window that is gone, but whose handle MPI_Win_free has not taken away because it returned an error. */
+static ompi_osc_base_module_t gone = {.osc_free = free_again};
+
 static int window_free(ompi_win_t *win)
 {
-    const int ret = mpix_window_free(ompi_osc_mpix_window(win));
-    if (MPI_SUCCESS == ret) {
+    int is_gone = 0;
+    (void) ompi_osc_mpix_requests_drain(); /* keeps failures whose requests are freed */
+    const int ret = mpix_window_free(ompi_osc_mpix_window(win), &is_gone);
+    if (is_gone) {
         free(win->w_osc_module);
-        win->w_osc_module = NULL;
+        win->w_osc_module = MPI_SUCCESS == ret ? NULL : &gone;
     }
     return ret;
 }

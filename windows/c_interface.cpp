@@ -107,9 +107,11 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
   return class_of_exception();
 }
 
-int mpix_window_free(mpix_window_t* window) {
-  int const error = on(window, "MPI_Win_free", [](Window& open) { return open.close(); });
-  if (error == MPI_SUCCESS) delete &of(window);
+int mpix_window_free(mpix_window_t* window, int* is_gone) {
+  bool closed = false;
+  int const error = on(window, "MPI_Win_free", [&](Window& open) { return open.close(&closed); });
+  if (closed) delete &of(window);
+  *is_gone = closed ? 1 : 0;
   return error;
 }
 

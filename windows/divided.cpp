@@ -193,8 +193,9 @@ engine::Issued issue_share(Window& window, Target& target, Operation const& oper
 class Outcome {
  public:
   Outcome(Window& window, MPI_Request* request)
-      : joint_(request != nullptr ? JointRequest::open(window.handle(), window.joint_requests(), request)
-                                  : nullptr) {}
+      : joint_(request != nullptr
+                   ? JointRequest::open(window.handle(), window.context(), window.joint_requests(), request)
+                   : nullptr) {}
   ~Outcome() {
     if (joint_ != nullptr) joint_->close();
   }

@@ -22,6 +22,8 @@ bool ends_job(MPI_Win win) {
 
 Subject Window::subject_of(Target const& target, engine::LateError const& error) const noexcept {
   engine::TargetMemory const& memory = error.memory;
+  if (error.rank != engine::LateError::of_peer)
+    return {error.kind, error.rank, static_cast<MPI_Aint>(memory.address), memory.bytes};
   bool const named = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
   Subject subject{error.kind, target.rank, 0, 0};
   if (is_dynamic()) {
@@ -37,7 +39,8 @@ Subject Window::subject_of(Target const& target, engine::LateError const& error)
 
 int Window::failure(Target const& target, engine::LateError const& error) {
   std::string const what = describe(subject_of(target, error));
-  bool const by_address = error.memory.exposure == engine::ExposureId::none && is_dynamic();
+  bool const by_address = error.rank == engine::LateError::of_peer &&
+                          error.memory.exposure == engine::ExposureId::none && is_dynamic();
   std::string const reason = by_address ? engine_.reason(target.memory->process(), error.status, error.memory)
                                         : engine::to_string(error.status);
   return code_with(class_of(error.status), "%s failed: %s", what.c_str(), reason.c_str());

@@ -73,7 +73,7 @@ int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* r
     *request = completed_request();
     return MPI_SUCCESS;
   }
-  JointRequest* const joint = JointRequest::open(handle_, joint_requests_, request);
+  JointRequest* const joint = JointRequest::open(handle_, context_, joint_requests_, request);
   if (joint == nullptr) return MPI_ERR_NO_MEM;
   for (Target* const target : targets) {
     engine::Completion* const completion = joint->add();

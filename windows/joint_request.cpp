@@ -10,8 +10,9 @@ JointRequest::JointRequest(RequestCompletion& told, std::atomic<std::size_t>& pe
   pending_.fetch_add(1, std::memory_order_relaxed);
 }
 
-JointRequest* JointRequest::open(void* window, std::atomic<std::size_t>& pending, MPI_Request* request) {
-  RequestCompletion* const told = open_request(window);
+JointRequest* JointRequest::open(void* window, std::uint32_t context, std::atomic<std::size_t>& pending,
+                                 MPI_Request* request) {
+  RequestCompletion* const told = open_request(window, context);
   if (told == nullptr) return nullptr;
   try {
     auto* const made = new JointRequest(*told, pending);

@@ -16,7 +16,8 @@ class JointRequest {
  public:
   /// For an operation on the host's window `window`. `pending` counts those that are not complete. nullptr:
   /// there is no memory.
-  static JointRequest* open(void* window, std::atomic<std::size_t>& pending, MPI_Request* request);
+  static JointRequest* open(void* window, std::uint32_t context, std::atomic<std::size_t>& pending,
+                            MPI_Request* request);
 
   /// Something more to wait for, which is told once. nullptr: there is no memory. Not after close().
   engine::Completion* add() noexcept;

@@ -78,9 +78,9 @@ int mpix_nam_unpublish(const char* name, const char* port);
  * there, or there is no such server. */
 int mpix_nam_lookup(const char* name, char* port, size_t bytes);
 
-/** MPI_Win_free: collective; `window` is gone afterwards. MPI_ERR_RMA_SYNC: an epoch is open, the window is
- *  there still. */
-int mpix_window_free(mpix_window_t* window);
+/** MPI_Win_free: collective. `*is_gone`: nonzero where the window does not exist any more; an error is that of
+ *  the first operation that failed and that nobody has asked for. Else MPI_ERR_RMA_SYNC: an epoch is open. */
+int mpix_window_free(mpix_window_t* window, int* is_gone);
 
 /** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in
  *  force, which is static or of the window; NULL for keys that are not known. */

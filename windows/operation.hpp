@@ -140,7 +140,7 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {
-    completion = open_request(window.handle());
+    completion = open_request(window.handle(), window.context());
     if (completion == nullptr) return MPI_ERR_NO_MEM;
     completion->subject = window.subject_of(
         target, {engine::Status::ok,

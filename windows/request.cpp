@@ -2,7 +2,7 @@
 
 #include "datatype/handle.hpp"
 #include "hosting/completion_pool.hpp"
-#include "hosting/hosted.h"
+#include "hosting/hosted.hpp"
 #include "windows/error.hpp"
 
 namespace mpix::windows {
@@ -11,7 +11,16 @@ namespace {
 
 CompletionPool<RequestCompletion> pool;
 
-/// Called by an application thread, for a failed operation.
+/// Whether the application has freed the request of a failed operation: the failure is kept then.
+bool keep_if_freed(RequestCompletion const& completion) noexcept {
+  if (mpix_host_operations()->request_is_freed(completion.request) == 0) return false;
+  Subject const& subject = completion.subject;
+  engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
+                                    engine::ExposureId::none};
+  hosted_engine()->keep_error(completion.context, {completion.status, subject.kind, memory, subject.rank});
+  return true;
+}
+
 int code_of(RequestCompletion const& failed) noexcept {
   int const error_class = class_of(failed.status);
   try {
@@ -22,9 +31,10 @@ int code_of(RequestCompletion const& failed) noexcept {
   }
 }
 
+/// Called by an application thread, for a failed operation.
 int error_of(void* context) noexcept {
   auto* const completion = static_cast<RequestCompletion*>(context);
-  int const code = code_of(*completion);
+  int const code = keep_if_freed(*completion) ? class_of(completion->status) : code_of(*completion);
   pool.give_back(completion);
   return code;
 }
@@ -32,7 +42,7 @@ int error_of(void* context) noexcept {
 void tell(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   completion.status = status;
-  bool const failed = engine::failed(status);
+  bool const failed = engine::failed(status) && !keep_if_freed(completion);
   mpix_host_operations()->request_complete(completion.request, bytes, failed ? &error_of : nullptr,
                                            &completion);
   if (!failed) pool.give_back(&completion);
@@ -40,12 +50,13 @@ void tell(engine::Completion& self, engine::Status status, std::size_t bytes) no
 
 }  // namespace
 
-RequestCompletion* open_request(void* window) {
+RequestCompletion* open_request(void* window, std::uint32_t context) {
   mpix_handle_t handle = 0;
   mpix_host_request_t* const request = mpix_host_operations()->window_request_create(window, &handle);
   if (request == nullptr) return nullptr;
   RequestCompletion* const completion = pool.take();
   completion->request = request;
+  completion->context = context;
   completion->handle = handle_of<MPI_Request>(handle);
   completion->done = &tell;
   completion->subject = {};

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "engine/operation.hpp"
 #include "hosting/hosted.h"
 #include "windows/error.hpp"
@@ -12,13 +14,15 @@ namespace mpix::windows {
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
+  std::uint32_t context = 0;              ///< of the window, which tells a failure that nobody waits for
   engine::Status status = engine::Status::ok;
   Subject subject;  ///< names the operation when it fails
   RequestCompletion* next = nullptr;
 };
 
-/// For an operation on the host's window `window`. nullptr: there is no memory.
-RequestCompletion* open_request(void* window);
+/// For an operation on the host's window `window`, with the mark that the window has at the engine. nullptr:
+/// there is no memory.
+RequestCompletion* open_request(void* window, std::uint32_t context);
 
 /// Of an operation that was complete when its call returned.
 MPI_Request completed_request();

@@ -178,19 +178,35 @@ void Window::say_path(Target const& target) const {
   log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", number(), target.rank, way);
 }
 
-int Window::close() {
+/// The first failure of what is complete, or MPI_SUCCESS.
+int Window::take_failures() {
+  int error = MPI_SUCCESS;
+  for_each_target([&](Target& target) {
+    for_each_part(target, [&](Target& part) {
+      engine::LateError late;
+      if (part.memory != nullptr && engine::failed(engine_.take_error(*part.memory, context_, &late)))
+        error = first_of(error, failure(part, late));
+    });
+  });
+  return error;
+}
+
+int Window::close(bool* closed) {
+  *closed = false;
   {
     Guard const guard(spin_);
     Epoch const epoch = epoch_.load(std::memory_order_relaxed);
     if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
   }
-  int const error = complete_opened();
+  int error = complete_opened();
+  error = first_of(error, complete_all());
   end_joint_requests();
+  error = first_of(error, take_failures());
   if (table_.is_shared()) find_successors();
   synchronise();  // nobody's operations are on their way any more
   if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
-  (void)error;
-  return MPI_SUCCESS;
+  *closed = true;
+  return error;
 }
 
 int Window::sync() {
@@ -210,6 +226,7 @@ int Window::complete_messages(Target& target) {
   }
   engine_.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
+  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
   engine::LateError error;
   if (!engine::failed(engine_.take_error(*target.memory, context_, &error))) return MPI_SUCCESS;
   return failure(target, error);

@@ -58,8 +58,9 @@ class Window : public mpix_window {
   int open(MPI_Comm comm, mpix_window_memory& memory);
   /// The same, to a window at a memory server that exists already: the one with the port name of the hints.
   int connect(MPI_Comm comm);
-  /// Collective.
-  int close();
+  /// Collective. Tells the first failure that nobody has asked for. `*closed`: the window can only be
+  /// deleted; else an epoch is open.
+  int close(bool* closed);
 
   engine::Engine& engine() const noexcept { return engine_; }
   void* handle() const noexcept { return handle_; }
@@ -319,6 +320,7 @@ class Window : public mpix_window {
   int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
   void end_joint_requests();
   int complete_messages(Target& target);
+  int take_failures();
   int complete_parts(Target& target);
   int complete_locally(Target& target);
   int complete_all();

@@ -109,16 +109,32 @@ Failure failure(engine::Status status, Subject const& subject) {
 
 Failure late_failure(LateFailure const& late) {
   using Kind = engine::OperationKind;
-  auto const& [status, kind, memory] = late.error;
-  if (!engine::failed(status)) return {};
-  int const error_class = class_of(status);
-  if (kind == Kind::unknown || kind == Kind::lock || kind == Kind::unlock)
-    return failure(error_class, "%s on rank %d failed: %s", engine::name_of(kind), late.rank,
-                   engine::to_string(status));
-  return failure(error_class, "%s of %llu bytes at address 0x%llx of rank %d failed: %s",
-                 engine::name_of(kind), static_cast<unsigned long long>(memory.bytes),
-                 static_cast<unsigned long long>(memory.address), late.rank,
-                 engine_of_process().reason(late.process, status, memory).c_str());
+  engine::LateError const& error = late.error;
+  if (!engine::failed(error.status)) return {};
+  int const error_class = class_of(error.status);
+  char const* const kind = engine::name_of(error.kind);
+  bool const of_peer = error.rank == engine::LateError::of_peer;
+  int const rank = of_peer ? late.rank : error.rank;
+  std::string const target = rank < 0 ? "" : " of rank " + std::to_string(rank);
+  bool const is_lock = error.kind == Kind::lock || error.kind == Kind::unlock;
+  if (is_lock || (error.kind == Kind::unknown && error.memory.address == 0))
+    return failure(error_class, "%s%s failed: %s", kind,
+                   rank < 0 ? "" : (" on rank " + std::to_string(rank)).c_str(),
+                   engine::to_string(error.status));
+  // The process is that of the peer.
+  std::string const reason = of_peer && rank >= 0
+                                 ? engine_of_process().reason(late.process, error.status, error.memory)
+                                 : engine::to_string(error.status);
+  return failure(error_class, "%s of %llu bytes at address 0x%llx%s failed: %s", kind,
+                 static_cast<unsigned long long>(error.memory.bytes),
+                 static_cast<unsigned long long>(error.memory.address), target.c_str(), reason.c_str());
+}
+
+engine::LateError late_error_of(engine::Status status, Subject const& subject) noexcept {
+  return {status,
+          engine::OperationKind::unknown,
+          {subject.address, subject.bytes, subject.contiguous, engine::ExposureId::none},
+          subject.rank == MPI_PROC_NULL ? engine::LateError::unknown : subject.rank};
 }
 
 int make_code(char const* call, Failure const& failure) {
@@ -131,6 +147,13 @@ int raise(Site const& site, Failure const& failure) {
   if (ends_job(comm)) say(text_of(site.call, failure));
   return invoke_handler(comm, code);
 }
+
+int invoke_handler(Site const& site, Failure const& failure) {
+  return invoke_handler(site.comm == MPI_COMM_NULL ? MPI_COMM_WORLD : site.comm,
+                        make_code(site.call, failure));
+}
+
+void report(char const* call, Failure const& failure) { say(text_of(call, failure)); }
 
 int raise(Site const& site, int error_class, char const* format, ...) {
   std::va_list arguments;

@@ -40,11 +40,13 @@ __attribute__((cold)) Failure failure(engine::Status status, Subject const& subj
 
 /// The first of the operations on a rank that have failed, and that no request has told of.
 struct LateFailure {
-  int rank = MPI_PROC_NULL;
+  int rank = MPI_PROC_NULL;   ///< MPI_PROC_NULL: not known. Unless `error` names another one.
   std::uint64_t process = 0;  ///< of the rank, at the engine
   engine::LateError error;
 };
 __attribute__((cold)) Failure late_failure(LateFailure const& late);
+/// The failure of an operation whose request was freed, for Engine::keep_error().
+engine::LateError late_error_of(engine::Status status, Subject const& subject) noexcept;
 
 /// MPI error class for a failure of the engine.
 int class_of(engine::Status status) noexcept;
@@ -57,6 +59,11 @@ __attribute__((cold)) int make_code(char const* call, Failure const& failure);
 __attribute__((cold)) int raise(Site const& site, Failure const& failure);
 __attribute__((cold, format(printf, 3, 4))) int raise(Site const& site, int error_class, char const* format,
                                                       ...);
+
+/// The handler of the site alone, without a line.
+__attribute__((cold)) int invoke_handler(Site const& site, Failure const& failure);
+/// One line on stderr, and no handler.
+__attribute__((cold)) void report(char const* call, Failure const& failure);
 
 /// For a rank argument that is not in a communicator of `size` processes.
 __attribute__((cold)) int raise_rank(Site const& site, int rank, int size);

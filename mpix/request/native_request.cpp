@@ -18,10 +18,17 @@ int code_of(NativeCompletion const& failed) noexcept {
   }
 }
 
+/// Whether the application has freed the request of a failed operation: the failure is kept then.
+bool keep_if_freed(NativeCompletion const& native) noexcept {
+  if (host().request_is_freed(native.request) == 0) return false;
+  engine_of_process().keep_error(native.context, late_error_of(native.status, native.subject));
+  return true;
+}
+
 /// Called by an application thread, for a failed operation.
 int error_of(void* context) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
-  int const code = code_of(*native);
+  int const code = keep_if_freed(*native) ? class_of(native->status) : code_of(*native);
   pool.give_back(native);
   return code;
 }
@@ -36,7 +43,7 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
     auto& native = static_cast<NativeCompletion&>(self);
     native.status = status;
-    bool const failed = engine::failed(status);
+    bool const failed = engine::failed(status) && !keep_if_freed(native);
     host().request_complete(native.request, bytes, failed ? &error_of : nullptr, &native);
     if (!failed) pool.give_back(&native);
   };

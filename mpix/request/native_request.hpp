@@ -15,6 +15,7 @@ namespace mpix {
 struct NativeCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
+  std::uint32_t context = 0;              ///< of the communicator: a failure that nobody waits for goes there
   char const* call = nullptr;             ///< with `subject`, what its error says
   Subject subject;
   engine::Status status = engine::Status::ok;

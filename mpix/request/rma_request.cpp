@@ -6,6 +6,7 @@
 
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
 namespace mpix {
@@ -83,7 +84,10 @@ void RmaRequest::finish(engine::Status status) noexcept {
   status_ = status;
   // The object is somebody else's once it is complete: nothing may be touched behind that.
   State now = State::active;
-  if (!state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) pool.give_back(*this);
+  if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
+  // It has been freed: nobody asks it any more.
+  if (engine::failed(status)) engine_of_process().keep_error(context_, late_error_of(status, subject_));
+  pool.give_back(*this);
 }
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
@@ -106,7 +110,8 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
 
 void RmaRequest::free() {
   State now = State::active;
-  if (!state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel)) pool.give_back(*this);
+  if (!state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel))
+    pool.give_back(*this);
 }
 
 }  // namespace mpix

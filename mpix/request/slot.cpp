@@ -36,7 +36,10 @@ engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, 
   completion_ = native_object_ != nullptr ? open_native(site, subject, *native_object_, *native_)
                                           : open_native(site, subject);
   // Read before the operation can complete: its completion object goes back to the pool then.
-  if (completion_ != nullptr) handle_ = completion_->handle;
+  if (completion_ != nullptr) {
+    handle_ = completion_->handle;
+    completion_->context = communicator.context();
+  }
   return completion_;
 }
 

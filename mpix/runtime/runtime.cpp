@@ -10,6 +10,7 @@
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/completion/unasked.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/xfer/call.hpp"
@@ -46,7 +47,7 @@ ChildHandler const child_handler{&become_child};
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
 /// the place to complete what is outstanding. Works from every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
-  for_each_communicator([](Communicator& communicator) { (void)complete_all(communicator); });
+  raise_unasked_failures();
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   print_statistics(number_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));

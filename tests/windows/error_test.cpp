@@ -1,4 +1,6 @@
 /// Errors, their classes, and that a window goes on after them.
+#include <sys/mman.h>
+
 #include "tests/windows/support.hpp"
 
 namespace mpix::test {
@@ -229,6 +231,60 @@ TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
   EXPECT_EQ(window, MPI_WIN_NULL);
   MPI_Barrier(comm);
   MPI_Comm_free(&comm);
+}
+
+/// An address at the next rank where nothing is mapped.
+class LateFailure : public WindowTest {
+ protected:
+  void SetUp() override {
+    MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window_);
+    MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+    void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Aint mine = 0;
+    MPI_Get_address(page, &mine);
+    MPI_Sendrecv(&mine, 1, MPI_AINT, previous_, 0, &address_, 1, MPI_AINT, next_, 0, world,
+                 MPI_STATUS_IGNORE);
+    if (value_of(window_, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
+  }
+  void TearDown() override {
+    if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
+  }
+
+  MPI_Win window_ = MPI_WIN_NULL;
+  MPI_Aint address_ = 0;
+};
+
+TEST_F(LateFailure, OfFreedRequestIsToldByFlush) {
+  long value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
+  int const issued = MPI_Rget(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, window_, &request);
+  if (issued == MPI_SUCCESS) {
+    MPI_Request_free(&request);
+    int const told = MPI_Win_flush(next_, window_);
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(told, text, &length);
+    EXPECT_EQ(class_of(told), MPI_ERR_RMA_RANGE);
+    std::string const named = "a get of 8 bytes at displacement " + std::to_string(address_) + " of rank " +
+                              std::to_string(next_) + " failed";
+    EXPECT_NE(std::string(text).find(named), std::string::npos) << text;
+  } else {
+    EXPECT_EQ(class_of(issued), MPI_ERR_RMA_RANGE);
+  }
+  EXPECT_EQ(MPI_Win_flush(next_, window_), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_unlock(next_, window_), MPI_SUCCESS);
+}
+
+TEST_F(LateFailure, IsToldByFreeOfWindow) {
+  long const value = 1;
+  MPI_Win_fence(0, window_);
+  int const issued = MPI_Accumulate(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, MPI_SUM, window_);
+  int const freed = MPI_Win_free(&window_);
+  EXPECT_EQ(class_of(issued == MPI_SUCCESS ? freed : issued), MPI_ERR_RMA_RANGE);
+  // The handle stays where MPI_Win_free has failed; the window is gone.
+  if (window_ != MPI_WIN_NULL) EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS);
+  EXPECT_EQ(window_, MPI_WIN_NULL);
 }
 
 }  // namespace

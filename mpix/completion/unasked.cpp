@@ -1,0 +1,56 @@
+#include "mpix/completion/unasked.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "mpix/comm/communicator.hpp"
+#include "mpix/error/error.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+namespace mpix {
+
+namespace {
+
+struct Unasked {
+  MPI_Comm comm = MPI_COMM_NULL;
+  LateFailure first;
+  std::uint64_t count = 0;
+};
+
+Unasked unasked_of(Communicator& communicator) {
+  engine::Engine& engine = engine_of_process();
+  Unasked all{communicator.handle(), {}, 0};
+  communicator.for_each_target([&](Target& target) {
+    engine.complete(*target.peer, target.outstanding.get());
+    (void)host().requests_show();  // keeps failures whose requests are freed
+    auto const failures = engine.take_errors(*target.peer, communicator.context());
+    if (failures.count != 0 && all.count == 0)
+      all.first = {target.rank, target.peer->process(), failures.first};
+    all.count += failures.count;
+  });
+  return all;
+}
+
+void raise_unasked(Unasked const& unasked) {
+  if (unasked.count == 0) return;
+  Failure const first = late_failure(unasked.first);
+  Failure const told = failure(first.error_class, "%llu operation%s failed and nobody asked; the first: %s",
+                               static_cast<unsigned long long>(unasked.count), unasked.count == 1 ? "" : "s",
+                               first.reason.c_str());
+  report("MPI_Finalize", told);
+  if (unasked.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unasked.comm}, told);
+}
+
+}  // namespace
+
+void raise_unasked_failures() {
+  std::vector<Unasked> found;  // handlers are called when no lock is held
+  for_each_communicator([&](Communicator& communicator) { found.push_back(unasked_of(communicator)); });
+  // Of communicators that are freed, and their handlers with them.
+  auto const others = engine_of_process().complete_everything();
+  found.push_back({MPI_COMM_NULL, {MPI_PROC_NULL, 0, others.first}, others.count});
+  for (Unasked const& unasked : found) raise_unasked(unasked);
+}
+
+}  // namespace mpix

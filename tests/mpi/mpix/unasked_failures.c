@@ -1,0 +1,81 @@
+/* Operations that fail at the target and whose errors the program does not ask for. Rank 0 issues them; the argument says
+ * how. Started with two ranks and osc_mpix_path=agent, where failures come after the call. */
+#define _DEFAULT_SOURCE
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "include/mpix_rma.h"
+
+static MPI_Aint bad_address_of_rank_1(void)
+{
+    void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Aint address = 0;
+    MPI_Get_address(page, &address);
+    MPI_Bcast(&address, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    return address;
+}
+
+static void accumulate(MPI_Comm comm, MPI_Aint address, int times)
+{
+    static long ones[3] = {1, 1, 1};
+    MPIX_RMA_Attributes sum = {.set = MPIX_RMA_ATTR_ACCUMULATE_OP, .accumulate_op = MPI_SUM};
+    for (int i = 0; i < times; ++i) {
+        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, ones, 3, MPI_LONG, 1, (void *) address, 3, MPI_LONG, NULL, &comm, &sum);
+    }
+}
+
+/* The request is freed at once: Complete has to tell its failure. */
+static int get_with_freed_request(MPI_Aint address)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request request = MPI_REQUEST_NULL;
+    long value = 0;
+    int address_class = 0, transport_class = 0, told = 0;
+    MPIX_RMA_Error_classes(&address_class, &transport_class);
+    const int issued =
+        MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, &request, &world, NULL);
+    if (MPI_SUCCESS != issued || MPI_REQUEST_NULL == request) {
+        fprintf(stderr, "the get failed at once\n");
+        return 1;
+    }
+    MPI_Request_free(&request);
+    const int code = MPIX_RMA_Complete(&world, 1);
+    char text[MPI_MAX_ERROR_STRING] = "", named[64];
+    int length = 0;
+    MPI_Error_class(code, &told);
+    MPI_Error_string(code, text, &length);
+    snprintf(named, sizeof named, "of 8 bytes at address %p of rank 1 failed", (void *) address);
+    if (told != address_class || NULL == strstr(text, named)) {
+        fprintf(stderr, "Complete returned class %d, %s\n", told, text);
+        return 1;
+    }
+    return MPI_SUCCESS != MPIX_RMA_Complete(&world, 1);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank = 0, failed = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (0 != strcmp(mode, "fatal")) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    const MPI_Aint address = bad_address_of_rank_1();
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    if (0 == rank) {
+        if (0 == strcmp(mode, "request")) {
+            failed = get_with_freed_request(address);
+        } else if (0 == strcmp(mode, "communicator")) {
+            accumulate(copy, address, 3);
+        } else {
+            accumulate(MPI_COMM_WORLD, address, 3);
+        }
+    }
+    MPI_Comm_free(&copy);
+    MPI_Finalize();
+    return failed;
+}

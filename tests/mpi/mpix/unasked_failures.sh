@@ -1,0 +1,31 @@
+#!/bin/sh
+# usage: unasked_failures.sh MPIRUN PROGRAM: failures that the program does not ask for are told when MPI ends.
+set -eu
+mpirun=$1
+program=$2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+fail() {
+  echo "$1; the output:" >&2
+  cat "$log" >&2
+  exit 1
+}
+run() {
+  status=0
+  "$mpirun" --oversubscribe --bind-to none -np 2 --mca osc_mpix_path agent "$program" "$1" > "$log" 2>&1 || status=$?
+}
+told="MPI_Finalize: 3 operations failed and nobody asked; the first:"
+operation="an accumulate of 24 bytes at address 0x[0-9a-f]*"
+
+run return
+grep -q "$told $operation of rank 1 failed: " "$log" || fail "no line about accumulates"
+[ "$status" -eq 0 ] || fail "exit status $status though errors return"
+run fatal
+grep -q "$told $operation of rank 1 failed: " "$log" || fail "no line about accumulates where errors are fatal"
+[ "$status" -ne 0 ] || fail "exit status 0 though errors are fatal"
+run communicator
+grep -q "$told $operation failed: " "$log" || fail "no line about operations of a communicator that is freed"
+run request
+[ "$status" -eq 0 ] || fail "the failure of a freed request is lost"
+if grep -q "nobody asked" "$log"; then fail "a failure is told twice"; fi
