@@ -77,15 +77,16 @@ void check_waited(char const* call, FailedOperation const& operation) {
 }
 
 void check_complete(char const* call, mpix::LateFailure const& late) {
-  auto const& [status, kind, memory] = late.error;
+  mpix::engine::Status const status = late.error.status;
+  mpix::engine::TargetMemory const& memory = late.error.memory;
+  char const* const kind = mpix::engine::name_of(late.error.kind);
   if (!mpix::engine::failed(status)) return;
-  if (memory.bytes == 0)
-    fail(call, "%s to process %d failed: %s", mpix::engine::name_of(kind), late.rank, to_string(status));
+  if (memory.bytes == 0) fail(call, "%s to process %d failed: %s", kind, late.rank, to_string(status));
   FailedOperation const operation{
       call,         late.rank,        reinterpret_cast<void const*>(memory.address), status, memory.bytes,
       late.process, memory.contiguous};
-  fail(call, "%s of %zu bytes at %p of process %d failed: %s", mpix::engine::name_of(kind), operation.bytes,
-       operation.remote, operation.process, reason_of(operation).c_str());
+  fail(call, "%s of %zu bytes at %p of process %d failed: %s", kind, operation.bytes, operation.remote,
+       operation.process, reason_of(operation).c_str());
 }
 
 void check_mpi(char const* call, int code) {
