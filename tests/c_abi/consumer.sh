@@ -119,7 +119,7 @@ expect() { # text in the output of the probe, [what is put before the probe, suc
 }
 refused() { # parameter value text
   expect "osc_mpix_$1 $3" env "OMPI_MCA_osc_mpix_$1=$2"
-  grep -qF 'class 16' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
+  grep -qF 'class transport' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
 }
 refused fragment_size 1 'is 1 bytes, and is to be 256 to 16777216'
 refused window_size 0 'is 0 bytes, and is to be 256 to 1073741824'

@@ -24,7 +24,12 @@ int main(int argc, char** argv) {
   int code = MPIX_RMA_Allocate_local(8, MPI_INFO_NULL, &memory);
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
-  printf("class %d\n", error_class);
+  int address = 0, transport = 0;
+  MPIX_RMA_Error_classes(&address, &transport);
+  if (error_class == transport)
+    printf("class transport\n");
+  else
+    printf("class %d\n", error_class);
   MPI_Finalize();
   return 0;
 }

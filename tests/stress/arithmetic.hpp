@@ -276,8 +276,13 @@ Arithmetic const* arithmetic() {
     std::memset(result.significant, 1, value_bytes<Scalar>());
     if constexpr (family == Family::complex)
       std::memset(result.significant + sizeof(Scalar), 1, value_bytes<Scalar>());
-    if constexpr (family == Family::pair)
+    if constexpr (family == Family::pair) {
+      constexpr std::size_t index_end = offsetof(T, index) + sizeof(T::index);
       std::memset(result.significant + offsetof(T, index), 1, sizeof(T::index));
+      static_assert(offsetof(T, index) == sizeof(Scalar) || index_end == sizeof(T), "one gap");
+      result.gap_at = offsetof(T, index) != sizeof(Scalar) ? sizeof(Scalar) : index_end;
+      result.gap_bytes = sizeof(T) - sizeof(Scalar) - sizeof(T::index);
+    }
     return result;
   }();
   return &made;

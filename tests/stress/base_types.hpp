@@ -44,6 +44,8 @@ constexpr int modifies = 17;
 struct Arithmetic {
   std::size_t size = 0;
   std::uint8_t significant[32] = {};  ///< 0: padding, which has any value after an update
+  std::size_t gap_at = 0;             ///< padding that is not in the type map, which a put or get leaves as it is
+  std::size_t gap_bytes = 0;
   bool (*has_combine)(Combine op) = nullptr;
   bool (*has_modify)(Modify op) = nullptr;
   /// target = target (op) origin; with a scale, target + scale * origin.
@@ -65,6 +67,17 @@ struct Base {
 
   bool has(Combine op) const;
   bool has(Modify op) const;
+
+  std::size_t gap_bytes() const { return arithmetic != nullptr ? arithmetic->gap_bytes : 0; }
+  std::size_t data_bytes() const { return size - gap_bytes(); }
+  /// Calls visit(offset, bytes) for the parts of an element that its type map names.
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    if (gap_bytes() == 0) return visit(std::size_t{0}, size);
+    std::size_t const behind = arithmetic->gap_at + arithmetic->gap_bytes;
+    visit(std::size_t{0}, arithmetic->gap_at);
+    if (behind != size) visit(behind, size - behind);
+  }
 };
 
 /// All that this MPI has. After MPI_Init.

@@ -27,7 +27,7 @@ class Construction {
     return free ? between(-80, 200) : between(-5, 12) * grain;
   }
   void put(std::ptrdiff_t at, Shape const& shape) {
-    for (Piece const& piece : shape.pieces) made_.pieces.push_back({piece.offset + at, piece.bytes});
+    for (Piece const& piece : shape.pieces) made_.pieces.push_back({piece.offset + at, piece.bytes, piece.base});
   }
   void block(std::ptrdiff_t at, int length) {
     for (int i = 0; i < length; ++i) put(at + i * old_.extent, old_);

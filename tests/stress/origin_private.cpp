@@ -142,12 +142,12 @@ void Origin::move(int rank, int kind) {
 void Origin::move_data(Transfer const& transfer, Model& model, std::size_t at) {
   std::vector<std::size_t> target;
   target.reserve(transfer.there.bytes());
-  transfer.there.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
+  transfer.there.for_each_part([&](std::ptrdiff_t offset, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) target.push_back(at + static_cast<std::size_t>(offset) + i);
   });
   Expectation& expected = expectations_.back();
   std::size_t k = 0;
-  transfer.here.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
+  transfer.here.for_each_part([&](std::ptrdiff_t offset, std::size_t bytes) {
     std::byte* const from = transfer.origin + offset;
     auto const place = static_cast<std::size_t>(from - expected.buffer);
     for (std::size_t i = 0; i < bytes; ++i, ++k) {
@@ -217,8 +217,8 @@ void Origin::modify(int rank, int kind) {
   Shape const& other = job_.shapes.any(random_, base);
   Shape const& shape = is_dense(other) ? other : job_.shapes.plain(base);
   std::size_t const wanted = chance(70) ? 1 : chance(90) ? 1 + below(40) : 1 + below(400);
-  auto const count = static_cast<int>(std::max<std::size_t>(wanted * base.size / shape.bytes, 1));
-  std::size_t const bytes = shape.bytes * static_cast<std::size_t>(count);
+  auto const count = static_cast<int>(std::max<std::size_t>(wanted * base.size / static_cast<std::size_t>(shape.extent), 1));
+  std::size_t const bytes = static_cast<std::size_t>(shape.extent * count);
   std::size_t at = 0;
   if (!place(kind, rank, zone, base.size, 0, static_cast<std::ptrdiff_t>(bytes), &at)) return;
   std::byte* const operand = arena_.take(bytes);

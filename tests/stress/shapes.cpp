@@ -43,11 +43,11 @@ void measure(Shape& shape) {
   std::erase_if(shape.pieces, [](Piece const& piece) { return piece.bytes == 0; });
   shape.bytes = 0;
   for (Piece const& piece : shape.pieces) {
-    bool const first = shape.bytes == 0;
+    bool const first = shape.bytes == 0;  // no element is padding alone
     std::ptrdiff_t const end = piece.offset + static_cast<std::ptrdiff_t>(piece.bytes);
     shape.low = first ? piece.offset : std::min(shape.low, piece.offset);
     shape.high = first ? end : std::max(shape.high, end);
-    shape.bytes += piece.bytes;
+    shape.bytes += piece.base->data_bytes();
   }
   shape.most = count_disjoint(shape);
 }
@@ -56,7 +56,7 @@ Shape make_plain(Base const& base) {
   Shape shape;
   shape.type = base.type;
   shape.base = &base;
-  shape.pieces = {{0, base.size}};
+  shape.pieces = {{0, base.size, &base}};
   measure(shape);
   shape.most = plain_repetition / static_cast<int>(base.size);
   return shape;
@@ -98,7 +98,7 @@ Shape make_rows(Random& random, Base const& bytes) {
   int const stride = length + static_cast<int>(random() % 1000);
   MPI_Type_vector(rows, length, stride, bytes.type, &shape.type);
   MPI_Type_commit(&shape.type);
-  for (int i = 0; i < rows * length; ++i) shape.pieces.push_back({i / length * stride + i % length, 1});
+  for (int i = 0; i < rows * length; ++i) shape.pieces.push_back({i / length * stride + i % length, 1, &bytes});
   measure(shape);
   return shape;
 }

@@ -11,7 +11,8 @@ namespace mpix::stress {
 /// One predefined element.
 struct Piece {
   std::ptrdiff_t offset;
-  std::size_t bytes;
+  std::size_t bytes;  ///< padding included
+  Base const* base;
 };
 
 struct Shape {
@@ -21,7 +22,7 @@ struct Shape {
   std::ptrdiff_t extent = 0;
   std::ptrdiff_t low = 0;   ///< lowest byte of one element
   std::ptrdiff_t high = 0;  ///< behind its highest
-  std::size_t bytes = 0;    ///< data of one element
+  std::size_t bytes = 0;    ///< data of one element, without padding
   int most = 0;             ///< elements in a row that do not overlap
   int nesting = 0;          ///< constructors inside of each other
 };
@@ -41,6 +42,17 @@ struct Use {
   void for_each(Visit visit) const {
     for (int i = 0; i < count; ++i) {
       for (Piece const& piece : shape->pieces) visit(piece.offset + i * shape->extent, piece.bytes);
+    }
+  }
+  /// The same for the parts of elements that are data.
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    for (int i = 0; i < count; ++i) {
+      for (Piece const& piece : shape->pieces) {
+        piece.base->for_each_part([&](std::size_t at, std::size_t bytes) {
+          visit(piece.offset + i * shape->extent + static_cast<std::ptrdiff_t>(at), bytes);
+        });
+      }
     }
   }
 };

@@ -11,7 +11,10 @@ constexpr auto untouched = std::byte{0x5a};
 
 std::vector<Piece> pieces_of(Use const& use) {
   std::vector<Piece> pieces;
-  use.for_each([&](std::ptrdiff_t offset, std::size_t bytes) { pieces.push_back({offset, bytes}); });
+  for (int i = 0; i < use.count; ++i) {
+    for (Piece const& piece : use.shape->pieces)
+      pieces.push_back({piece.offset + i * use.shape->extent, piece.bytes, piece.base});
+  }
   return pieces;
 }
 
@@ -67,13 +70,25 @@ void apply(Step const& step, Model& target, Buffer* origin, std::byte const* com
         bool const padding = step.call != Call::get && step.base->arithmetic->significant[k] == 0;
         seen[k] = padding ? 0 : known[k];
       }
-      result->expect(results[i].offset, at, step.checked ? seen : nothing, bytes);
+      if (step.call == Call::get) {
+        there[i].base->for_each_part([&](std::size_t first, std::size_t part) {
+          result->expect(results[i].offset + static_cast<std::ptrdiff_t>(first), at + first,
+                         step.checked ? seen + first : nothing, part);
+        });
+      } else {
+        result->expect(results[i].offset, at, step.checked ? seen : nothing, bytes);
+      }
     }
     if (origin == nullptr || step.call == Call::get) continue;
     std::byte const* const operand = origin->address() + origins[i].offset;
-    if (step.call == Call::put || step.call == Call::store) {
+    if (step.call == Call::store) {
       std::memcpy(at, operand, bytes);
       std::memset(known, 1, bytes);
+    } else if (step.call == Call::put) {
+      there[i].base->for_each_part([&](std::size_t first, std::size_t part) {
+        std::memcpy(at + first, operand + first, part);
+        std::memset(known + first, 1, part);
+      });
     } else if (step.call == Call::compare_and_swap) {
       if (std::memcmp(at, compare, bytes) == 0) std::memcpy(at, operand, bytes);
     } else {

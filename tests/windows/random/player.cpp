@@ -155,7 +155,7 @@ void Player::run_stores(Episode const& episode) {
       int const self = on.rank_of(step.target);
       bool const locks = on.locks();
       if (locks) require(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, self, 0, on.handle()), &step, "MPI_Win_lock");
-      std::memcpy(memory + step.at, buffer.address(), step.there.bytes());
+      std::memcpy(memory + step.at, buffer.address(), step.there.span());
       if (locks) {
         require(MPI_Win_sync(on.handle()), &step, "MPI_Win_sync");
         require(MPI_Win_unlock(self, on.handle()), &step, "MPI_Win_unlock");
