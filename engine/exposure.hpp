@@ -27,7 +27,7 @@ constexpr Rights operator|(Rights a, Rights b) noexcept {
 constexpr bool includes(Rights held, Rights wanted) noexcept {
   return (static_cast<std::uint32_t>(wanted) & ~static_cast<std::uint32_t>(held)) == 0;
 }
-/// What is left of the rights for memory that can only be read.
+/// The remaining rights to memory that can only be read.
 constexpr Rights without_writing(Rights rights) noexcept {
   return (includes(rights, Rights::read) ? Rights::read : Rights::none) | Rights::unwritable;
 }

@@ -1,5 +1,5 @@
-/// What a process waits for, and who waits for it, as text for mpix-rma ps. By the agent, while other threads
-/// may hang: no lock is waited for longer than `patience`.
+/// State of a process as text for mpix-rma ps: its waits, and the waits of others for it. By the agent, while
+/// other threads may hang: no lock is waited for longer than `patience`.
 #include <chrono>
 #include <mutex>
 #include <string>

@@ -11,7 +11,7 @@
 
 namespace mpix::engine {
 
-/// What an error text calls an operation.
+/// Names of operations in error texts.
 enum class OperationKind : std::uint8_t {
   unknown,
   put,

@@ -45,7 +45,7 @@ Status Engine::try_to_allocate(std::size_t bytes, AllocationHints const& hints, 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   Status const status = try_to_allocate(bytes, hints, base);
   if (status != Status::out_of_memory) return status;
-  // What is kept of freed memory may be what is missing.
+  // Freed memory that is kept for later may be the memory that is missing.
   SegmentTable::Garbage garbage;
   {
     std::lock_guard const held(state_->channels);
@@ -102,7 +102,7 @@ void Engine::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
   });
 }
 
-/// What may be done with memory that is to be registered: bad_address where it cannot be read. The time that
+/// Access rights of memory that is to be registered; bad_address where it cannot be read. The time that
 /// the kernel's map takes grows with the program, so no channel is locked meanwhile.
 Status Engine::look_at(void const* base, std::size_t bytes, MemoryRights* found) const {
   *found = {true, true, true};

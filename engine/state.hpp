@@ -51,7 +51,7 @@ struct Engine::State {
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
 
-  /// What the process waits for, and who waits for it, as text.
+  /// State of the process as text: its waits, and the waits of others for it.
   std::string inspect();
 
   /// Takes note of processes that have gone, as the bootstrap tells.

@@ -8,7 +8,7 @@
 
 namespace mpix {
 
-/// What this process has exchanged with a rank of `comm` (of the remote group for an intercommunicator).
+/// Counters of this process for a rank of `comm` (of the remote group for an intercommunicator).
 MPIX_ENGINE_API engine::Traffic traffic_with(mpix_handle_t comm, int rank);
 
 /// Has every operation counted from here on, where the environment asks for the table. True: it does.

@@ -10,8 +10,8 @@ namespace {
 
 using mpix::host::next;
 
-/// What follows MPI's start. Also where the host is inside of MPI: a wrong mpirun starts processes that do
-/// not see each other.
+/// The library's part of MPI's start. Also where the host is inside of MPI: a wrong mpirun starts processes
+/// that do not see each other.
 void follow(bool chosen) { chosen ? mpix::host::start() : mpix::host::check_launcher(); }
 
 /// Requests are completed by a thread of the library.

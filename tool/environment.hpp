@@ -8,7 +8,7 @@
 
 namespace mpix::tool {
 
-/// What the variables of env.sh are after it, by name; those that are set. Throws Error where env.sh refuses.
+/// The variables of env.sh after it, by name; those that are set. Throws Error where env.sh refuses.
 std::map<std::string, std::string> environment_of(Installation const& installation);
 
 enum class Shell { posix, csh, fish };

@@ -1,4 +1,4 @@
-/// What this machine permits to processes of this user.
+/// Permissions of this machine for processes of this user.
 #pragma once
 
 #include <string>

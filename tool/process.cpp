@@ -107,7 +107,7 @@ void enter_network_of(fs::path const& directory) {
         "root");
 }
 
-/// What the engine with this socket says; "" where it says nothing in time.
+/// The answer of the engine with this socket; "" where none comes in time.
 std::string ask(std::string const& name) {
   int const connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) throw Error(std::string("no socket: ") + std::strerror(errno));

@@ -42,7 +42,7 @@ class Hints {
   std::size_t alignment() const noexcept { return alignment_; }
   /// Whether operations of one origin that overlap take effect in the order of the calls.
   bool keeps_order() const noexcept { return order_ != Order::none; }
-  /// What put and get ask of the engine.
+  /// Guarantees that put and get ask of the engine.
   engine::Guarantee transfer_guarantees() const noexcept {
     return keeps_order() ? engine::Guarantee::overlap_ordered : engine::Guarantee::none;
   }

@@ -128,7 +128,7 @@ int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   return wait_for_lock(target, request, held);
 }
 
-/// What this process holds, for a request for a share of a lock of `process`.
+/// Adds the locks that this process holds to a request for a share of a lock of `process`.
 void Window::describe_held(engine::Peer& process, engine::LockRequest* request) {
   engine::LockClock& own = engine_.lock_clock();
   if (engine::LockClock const* const target = engine_.lock_clock(process)) own.raise(target->now());

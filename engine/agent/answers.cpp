@@ -77,7 +77,7 @@ void Executor::answer() {
   is_answering_ = false;
 }
 
-/// What was not sent for want of memory, or else all that is to be answered by now.
+/// Sends the batch of answers that lack of memory kept back, or else a new one of all answers that are due.
 void Executor::send_batch() {
   if (sending_.is_sent()) {
     sending_.replies.clear();

@@ -70,7 +70,7 @@ class Channel final : public MessageHandler {
     if (connections.has_losses()) settle_losses();
     parting.drive();
     try {
-      // What the second sends to this process itself has arrived when it returns.
+      // A message that the second sends to this process itself has arrived when it returns.
       do {
         executor.drive();
         agent_path.settle_due();

@@ -175,7 +175,7 @@ Status Executor::resolve(wire::CheckedRequest& request) const {
   return Status::ok;
 }
 
-/// What resolve() has added to the address of a request that it has not refused.
+/// The base that resolve() has added to the address of a request that it has not refused.
 std::uint64_t Executor::exposed_base(wire::RequestHeader const& header) const noexcept {
   if (header.exposure == 0 || !uses_memory(static_cast<wire::RequestKind>(header.kind))) return 0;
   Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
@@ -263,7 +263,7 @@ Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool
 
 Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
-  // What it comes after is visible to those who load and store here themselves before this request reads.
+  // Effects of its predecessors are visible to processes that load and store here before this request reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<wire::RequestKind>(header.kind)) {
     case wire::RequestKind::put:

@@ -12,7 +12,7 @@ namespace mpix::engine {
 
 class Inspection {
  public:
-  /// What the names begin with; behind it stand the process's id, a slash, and the number of the engine in
+  /// Prefix of the names; behind it stand the process's id, a slash, and the number of the engine in
   /// it.
   static constexpr char const* prefix = "mpix-rma/";
 

@@ -38,7 +38,7 @@ void HeldLocks::Group::note_released(LockMode mode) noexcept {
   --(mode == LockMode::exclusive ? exclusives_ : shares_);
 }
 
-/// Whoever waits for an exclusive lock may itself hold anything: such a lock counts as the oldest.
+/// A process that waits for an exclusive lock may itself hold any other: such a lock counts as the oldest.
 void HeldLocks::Group::look(bool* any, LockTime* time) const {
   *any = *any || shares_ != 0 || exclusives_ != 0;
   if (shares_ != 0) *time = std::min(*time, oldest_);

@@ -26,7 +26,7 @@ class LockClock {
   /// Later than every request that the clock has given a time to.
   LockTime now() const noexcept { return ticks_.load(std::memory_order_seq_cst) + 1; }
 
-  /// From here on now() is not earlier than `time`.
+  /// now() is not earlier than `time` afterwards.
   void raise(LockTime time) noexcept {
     LockTime const wanted = std::min(time, last) - std::min<LockTime>(time, 1);
     LockTime present = ticks_.load(std::memory_order_seq_cst);

@@ -1,4 +1,4 @@
-/// What is under way to a peer, as text for mpix-rma ps.
+/// Outstanding operations to a peer, as text for mpix-rma ps.
 #pragma once
 
 #include "engine/agent/wire.hpp"

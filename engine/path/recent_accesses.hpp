@@ -56,7 +56,7 @@ class RecentAccesses {
   std::uint64_t forgotten_ = 0;  ///< the newest operation that is not among `entries_` any more
 };
 
-/// What an operation has to come after, on each path that is not done when issue() returns. 0: nothing.
+/// Predecessors of an operation on each path whose operations are outstanding when issue() returns. 0: none.
 struct Predecessors {
   std::uint64_t message = 0;  ///< position in the stream
   std::uint64_t rdma = 0;     ///< number of the operation

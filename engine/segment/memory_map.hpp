@@ -7,7 +7,7 @@
 
 namespace mpix::engine {
 
-/// What the process may do with every byte of a range.
+/// Access rights of the process to every byte of a range.
 struct MemoryRights {
   bool mapped = false;  ///< the range has no gap, and no file ends within it
   bool readable = false;

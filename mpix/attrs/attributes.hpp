@@ -33,7 +33,7 @@ inline constexpr std::uint64_t attributes_outdated = std::uint64_t{1} << 63;
 /// Bits of all attributes.
 std::uint64_t known_attributes() noexcept;
 
-/// What no address of attributes can be: a bit mask in place of a pointer. Not null.
+/// Whether a value is a bit mask in place of an address of attributes. Not for null.
 inline bool is_mask(MPIX_RMA_Attributes const* attributes) noexcept {
   constexpr std::uintptr_t page = 4096;
   return reinterpret_cast<std::uintptr_t>(attributes) < page;

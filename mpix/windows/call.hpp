@@ -21,7 +21,7 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
   return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
-/// What the host's answer, an error class or a code with a text, comes to.
+/// The result of a call for the host's answer, an error class or a code with a text.
 inline int told(char const* call, MPI_Win win, int error) {
   if (error == MPI_SUCCESS) return MPI_SUCCESS;
   int error_class = error;

@@ -79,7 +79,7 @@ struct alignas(64) RecentBound {
 
 constexpr unsigned recent_bound_count = 8;
 
-/// What a thread keeps.
+/// The cached state of a thread.
 struct ThreadCache {
   RecentTransfers transfers;
   RecentBound bound[recent_bound_count];

@@ -9,7 +9,7 @@
 
 namespace mpix::test::litmus {
 
-/// What orders the steps of a role.
+/// The means that order the steps of a role.
 struct Promise {
   char const* name;
   char const* clause;  ///< in spec-conformance/clauses.md

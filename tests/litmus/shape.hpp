@@ -30,7 +30,7 @@ class Port {
   virtual void put(Variable variable, std::uint64_t round) = 0;
   /// Fetches the variable. `*result` holds the value when finish() has returned.
   virtual void get(Variable variable, Value* result) = 0;
-  /// What the promise under test is about; nothing where it is an attribute of the operations.
+  /// The call that the promise under test is about; nothing where it is an attribute of the operations.
   virtual void order() = 0;
   /// Uses the word of this round from here on.
   virtual void select(std::uint64_t round) = 0;
@@ -38,7 +38,7 @@ class Port {
   virtual void finish() = 0;
 };
 
-/// What a role has fetched: for each get of a round, the values by round, from round 1 on.
+/// The fetched values of a role: for each get of a round, the values by round, from round 1 on.
 struct Log {
   std::uint64_t rounds = 0;
   std::array<std::vector<Value>, 2> values;

@@ -21,7 +21,7 @@ constexpr std::ptrdiff_t distance = 128;
 constexpr std::size_t memory_bytes = 2 * distance * (words_per_sweep + 1);
 constexpr std::uint64_t collective_rounds = 400;
 
-/// What orders the steps of a role, and the epoch that it needs.
+/// The means that order the steps of a role, and the epoch that they need.
 enum class Action { flush, order, accumulate_order, lock, fence, groups };
 
 struct Row {

@@ -116,7 +116,7 @@ TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
     wait();
     EXPECT_EQ(made.granted(), (Processes{process}));
   }
-  // What is granted before has no patience left to end.
+  // A request that is granted earlier has no patience left to end.
   made.ask_late(7);
   for (std::uint64_t process : {1, 3, 4, 5, 6}) EXPECT_EQ(made.release(process), Status::ok);
   EXPECT_EQ(made.granted(), (Processes{2}));

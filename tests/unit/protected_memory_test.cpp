@@ -52,7 +52,7 @@ class Pages {
   std::byte* base_ = nullptr;
 };
 
-/// What an operation of each kind on the memory ends with.
+/// The results of operations of each kind on the memory.
 struct Outcomes {
   Status put;
   Status get;

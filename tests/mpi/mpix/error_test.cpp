@@ -43,7 +43,7 @@ TEST_F(Errors, arguments_give_their_classes) {
 TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
   long word = 1;
   char* const target = memory_.at(0, 0);
-  // What the latest call has kept serves the next one, and that must look at the argument as well.
+  // The next call uses the cached state of the latest one, and must check the argument as well.
   for (std::uintptr_t const mask :
        {std::uintptr_t{1}, std::uintptr_t{MPIX_RMA_ATTR_BLOCKING}, std::uintptr_t{4095}}) {
     auto* const attributes = reinterpret_cast<void*>(mask);
