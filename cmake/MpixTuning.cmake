@@ -1,3 +1,6 @@
+# Tools run for moments, and their command lines are templates of CLI11, which the optimiser takes long for.
+set(mpix_tool_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
 # How GCC clears and copies what is too large for single stores and not worth a call: for processors in general it takes
 # `rep stos` and `rep movs`, which begin slowly. Operations are described by structures of 100 to 300 bytes, on every path.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
