@@ -91,7 +91,7 @@ constexpr mpix_engine_parameter table[] = {
      "asleep and be woken takes about 10 with all of the core's time. A thread that computes on the same "
      "core waits "
      "meanwhile. 0: never."},
-    // What it takes to wake the agent for a message: who looks is away for that long now and then.
+    // The time that a wake-up of the agent takes: a process that polls pauses for as long now and then.
     {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
      "How long an origin waits for a process of its host to look into its mailbox, where operations on "
      "memory go "
