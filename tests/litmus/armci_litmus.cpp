@@ -203,11 +203,6 @@ class Cases {
   std::vector<void*> bases_;
 };
 
-int run(Options const& options) {
-  Cases cases;
-  return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
-}
-
 }  // namespace
 }  // namespace mpix::test::litmus
 
@@ -215,7 +210,7 @@ int main(int argc, char** argv) {
   using namespace mpix::test::litmus;
   MPI_Init(&argc, &argv);
   ARMCI_Init();
-  int const failed = run(Options::of(argc, argv));
+  int const failed = run_suite<Cases>(Options::of(argc, argv));
   ARMCI_Finalize();
   MPI_Finalize();
   return failed == 0 ? 0 : 1;

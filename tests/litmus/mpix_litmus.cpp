@@ -280,11 +280,6 @@ class Cases {
   std::optional<Memory> memory_;
 };
 
-int run(Options const& options) {
-  Cases cases;
-  return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
-}
-
 }  // namespace
 }  // namespace mpix::test::litmus
 
@@ -292,7 +287,7 @@ int main(int argc, char** argv) {
   using namespace mpix::test::litmus;
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  int const failed = run(Options::of(argc, argv));
+  int const failed = run_suite<Cases>(Options::of(argc, argv));
   MPI_Finalize();
   return failed == 0 ? 0 : 1;
 }

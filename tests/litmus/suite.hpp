@@ -45,6 +45,13 @@ class Suite {
   std::uint64_t rounds_ = 0;
 };
 
+/// Runs the trials that a new object of class Cases makes. How many failed. Collective.
+template <typename Cases>
+int run_suite(Options const& options) {
+  Cases cases;
+  return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
+}
+
 /// Counts the forbidden ends of 2+2W in the memory of rank `home`, where x and y of round i stand `stride` *
 /// i bytes behind those of round 0. Collective.
 std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char const* y, std::size_t stride);

@@ -284,18 +284,13 @@ class Cases {
   std::unique_ptr<Window> players_windows_[flavours];
 };
 
-int run(Options const& options) {
-  Cases cases;
-  return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
-}
-
 }  // namespace
 }  // namespace mpix::test::litmus
 
 int main(int argc, char** argv) {
   using namespace mpix::test::litmus;
   MPI_Init(&argc, &argv);
-  int const failed = run(Options::of(argc, argv));
+  int const failed = run_suite<Cases>(Options::of(argc, argv));
   MPI_Finalize();
   return failed == 0 ? 0 : 1;
 }
