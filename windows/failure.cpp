@@ -1,6 +1,7 @@
 /// Window: texts for errors.
 #include <cinttypes>
 
+#include "datatype/error_codes.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {
@@ -10,12 +11,7 @@ namespace {
 bool ends_job(MPI_Win win) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (PMPI_Win_get_errhandler(win, &handler) != MPI_SUCCESS) return false;
-  bool ends = handler == MPI_ERRORS_ARE_FATAL;
-#ifdef MPI_ERRORS_ABORT
-  ends = ends || handler == MPI_ERRORS_ABORT;
-#endif
-  PMPI_Errhandler_free(&handler);
-  return ends;
+  return ends_job_and_free(handler);
 }
 
 }  // namespace

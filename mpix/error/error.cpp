@@ -24,12 +24,7 @@ std::string formatted(char const* format, std::va_list arguments) {
 bool ends_job(MPI_Comm comm) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return false;
-  bool ends = handler == MPI_ERRORS_ARE_FATAL;
-#ifdef MPI_ERRORS_ABORT
-  ends = ends || handler == MPI_ERRORS_ABORT;
-#endif
-  PMPI_Errhandler_free(&handler);
-  return ends;
+  return ends_job_and_free(handler);
 }
 
 /// Open MPI shows the error of one process of the job and leaves its rank out.
