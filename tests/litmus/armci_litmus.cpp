@@ -36,11 +36,16 @@ Row const table[] = {
     {two_plus_two_writes, "ordered operations", "A_02", Action::none, true},
     {coherence, "ordered operations", "P_02", Action::none, true},
     {read_own_write, "ordered operations", "P_02", Action::none, true},
+    {write_to_read_causality, "ordered operations", "A_02", Action::none, true},
+    {isa2, "ordered operations", "A_02", Action::none, true},
+    {iriw, "ordered operations", "A_02", Action::none, true},
 
     {store_buffering, "ARMCI_Fence", "A_16", Action::fence, true},
     {message_passing, "ARMCI_Fence", "A_16", Action::fence, true},
     {two_plus_two_writes, "ARMCI_Fence", "A_16", Action::fence, true},
     {store_buffering, "ARMCI_AllFence", "A_17", Action::fence_all, true},
+    {write_to_read_causality, "ARMCI_AllFence", "A_17", Action::fence_all, true},
+    {isa2, "ARMCI_AllFence", "A_17", Action::fence_all, true},
 
     {store_buffering, "ARMCI_Lock", "A_14", Action::mutex, true},
     {message_passing, "ARMCI_Lock", "A_14", Action::mutex, true},
@@ -53,33 +58,37 @@ struct Setting {
 
   Put put;
   Get get;
-  int home;  ///< rank
+  int home;     ///< rank
+  bool spread;  ///< each variable at a rank of its own
 
   std::string text() const {
     static char const* const puts[] = {"put", "non-blocking put", "strided put", "accumulate", "swap"};
     static char const* const gets[] = {"get", "non-blocking get", "strided get"};
     return std::string(puts[static_cast<unsigned>(put)]) + ", " + gets[static_cast<unsigned>(get)] +
-           ", memory of rank " + std::to_string(home);
+           (spread ? ", memory of a rank each" : ", memory of rank " + std::to_string(home));
   }
 };
 
 class ArmciPort final : public Port {
  public:
-  ArmciPort(Action action, Setting setting, char* base) : action_(action), setting_(setting), base_(base) {}
+  ArmciPort(Action action, Setting setting, std::vector<void*> const& bases)
+      : action_(action), setting_(setting), bases_(bases) {}
 
   void put(Variable variable, std::uint64_t round) override {
+    rank_ = rank(variable);
     lock();
     auto* const value = const_cast<Value*>(numbers() + round);
     store(value, address(variable));
     unlock();
   }
   void get(Variable variable, Value* result) override {
+    rank_ = rank(variable);
     lock();
     fetch(address(variable), result);
     unlock();
   }
   void order() override {
-    if (action_ == Action::fence) ARMCI_Fence(setting_.home);
+    if (action_ == Action::fence) ARMCI_Fence(rank_);
     if (action_ == Action::fence_all) ARMCI_AllFence();
   }
   void select(std::uint64_t round) override { offset_ = 2 * distance * static_cast<std::ptrdiff_t>(round); }
@@ -90,17 +99,21 @@ class ArmciPort final : public Port {
 
  private:
   char* address(Variable variable) const {
-    return base_ + offset_ + (variable == Variable::y ? distance : 0);
+    auto* const base = static_cast<char*>(bases_[static_cast<std::size_t>(rank(variable))]);
+    return base + offset_ + distance * static_cast<int>(variable);
   }
-  // A mutex of the home protects every access.
+  int rank(Variable variable) const {
+    return setting_.spread ? static_cast<int>(variable) % static_cast<int>(bases_.size()) : setting_.home;
+  }
+  // A mutex of the variable's process protects every access.
   void lock() const {
-    if (action_ == Action::mutex) ARMCI_Lock(0, setting_.home);
+    if (action_ == Action::mutex) ARMCI_Lock(0, rank_);
   }
   void unlock() const {
-    if (action_ == Action::mutex) ARMCI_Unlock(0, setting_.home);
+    if (action_ == Action::mutex) ARMCI_Unlock(0, rank_);
   }
   void store(Value* value, char* target) {
-    int const proc = setting_.home;
+    int const proc = rank_;
     switch (setting_.put) {
       case Setting::Put::nonblocking: ARMCI_NbPut(value, target, sizeof *value, proc, nullptr); return;
       case Setting::Put::strided: {
@@ -125,7 +138,7 @@ class ArmciPort final : public Port {
     }
   }
   void fetch(char* target, Value* result) const {
-    int const proc = setting_.home;
+    int const proc = rank_;
     if (setting_.get == Setting::Get::word) {
       ARMCI_Get(target, result, sizeof *result, proc);
     } else if (setting_.get == Setting::Get::nonblocking && action_ != Action::mutex) {
@@ -142,8 +155,9 @@ class ArmciPort final : public Port {
 
   Action action_;
   Setting setting_;
-  char* base_;
+  std::vector<void*> const& bases_;
   std::ptrdiff_t offset_ = 0;
+  int rank_ = 0;  ///< of the newest access
 };
 
 class Cases {
@@ -165,11 +179,16 @@ class Cases {
   std::vector<Trial> trials(Options const& options, unsigned seed) {
     std::vector<Trial> trials;
     for (Row const& row : table) {
-      Trial trial{row.shape, row.promise, row.clause, {2 * options.slice_microseconds}, {}};
+      auto const roles = static_cast<int>(row.shape.roles.size());
+      if (roles > size_) continue;
+      Trial trial{row.shape, row.promise, row.clause, {(roles > 2 ? 4 : 2) * options.slice_microseconds}, {}};
       auto const puts = row.shape.word_per_round ? 3u : static_cast<unsigned>(Setting::Put::count_);
-      for (auto const& v : pairwise({puts, static_cast<unsigned>(Setting::Get::count_), 3}, seed++)) {
-        int const home = v[2] == 2 ? size_ - 1 : static_cast<int>(v[2]);
-        trial.cases.push_back(make(row, {Setting::Put{v[0]}, Setting::Get{v[1]}, home}));
+      for (auto const& v : pairwise({puts, static_cast<unsigned>(Setting::Get::count_), 4}, seed++)) {
+        int const home = v[2] >= 2 ? size_ - 1 : static_cast<int>(v[2]);
+        // A fence of all orders operations to different targets, too.
+        bool const spread = v[2] == 3 && row.action == Action::fence_all;
+        trial.cases.push_back(
+            make(row, {Setting::Put{v[0]}, spread ? Setting::Get::word : Setting::Get{v[1]}, home, spread}));
       }
       trials.push_back(std::move(trial));
     }
@@ -182,11 +201,11 @@ class Cases {
   Case make(Row const& row, Setting const& setting) {
     auto const prepare = [this, &row, setting] {
       std::memset(at(rank_), 0, memory_bytes);
-      std::array<Player, 2> players;
-      for (std::size_t role = 0; role < 2; ++role) {
+      std::vector<Player> players(row.shape.roles.size());
+      for (std::size_t role = 0; role < players.size(); ++role) {
         players[role].rank = static_cast<int>(role);
         players[role].make_port = [this, &row, setting] {
-          return std::make_unique<ArmciPort>(row.action, setting, at(setting.home));
+          return std::make_unique<ArmciPort>(row.action, setting, bases_);
         };
       }
       return players;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -14,19 +15,73 @@ namespace {
 constexpr int start_tag = 1;
 constexpr int log_tag = 2;
 
-void run_player(Shape const& shape, int role, Player const& player, Length length, Log* log,
-                std::function<void()> const& start) {
-  Pinned const pinned(role);
-  std::unique_ptr<Port> const port = player.make_port();
-  start();
-  run(shape, role, *port, length, log);
+/// Ranks that have roles, each once; the first one is that of role 0.
+std::vector<int> ranks_of(std::vector<Player> const& players) {
+  std::vector<int> ranks;
+  for (Player const& player : players) {
+    if (std::find(ranks.begin(), ranks.end(), player.rank) == ranks.end()) ranks.push_back(player.rank);
+  }
+  return ranks;
 }
 
-/// Both roles begin within a message's time.
-void meet(MPI_Comm comm, int other) {
+/// The ranks with roles begin within a message's time.
+void meet(MPI_Comm comm, int rank, std::vector<int> const& ranks) {
   char nothing = 0;
-  MPI_Sendrecv_replace(&nothing, 1, MPI_CHAR, other, start_tag, other, start_tag, comm, MPI_STATUS_IGNORE);
+  if (rank != ranks[0]) {
+    MPI_Sendrecv_replace(&nothing, 1, MPI_CHAR, ranks[0], start_tag, ranks[0], start_tag, comm,
+                         MPI_STATUS_IGNORE);
+    return;
+  }
+  for (std::size_t i = 1; i < ranks.size(); ++i)
+    MPI_Recv(&nothing, 1, MPI_CHAR, ranks[i], start_tag, comm, MPI_STATUS_IGNORE);
+  for (std::size_t i = 1; i < ranks.size(); ++i) MPI_Send(&nothing, 1, MPI_CHAR, ranks[i], start_tag, comm);
 }
+
+/// The roles of one rank: the first one in the calling thread.
+class Cast {
+ public:
+  Cast(Shape const& shape, std::vector<Player> const& players, Length length, int rank)
+      : shape_(shape), players_(players), length_(length) {
+    for (std::size_t role = 0; role < players.size(); ++role) {
+      if (players[role].rank == rank) roles_.push_back(role);
+    }
+  }
+
+  /// `start` returns when the other ranks are ready, too.
+  void run(std::vector<Log>& logs, std::function<void()> const& start) {
+    if (roles_.empty()) return;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < roles_.size(); ++i) {
+      threads.emplace_back([this, i, &logs] {
+        run_role(roles_[i], logs, [this] {
+          ready_.fetch_add(1);
+          while (!started_.load()) std::this_thread::yield();
+        });
+      });
+    }
+    run_role(roles_[0], logs, [&] {
+      while (ready_.load() < threads.size()) std::this_thread::yield();
+      start();
+      started_.store(true);
+    });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  void run_role(std::size_t role, std::vector<Log>& logs, std::function<void()> const& start) {
+    Pinned const pinned(static_cast<int>(role));
+    std::unique_ptr<Port> const port = players_[role].make_port();
+    start();
+    litmus::run(shape_, static_cast<int>(role), *port, length_, &logs[role]);
+  }
+
+  Shape const& shape_;
+  std::vector<Player> const& players_;
+  Length length_;
+  std::vector<std::size_t> roles_;
+  std::atomic<std::size_t> ready_{0};
+  std::atomic<bool> started_{false};
+};
 
 void send_log(MPI_Comm comm, Log const& log) {
   MPI_Send(&log.rounds, 1, MPI_UINT64_T, 0, log_tag, comm);
@@ -43,19 +98,6 @@ void receive_log(MPI_Comm comm, int from, Log* log) {
   }
 }
 
-void play_as_threads(Shape const& shape, std::array<Player, 2> const& players, Length length,
-                     std::array<Log, 2>& logs) {
-  std::atomic<int> ready{0};
-  auto const start = [&] {
-    ready.fetch_add(1);
-    while (ready.load() < 2) {
-    }
-  };
-  std::thread other([&] { run_player(shape, 1, players[1], length, &logs[1], start); });
-  run_player(shape, 0, players[0], length, &logs[0], start);
-  other.join();
-}
-
 }  // namespace
 
 void wait_for_all(MPI_Comm comm) {
@@ -68,29 +110,22 @@ void wait_for_all(MPI_Comm comm) {
   }
 }
 
-Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players, Length length) {
+Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& players, Length length) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  std::array<Log, 2> logs;
+  std::vector<Log> logs(players.size());
+  std::vector<int> const ranks = ranks_of(players);
   wait_for_all(comm);
-  if (players[0].rank == players[1].rank) {
-    if (rank == players[0].rank) play_as_threads(shape, players, length, logs);
-  } else {
-    for (std::size_t role = 0; role < 2; ++role) {
-      if (rank == players[role].rank)
-        run_player(shape, static_cast<int>(role), players[role], length, &logs[role],
-                   [&] { meet(comm, players[1 - role].rank); });
-    }
-  }
+  Cast(shape, players, length, rank).run(logs, [&] { meet(comm, rank, ranks); });
   wait_for_all(comm);
-  for (std::size_t role = 0; role < 2; ++role) {
+  for (std::size_t role = 0; role < players.size(); ++role) {
     if (players[role].rank == 0) continue;
     if (rank == players[role].rank) send_log(comm, logs[role]);
     if (rank == 0) receive_log(comm, players[role].rank, &logs[role]);
   }
   Result result;
   if (rank != 0) return result;
-  result.rounds = logs[0].rounds + logs[1].rounds;
+  for (Log const& log : logs) result.rounds += log.rounds;
   if (!shape.word_per_round) result.forbidden = shape.count(logs);
   return result;
 }

@@ -3,9 +3,9 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "tests/litmus/shape.hpp"
 
@@ -13,20 +13,20 @@ namespace mpix::test::litmus {
 
 /// A role as a case has it.
 struct Player {
-  int rank;
+  int rank = 0;
   std::function<std::unique_ptr<Port>()> make_port;  ///< called by the role's thread
 };
 
 struct Result {
-  std::uint64_t rounds = 0;     ///< of both roles
+  std::uint64_t rounds = 0;     ///< of all roles
   std::uint64_t forbidden = 0;  ///< outcomes
 };
 
 /// Barrier that leaves the processor to those who still run.
 void wait_for_all(MPI_Comm comm);
 
-/// Runs both roles at the same time: on two ranks, or as two threads of one. The logs come to rank 0, which
-/// has the result, except of a shape with a word for each round. Collective.
-Result play(MPI_Comm comm, Shape const& shape, std::array<Player, 2> const& players, Length length);
+/// Runs all roles at the same time; those of one rank are threads. The logs come to rank 0, which has the
+/// result, except of a shape with a word for each round. Collective.
+Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& players, Length length);
 
 }  // namespace mpix::test::litmus

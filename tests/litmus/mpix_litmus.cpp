@@ -54,6 +54,9 @@ struct Row {
 Row const table[] = {
     {store_buffering, nothing, Outcome::permitted},
     {message_passing, nothing, Outcome::permitted},
+    {write_to_read_causality, nothing, Outcome::permitted},
+    {isa2, nothing, Outcome::permitted},
+    {iriw, nothing, Outcome::permitted},
 
     {store_buffering, ordered, Outcome::forbidden_in_span, 4},
     {message_passing, ordered, Outcome::forbidden},
@@ -61,6 +64,9 @@ Row const table[] = {
     {two_plus_two_writes, ordered, Outcome::forbidden},
     {coherence, ordered, Outcome::forbidden},
     {read_own_write, ordered, Outcome::forbidden},
+    {write_to_read_causality, ordered, Outcome::forbidden, 3},
+    {isa2, ordered, Outcome::forbidden, 3},
+    {iriw, ordered, Outcome::forbidden, 4},
 
     {store_buffering, fenced, Outcome::forbidden, 4},
     {message_passing, fenced, Outcome::forbidden},
@@ -68,6 +74,9 @@ Row const table[] = {
     {two_plus_two_writes, fenced, Outcome::forbidden},
     {coherence, fenced, Outcome::forbidden},
     {read_own_write, fenced, Outcome::forbidden},
+    {write_to_read_causality, fenced, Outcome::forbidden, 3},
+    {isa2, fenced, Outcome::forbidden, 3},
+    {iriw, fenced, Outcome::forbidden, 4},
 
     {store_buffering, completed, Outcome::forbidden, 4},
     {message_passing, completed, Outcome::forbidden},
@@ -75,11 +84,16 @@ Row const table[] = {
     {two_plus_two_writes, completed, Outcome::forbidden},
     {coherence, completed, Outcome::forbidden},
     {read_own_write, completed, Outcome::forbidden},
+    {write_to_read_causality, completed, Outcome::forbidden, 3},
+    {isa2, completed, Outcome::forbidden, 3},
+    {iriw, completed, Outcome::forbidden, 4},
 
     {store_buffering, remotely_complete, Outcome::forbidden, 4},
     {message_passing, remotely_complete, Outcome::forbidden},
     {two_plus_two_writes, remotely_complete, Outcome::forbidden},
     {read_own_write, remotely_complete, Outcome::forbidden},
+    {isa2, remotely_complete, Outcome::forbidden, 3},
+    {iriw, remotely_complete, Outcome::forbidden, 4},
 
     {store_buffering, waited_for, Outcome::forbidden, 4},
     {message_passing, waited_for, Outcome::forbidden},
@@ -92,14 +106,32 @@ Row const table[] = {
 
 constexpr unsigned count_of(auto last) noexcept { return static_cast<unsigned>(last); }
 
-/// The memory of both variables is one dimension: each pair of kinds, and with it of paths, meets all else.
+/// Whether the promise holds between operations to different targets, too: that of completion does.
+bool spans_targets(Promise const& promise) {
+  return promise.action == Action::complete || (promise.attributes & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0;
+}
+
+/// Gives up what the promise does not cover in this combination.
+void make_consistent(Row const& row, Setting& setting) {
+  bool const can_spread = spans_targets(row.promise) && !row.shape.word_per_round;
+  if (setting.home == Setting::Home::spread && !can_spread) setting.home = Setting::Home::last;
+  if (setting.home == Setting::Home::spread && setting.get == Setting::Get::span)
+    setting.get = Setting::Get::outstanding;
+  // A request of each PUT orders no GET.
+  if (row.promise.waits && setting.get == Setting::Get::outstanding) setting.get = Setting::Get::blocking;
+  if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[2] = setting.kind[0];
+}
+
+/// The memory of all variables is one dimension: each pair of kinds, and with it of paths, meets all else.
 std::vector<Setting> settings_for(Row const& row, unsigned seed) {
   constexpr unsigned kinds = count_of(Setting::Kind::count_);
+  unsigned const kinds_of_z = row.shape.uses(Variable::z) ? kinds : 1;
   std::vector<Setting> settings;
-  for (auto const& v : pairwise({kinds * kinds, count_of(Setting::Put::count_),
+  for (auto const& v : pairwise({kinds * kinds * kinds_of_z, count_of(Setting::Put::count_),
                                  count_of(Setting::Get::count_), count_of(Setting::Home::count_), 2, 2, 2, 4},
                                 seed)) {
-    Setting setting{{Setting::Kind{v[0] / kinds}, Setting::Kind{v[0] % kinds}},
+    Setting setting{{Setting::Kind{v[0] / kinds % kinds}, Setting::Kind{v[0] % kinds},
+                     Setting::Kind{v[0] / (kinds * kinds)}},
                     Setting::Put{v[1]},
                     Setting::Get{v[2]},
                     Setting::Home{v[3]},
@@ -107,7 +139,7 @@ std::vector<Setting> settings_for(Row const& row, unsigned seed) {
                     v[5] != 0,
                     v[6] != 0,
                     v[7] == 0};
-    if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[0];
+    make_consistent(row, setting);
     if (row.shape.word_per_round || row.promise.waits) setting.put = Setting::Put{v[1] % 2};
     if (row.promise.notifies) {
       setting.home = Setting::Home::role_1;
@@ -120,10 +152,10 @@ std::vector<Setting> settings_for(Row const& row, unsigned seed) {
   constexpr unsigned repetitions = 24;
   for (unsigned i = 0; &row.shape == &store_buffering && i < repetitions; ++i) {
     auto const get = i % 2 == 0 ? Setting::Get::blocking : Setting::Get::span;
-    settings.push_back({{Setting::Kind::allocated, Setting::Kind::allocated},
+    settings.push_back({{Setting::Kind::allocated, Setting::Kind::allocated, Setting::Kind::allocated},
                         Setting::Put::word,
                         get,
-                        Setting::Home{i % count_of(Setting::Home::count_)},
+                        Setting::Home{i % count_of(Setting::Home::spread)},
                         false,
                         i % 4 == 3,
                         i % 3 == 0,
@@ -253,18 +285,21 @@ class Cases {
     }
   }
 
-  std::array<Player, 2> prepare(Row const& row, Setting const& setting) {
+  std::vector<Player> prepare(Row const& row, Setting const& setting) {
     int const home = home_of(setting);
     memory_->clear();
     std::int64_t notifications = notification_value(comms_[0], 0);
     MPI_Bcast(&notifications, 1, MPI_INT64_T, home, MPI_COMM_WORLD);
-    std::array<Player, 2> players;
-    for (std::size_t role = 0; role < 2; ++role) {
-      Place const place{comms_[role == 1 && setting.second_comm ? 1 : 0],
-                        home,
-                        {memory_->at(home, setting.kind[0]), memory_->at(home, setting.kind[1]) + distance},
-                        notifications};
-      players[role].rank = setting.threads ? 0 : static_cast<int>(role);
+    std::vector<Player> players(row.shape.roles.size());
+    for (std::size_t role = 0; role < players.size(); ++role) {
+      Place place{comms_[role % 2 == 1 && setting.second_comm ? 1 : 0], {}, {}, notifications};
+      for (std::size_t v = 0; v < variables; ++v) {
+        bool const spread = setting.home == Setting::Home::spread;
+        place.rank[v] = spread ? static_cast<int>(v) % size_ : home;
+        place.variable[v] =
+            memory_->at(place.rank[v], setting.kind[v]) + distance * static_cast<std::ptrdiff_t>(v);
+      }
+      players[role].rank = setting.threads ? 0 : static_cast<int>(role) % size_;
       players[role].make_port = [&row, setting, place]() -> std::unique_ptr<Port> {
         auto port = std::make_unique<MpixPort>(row.promise, setting, place);
         if (!setting.helper || row.promise.action == Action::none) return port;

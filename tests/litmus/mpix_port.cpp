@@ -30,9 +30,10 @@ std::string Setting::text() const {
   static char const* const kinds[] = {"allocated", "registered", "heap"};
   static char const* const puts[] = {"put", "strided put", "accumulate", "swap"};
   static char const* const gets[] = {"blocking get", "get", "get of the span"};
-  static char const* const homes[] = {"role 0", "role 1", "the last rank"};
-  std::string text = std::string("x ") + name(kind[0], kinds) + ", y " + name(kind[1], kinds) + " at " +
-                     name(home, homes) + "; " + name(put, puts) + ", " + name(get, gets);
+  static char const* const homes[] = {"role 0", "role 1", "the last rank", "a rank each"};
+  std::string text = std::string("x ") + name(kind[0], kinds) + ", y " + name(kind[1], kinds) + ", z " +
+                     name(kind[2], kinds) + " at " + name(home, homes) + "; " + name(put, puts) + ", " +
+                     name(get, gets);
   if (second_comm) text += ", two communicators";
   if (threads) text += ", threads";
   if (all_ranks) text += ", all ranks";
@@ -50,36 +51,38 @@ char* MpixPort::address(Variable variable) const {
   return place_.variable[static_cast<unsigned>(variable)] + offset_;
 }
 
+int MpixPort::rank(Variable variable) const { return place_.rank[static_cast<unsigned>(variable)]; }
+
 void MpixPort::select(std::uint64_t round) { offset_ = 2 * distance * static_cast<std::ptrdiff_t>(round); }
 
-void MpixPort::transfer(MPIX_RMA_Op op, void const* origin, int count, char* target, MPI_Datatype target_type,
-                        int target_count, std::uint64_t more) {
+void MpixPort::transfer(MPIX_RMA_Op op, void const* origin, int count, Variable variable,
+                        MPI_Datatype target_type, int target_count, std::uint64_t more) {
   MPIX_RMA_Attributes chosen{};
   chosen.set = promise_.attributes | more;
   MPI_Request request = MPI_REQUEST_NULL;
   bool const waits = promise_.waits && op != MPIX_RMA_GET;
-  require(MPIX_RMA_xfer(op, const_cast<void*>(origin), count, MPI_INT64_T, place_.rank, target, target_count,
-                        target_type, waits ? &request : nullptr, &place_.comm,
+  last_rank_ = rank(variable);
+  require(MPIX_RMA_xfer(op, const_cast<void*>(origin), count, MPI_INT64_T, last_rank_, address(variable),
+                        target_count, target_type, waits ? &request : nullptr, &place_.comm,
                         chosen.set != 0 ? &chosen : nullptr),
           "MPIX_RMA_xfer");
   if (waits) require(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
-void MpixPort::put_block(char* target, std::uint64_t round) {
+void MpixPort::put_block(Variable variable, std::uint64_t round) {
   std::fill_n(buffer_, block_words, static_cast<Value>(round));
-  transfer(MPIX_RMA_PUT, buffer_, block_words, target, MPI_INT64_T, block_words, 0);
+  transfer(MPIX_RMA_PUT, buffer_, block_words, variable, MPI_INT64_T, block_words, 0);
 }
 
 /// A block that is torn counts as older than all others.
-void MpixPort::get_block(char* target, Value* result) {
-  transfer(MPIX_RMA_GET, buffer_, block_words, target, MPI_INT64_T, block_words, MPIX_RMA_ATTR_BLOCKING);
+void MpixPort::get_block(Variable variable, Value* result) {
+  transfer(MPIX_RMA_GET, buffer_, block_words, variable, MPI_INT64_T, block_words, MPIX_RMA_ATTR_BLOCKING);
   bool const whole = std::all_of(buffer_, buffer_ + block_words, [&](Value v) { return v == buffer_[0]; });
   *result = whole ? buffer_[0] : -1;
 }
 
 void MpixPort::put(Variable variable, std::uint64_t round) {
-  char* const target = address(variable);
-  if (promise_.blocks) return put_block(target, round);
+  if (promise_.blocks) return put_block(variable, round);
   std::uint64_t more = 0;
   if (promise_.notifies) {
     if (variable == Variable::y) return;
@@ -87,23 +90,24 @@ void MpixPort::put(Variable variable, std::uint64_t round) {
   }
   Value const* const value = numbers() + round;
   switch (setting_.put) {
-    case Setting::Put::strided: return transfer(MPIX_RMA_PUT, value, 2, target, strided_type(), 1, more);
+    case Setting::Put::strided: return transfer(MPIX_RMA_PUT, value, 2, variable, strided_type(), 1, more);
     case Setting::Put::accumulate:
-      return transfer(MPIX_RMA_ACCUMULATE, &one, 1, target, MPI_INT64_T, 1, more);
+      return transfer(MPIX_RMA_ACCUMULATE, &one, 1, variable, MPI_INT64_T, 1, more);
     case Setting::Put::swap: {
       MPIX_RMA_Attributes chosen{};
       chosen.set = promise_.attributes | more;
-      require(MPIX_RMA_rmw(MPIX_RMW_SWAP, const_cast<Value*>(value), 1, MPI_INT64_T, nullptr, place_.rank,
-                           reinterpret_cast<MPI_Aint>(target), nullptr, &place_.comm, &chosen),
+      last_rank_ = rank(variable);
+      require(MPIX_RMA_rmw(MPIX_RMW_SWAP, const_cast<Value*>(value), 1, MPI_INT64_T, nullptr, last_rank_,
+                           reinterpret_cast<MPI_Aint>(address(variable)), nullptr, &place_.comm, &chosen),
               "MPIX_RMA_rmw");
       return;
     }
-    default: return transfer(MPIX_RMA_PUT, value, 1, target, MPI_INT64_T, 1, more);
+    default: return transfer(MPIX_RMA_PUT, value, 1, variable, MPI_INT64_T, 1, more);
   }
 }
 
 void MpixPort::get(Variable variable, Value* result) {
-  if (promise_.blocks) return get_block(address(variable), result);
+  if (promise_.blocks) return get_block(variable, result);
   if (promise_.notifies) {
     // At the target: its counter, and its own load.
     *result = variable == Variable::y ? notification_value(place_.comm, 0) - place_.notified_before
@@ -111,17 +115,17 @@ void MpixPort::get(Variable variable, Value* result) {
     return;
   }
   if (setting_.get == Setting::Get::span) {
-    constexpr int words = block_words + 1;
-    transfer(MPIX_RMA_GET, buffer_, words, address(Variable::x), MPI_INT64_T, words, MPIX_RMA_ATTR_BLOCKING);
-    *result = buffer_[variable == Variable::x ? 0 : block_words];
+    constexpr int words = 2 * block_words + 1;
+    transfer(MPIX_RMA_GET, buffer_, words, Variable::x, MPI_INT64_T, words, MPIX_RMA_ATTR_BLOCKING);
+    *result = buffer_[static_cast<int>(variable) * block_words];
     return;
   }
   std::uint64_t const more = setting_.get == Setting::Get::blocking ? MPIX_RMA_ATTR_BLOCKING : 0;
-  transfer(MPIX_RMA_GET, result, 1, address(variable), MPI_INT64_T, 1, more);
+  transfer(MPIX_RMA_GET, result, 1, variable, MPI_INT64_T, 1, more);
 }
 
 void MpixPort::order() {
-  int const rank = setting_.all_ranks ? MPIX_ALL_RANKS : place_.rank;
+  int const rank = setting_.all_ranks ? MPIX_ALL_RANKS : last_rank_;
   if (promise_.action == Promise::Action::fence)
     require(MPIX_RMA_Fence(&place_.comm, rank), "MPIX_RMA_Fence");
   if (promise_.action == Promise::Action::complete)

@@ -25,21 +25,21 @@ struct Setting {
   enum class Kind : unsigned { allocated, registered, heap, count_ };
   enum class Put : unsigned { word, strided, accumulate, swap, count_ };
   enum class Get : unsigned { blocking, outstanding, span, count_ };
-  enum class Home : unsigned { role_0, role_1, last, count_ };
+  enum class Home : unsigned { role_0, role_1, last, spread, count_ };
 
-  Kind kind[2];  ///< of the memory of x and y
+  Kind kind[variables];  ///< of the memory of each variable
   Put put;
   Get get;           ///< span: one GET of the memory from x to y
-  Home home;         ///< the rank that has x and y
+  Home home;         ///< the rank that has the variables; spread: each one at another
   bool second_comm;  ///< role 1 uses a communicator of its own
-  bool threads;      ///< both roles are threads of rank 0
+  bool threads;      ///< all roles are threads of rank 0
   bool all_ranks;    ///< MPIX_ALL_RANKS for the rank
   bool helper;       ///< another thread makes the call that orders
 
   std::string text() const;
 };
 
-/// Bytes from x to y; a round's words of 2+2W are twice as far from the next one's.
+/// Bytes from x to y, and to z; a round's words of 2+2W are twice as far from the next one's.
 inline constexpr std::ptrdiff_t distance = 128;
 inline constexpr std::size_t memory_bytes = 2 * distance * (words_per_sweep + 1);
 inline constexpr int block_words = distance / sizeof(Value);
@@ -47,8 +47,8 @@ inline constexpr int block_words = distance / sizeof(Value);
 /// The target memory of one role.
 struct Place {
   MPI_Comm comm;  ///< of the role
-  int rank;
-  char* variable[2];
+  int rank[variables];
+  char* variable[variables];
   std::int64_t notified_before;  ///< value of the counter that is no notification of this run
 };
 
@@ -64,16 +64,18 @@ class MpixPort final : public Port {
 
  private:
   char* address(Variable variable) const;
-  void put_block(char* target, std::uint64_t round);
-  void get_block(char* target, Value* result);
-  void transfer(MPIX_RMA_Op op, void const* origin, int count, char* target, MPI_Datatype target_type,
+  void put_block(Variable variable, std::uint64_t round);
+  void get_block(Variable variable, Value* result);
+  int rank(Variable variable) const;
+  void transfer(MPIX_RMA_Op op, void const* origin, int count, Variable variable, MPI_Datatype target_type,
                 int target_count, std::uint64_t more);
 
   Promise const& promise_;
   Setting setting_;
   Place place_;
   std::ptrdiff_t offset_ = 0;
-  Value buffer_[2 * block_words] = {};
+  int last_rank_ = 0;  ///< target of the newest access
+  Value buffer_[variables * block_words] = {};
 };
 
 }  // namespace mpix::test::litmus

@@ -10,11 +10,13 @@ namespace {
 
 constexpr Step put_x{Step::Kind::put, Variable::x};
 constexpr Step put_y{Step::Kind::put, Variable::y};
+constexpr Step put_z{Step::Kind::put, Variable::z};
 constexpr Step get_x{Step::Kind::get, Variable::x};
 constexpr Step get_y{Step::Kind::get, Variable::y};
+constexpr Step get_z{Step::Kind::get, Variable::z};
 constexpr Step order{Step::Kind::order};
 
-using Logs = std::array<Log, 2>;
+using Logs = std::vector<Log>;
 
 /// The k-th value that a role has fetched in a round.
 Value at(Log const& log, std::size_t k, std::uint64_t round) { return log.values[k][round - 1]; }
@@ -68,6 +70,31 @@ std::uint64_t count_own_write_missed(Logs const& logs) {
   return found;
 }
 
+/// Role 2 has seen what a round of role 1 stored, but not what that round had seen before.
+std::uint64_t count_broken_chains(Logs const& logs) {
+  std::uint64_t found = 0;
+  for (std::uint64_t k = 1; k <= logs[2].rounds; ++k) {
+    auto const j = static_cast<std::uint64_t>(at(logs[2], 0, k));
+    if (j >= 1 && j <= logs[1].rounds) found += at(logs[2], 1, k) < at(logs[1], 0, j);
+  }
+  return found;
+}
+
+/// Role 2 has seen a store to x before one to y, and role 3 that one to y before the one to x. The values do
+/// not decrease, so for each round of role 2 the first round of role 3 with a later y decides.
+std::uint64_t count_disagreements(Logs const& logs) {
+  std::uint64_t found = 0;
+  auto const& y_first = logs[3].values[0];
+  auto const end = y_first.begin() + static_cast<std::ptrdiff_t>(logs[3].rounds);
+  for (std::uint64_t k = 1; k <= logs[2].rounds; ++k) {
+    auto const later = std::upper_bound(y_first.begin(), end, at(logs[2], 1, k));
+    if (later == end) continue;
+    auto const l = static_cast<std::uint64_t>(later - y_first.begin()) + 1;
+    found += at(logs[3], 1, l) < at(logs[2], 0, k);
+  }
+  return found;
+}
+
 void run_round(std::vector<Step> const& steps, Port& port, bool word_per_round, std::uint64_t round,
                Log& log) {
   std::uint64_t puts = 0;
@@ -93,25 +120,46 @@ Value const* numbers() {
 }
 
 Shape const store_buffering{"store buffering",
-                            {{{put_x, order, get_y, order}, {put_y, order, get_x, order}}},
+                            {{put_x, order, get_y, order}, {put_y, order, get_x, order}},
                             false,
                             &count_store_buffering};
 Shape const message_passing{"message passing",
-                            {{{put_x, order, put_y, order}, {get_y, order, get_x, order}}},
+                            {{put_x, order, put_y, order}, {get_y, order, get_x, order}},
                             false,
                             &count_message_passing};
 Shape const load_buffering{"load buffering",
-                           {{{get_x, order, put_y, order}, {get_y, order, put_x, order}}},
+                           {{get_x, order, put_y, order}, {get_y, order, put_x, order}},
                            false,
                            &count_load_buffering};
 Shape const two_plus_two_writes{
-    "2+2W", {{{put_x, order, put_y, order}, {put_y, order, put_x, order}}}, true, nullptr};
-Shape const coherence{
-    "coherence", {{{put_x, order}, {get_x, order, get_x, order}}}, false, &count_incoherence};
+    "2+2W", {{put_x, order, put_y, order}, {put_y, order, put_x, order}}, true, nullptr};
+Shape const coherence{"coherence", {{put_x, order}, {get_x, order, get_x, order}}, false, &count_incoherence};
 Shape const read_own_write{"read own write",
-                           {{{put_x, order, get_x, order}, {put_y, order, get_y, order}}},
+                           {{put_x, order, get_x, order}, {put_y, order, get_y, order}},
                            false,
                            &count_own_write_missed};
+
+Shape const write_to_read_causality{
+    "write-to-read causality",
+    {{put_x, order}, {get_x, order, put_y, order}, {get_y, order, get_x, order}},
+    false,
+    &count_broken_chains};
+Shape const isa2{"ISA2",
+                 {{put_x, order, put_y, order}, {get_y, order, put_z, order}, {get_z, order, get_x, order}},
+                 false,
+                 &count_broken_chains};
+Shape const iriw{"IRIW",
+                 {{put_x, order}, {put_y, order}, {get_x, order, get_y, order}, {get_y, order, get_x, order}},
+                 false,
+                 &count_disagreements};
+
+bool Shape::uses(Variable variable) const {
+  return std::any_of(roles.begin(), roles.end(), [variable](std::vector<Step> const& steps) {
+    return std::any_of(steps.begin(), steps.end(), [variable](Step const& step) {
+      return step.kind != Step::Kind::order && step.variable == variable;
+    });
+  });
+}
 
 void run(Shape const& shape, int role, Port& port, Length length, Log* log) {
   std::vector<Step> const& steps = shape.roles[static_cast<std::size_t>(role)];

@@ -1,7 +1,7 @@
-/// Litmus shapes: two roles that access two words, x and y, and the outcome that a promise forbids.
+/// Litmus shapes: two to four roles that access the words x, y and z, and the outcome that a promise forbids.
 ///
 /// The shapes are perpetual: a role runs its rounds without waiting for the other one, and round i stores the
-/// value i, so that any two rounds of the two roles that happen to overlap are compared afterwards. 2+2W,
+/// value i, so that any rounds of the roles that happen to overlap are compared afterwards. 2+2W,
 /// whose outcome stands in memory, has words of its own for each round instead.
 #pragma once
 
@@ -13,7 +13,8 @@ namespace mpix::test::litmus {
 
 using Value = std::int64_t;
 
-enum class Variable : std::uint8_t { x, y };
+enum class Variable : std::uint8_t { x, y, z };
+inline constexpr std::size_t variables = 3;
 
 /// One step of a round.
 struct Step {
@@ -46,10 +47,12 @@ struct Log {
 
 struct Shape {
   char const* name;
-  std::array<std::vector<Step>, 2> roles;
+  std::vector<std::vector<Step>> roles;
   bool word_per_round;
   /// How often the outcome is there that only a permission allows. Not of a shape with a word for each round.
-  std::uint64_t (*count)(std::array<Log, 2> const& logs);
+  std::uint64_t (*count)(std::vector<Log> const& logs);
+
+  bool uses(Variable variable) const;
 };
 
 inline constexpr std::uint64_t most_rounds = 1 << 17;
@@ -64,6 +67,11 @@ extern Shape const load_buffering;
 extern Shape const two_plus_two_writes;
 extern Shape const coherence;
 extern Shape const read_own_write;
+// More than two roles: a promise that orders the steps of each role has to order them for all the others,
+// too.
+extern Shape const write_to_read_causality;
+extern Shape const isa2;
+extern Shape const iriw;
 
 /// How long a role runs: for a time, at most as many rounds as the shape permits, or for exactly as many
 /// rounds where both roles synchronise in each.

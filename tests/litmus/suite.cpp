@@ -31,7 +31,7 @@ bool Suite::run(Trial const& trial) {
   Result all;
   std::uint64_t permitted = 0;
   for (Case const& one : trial.cases) {
-    std::array<Player, 2> const players = one.prepare();
+    std::vector<Player> const players = one.prepare();
     Result result = play(MPI_COMM_WORLD, trial.shape, players, trial.length);
     if (trial.shape.word_per_round) result.forbidden = one.count_ends();
     all.rounds += result.rounds;

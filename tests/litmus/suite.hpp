@@ -15,7 +15,7 @@ struct Case {
   std::string text;
   bool forbidden;  ///< whether the promise forbids the relaxed outcome here
   /// Clears the memory and says who plays. Collective.
-  std::function<std::array<Player, 2>()> prepare;
+  std::function<std::vector<Player>()> prepare;
   /// Forbidden ends of a shape with a word for each round, the same at all ranks. Collective; may be empty.
   std::function<std::uint64_t()> count_ends;
 };
