@@ -32,7 +32,7 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
   std::uint64_t const set =
       communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
-  if ((set & ~free_when_direct) != 0) return false;
+  if ((set & beyond_direct_path) != 0) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
@@ -51,7 +51,8 @@ bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& 
                                   static_cast<std::byte*>(call.result), bytes};
   bool const ordered = (set & MPIX_RMA_ATTR_ORDERING) != 0;
   engine::order_before_store(ordered);
-  if (!engine::try_update_elements({element, call.operation}, mapped, sides, *target->peer->stripes(), address))
+  if (!engine::try_update_elements({element, call.operation}, mapped, sides, *target->peer->stripes(),
+                                   address))
     return false;
   engine::order_after_load(ordered);
   finish_direct(set);

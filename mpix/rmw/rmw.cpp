@@ -131,7 +131,7 @@ inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype 
       return false;
     set |= given->set;
   }
-  if (set != 0 && (set & ~free_when_direct) != 0) return false;
+  if ((set & beyond_direct_path) != 0) return false;
   RemoteAddress const address =
       recent->communicator->base_of(rank) + static_cast<RemoteAddress>(displacement);
   if (recent->atomic_word == 8) return update_word<std::uint64_t>(call, *recent, address);

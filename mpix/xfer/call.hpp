@@ -25,9 +25,10 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that a transfer by load and store satisfies by itself, up to the final store fence; without
-/// those that are to be verified. Set when the library is set up.
-extern std::uint64_t free_when_direct;
+/// Attributes that a transfer by load and store does not satisfy by itself, up to the final store fence; with
+/// those that are to be verified. Set when the library is set up. Kept as the complement, and hidden, so that
+/// the fast path tests it in memory with one instruction.
+__attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
 
 /// Joins the attributes of the call, the request object and the communicator. MPI error code, through the
 /// handler, as from the functions below.

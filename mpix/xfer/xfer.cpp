@@ -42,7 +42,7 @@ struct Copy {
 /// nothing to wait for before it.
 inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
-  return (set & (~free_when_direct | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
+  return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
 /// A put or get without request, with what the thread's latest one to this rank found out. False, with
@@ -94,7 +94,7 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
   if (set != 0) {
-    if ((set & ~(free_when_direct | MPIX_RMA_ATTR_ATOMICITY)) != 0) return false;
+    if ((set & beyond_direct_path & ~MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
     engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
   }
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
