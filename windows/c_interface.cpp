@@ -167,11 +167,10 @@ int mpix_window_test(mpix_window_t* window, int* flag) {
   return on(window, "MPI_Win_test", [&](Window& open) { return open.test(flag); });
 }
 int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
-  return on(window, rank_call("MPI_Win_lock", rank),
-            [&](Window& open) { return open.lock(type, rank, assertion); });
+  return on(window, [&](Window& open) { return open.lock(type, rank, assertion); });
 }
 int mpix_window_unlock(mpix_window_t* window, int rank) {
-  return on(window, rank_call("MPI_Win_unlock", rank), [&](Window& open) { return open.unlock(rank); });
+  return on(window, [&](Window& open) { return open.unlock(rank); });
 }
 int mpix_window_lock_all(mpix_window_t* window, int assertion) {
   return on(window, "MPI_Win_lock_all", [&](Window& open) { return open.lock_all(assertion); });
@@ -183,15 +182,13 @@ int mpix_window_sync(mpix_window_t* window) {
   return on(window, [](Window& open) { return open.sync(); });
 }
 int mpix_window_flush(mpix_window_t* window, int rank) {
-  return on(window, rank_call("MPI_Win_flush", rank),
-            [&](Window& open) { return open.flush(rank, Level::remote); });
+  return on(window, [&](Window& open) { return open.flush(rank, Level::remote); });
 }
 int mpix_window_flush_all(mpix_window_t* window) {
   return on(window, "MPI_Win_flush_all", [](Window& open) { return open.flush_all(Level::remote); });
 }
 int mpix_window_flush_local(mpix_window_t* window, int rank) {
-  return on(window, rank_call("MPI_Win_flush_local", rank),
-            [&](Window& open) { return open.flush(rank, Level::local); });
+  return on(window, [&](Window& open) { return open.flush(rank, Level::local); });
 }
 int mpix_window_flush_local_all(mpix_window_t* window) {
   return on(window, "MPI_Win_flush_local_all", [](Window& open) { return open.flush_all(Level::local); });

@@ -59,6 +59,10 @@ char const* Window::epoch_text() const noexcept {
   return exposed_ ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
 }
 
+int Window::told_failure(int error, char const* call, int rank) {
+  return told_failure(error, call, Subject{{}, rank, 0, 0});
+}
+
 int Window::told_failure(int error, char const* call, Subject const& subject) {
   bool const moves = subject.kind != engine::OperationKind::unknown;
   std::string what = call;

@@ -18,8 +18,10 @@ int Window::find_passive(int rank, Target** used) const noexcept {
 
 int Window::flush_any(int rank, Level level) {
   Target* used = nullptr;
-  if (int const error = find_passive(rank, &used); error != MPI_SUCCESS || used == nullptr) return error;
-  return level == Level::local ? complete_locally(*used) : complete(*used);
+  int error = find_passive(rank, &used);
+  if (error == MPI_SUCCESS && used != nullptr)
+    error = level == Level::local ? complete_locally(*used) : complete(*used);
+  return told(error, level == Level::local ? "MPI_Win_flush_local" : "MPI_Win_flush", rank);
 }
 
 int Window::flush_all(Level level) {

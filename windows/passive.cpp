@@ -81,6 +81,21 @@ int Window::enter(Target& target, Permission* permission, bool* open) {
   }
 }
 
+/// Where it is free and in memory: what most programs meet most of the time.
+bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
+  engine_.settle_locks();
+  if (target.lock_word == nullptr || target.process->is_lost()) return false;
+  if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
+  target.lock = held;
+  return true;
+}
+
+/// `with_next`: between hosts the request may leave with what follows it.
+inline int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
+  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  return try_lock(target, mode, held) ? MPI_SUCCESS : request_lock(target, mode, held, with_next);
+}
+
 int Window::begin_access(int rank, Target** out) {
   Target* const made = target(rank);
   if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
@@ -100,19 +115,7 @@ int Window::begin_access(int rank, Target** out) {
   return MPI_SUCCESS;
 }
 
-/// Where it is free and in memory: what most programs meet most of the time.
-bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
-  engine_.settle_locks();
-  if (target.lock_word == nullptr || target.process->is_lost()) return false;
-  if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
-  target.lock = held;
-  return true;
-}
-
-/// `with_next`: between hosts the request may leave with what follows it.
-int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
-  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (try_lock(target, mode, held)) return MPI_SUCCESS;
+int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next) {
   if (nam_ != nullptr) return take_nam_lock(target, mode, held);
   engine::LockRequest request{.lock = target.lock_id, .mode = mode, .owner = lock_owner};
   if (mode == engine::LockMode::shared) describe_held(*target.process, &request);
@@ -202,7 +205,7 @@ int Window::give_back_slowly(Target& target) {
   return first_of(error, class_of(issued.status));
 }
 
-int Window::lock(int type, int rank, int assertion) {
+inline int Window::begin_lock(int type, int rank, int assertion) {
   if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
   Target* const made = target(rank);
   if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
@@ -227,6 +230,10 @@ int Window::lock(int type, int rank, int assertion) {
   return MPI_SUCCESS;
 }
 
+int Window::lock(int type, int rank, int assertion) {
+  return told(begin_lock(type, rank, assertion), "MPI_Win_lock", rank);
+}
+
 void Window::leave_lock(Target& target) {
   Guard const guard(spin_);
   target.lock = Lock::none;
@@ -238,11 +245,12 @@ int Window::unlock(int rank) {
   Target& recent = recent_target(rank);
   bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
   Target* const locked = is_recent ? &recent : open_target(rank);
-  if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks) return MPI_ERR_RMA_SYNC;
+  if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks)
+    return told(MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
   int const error = give_back_lock(*locked);
   int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;
   leave_lock(*locked);
-  return first_of(completed, error);
+  return told(first_of(completed, error), "MPI_Win_unlock", locked->rank);
 }
 
 int Window::lock_all(int assertion) {

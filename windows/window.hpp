@@ -116,7 +116,8 @@ class Window : public mpix_window {
   /// The target, open, at the first operation of an epoch; may wait for it. Error class.
   int begin_access(int rank, Target** target);
 
-  // Passive targets.
+  // Passive targets. The results of lock(), unlock() and flush() are told() already: a caller that composed
+  // the text would have to keep the rank over each call.
   int lock(int type, int rank, int assertion);
   int unlock(int rank);
   int lock_all(int assertion);
@@ -198,6 +199,10 @@ class Window : public mpix_window {
   int told(int error, char const* call, Subject const& subject = {}) {
     return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, subject);
   }
+  /// The same for a call that names `rank`.
+  int told(int error, char const* call, int rank) {
+    return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, rank);
+  }
   /// Waits until all that was issued to `target` is complete there; tells the first failure.
   int complete(Target& target) {
     if (target.outstanding.is_set()) return complete_messages(target);
@@ -268,6 +273,7 @@ class Window : public mpix_window {
   }
 
   __attribute__((cold)) int told_failure(int error, char const* call, Subject const& subject);
+  __attribute__((cold, noinline)) int told_failure(int error, char const* call, int rank);
   char const* epoch_text() const noexcept;
   bool take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine);
   int gather(MPI_Comm comm, RankEntry& mine);
@@ -303,6 +309,7 @@ class Window : public mpix_window {
   void note_closed(Target& target) noexcept;
   bool try_lock(Target& target, engine::LockMode mode, Lock held);
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
+  int request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
   bool may_overtake(engine::LockMode mode);
   void describe_held(engine::Peer& process, engine::LockRequest* request);
@@ -314,6 +321,7 @@ class Window : public mpix_window {
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 
+  int begin_lock(int type, int rank, int assertion);
   int find_passive(int rank, Target** used) const noexcept;
   int flush_any(int rank, Level level);
   int order(Target& target);

@@ -36,7 +36,10 @@ TEST_P(ErrorTexts, OperationOutsideEpochNamesDisplacementAndRank) {
          {"MPI_Accumulate: an accumulate" + where});
   expect(MPI_Win_unlock(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_unlock " + place_, "no epoch is open"});
   expect(MPI_Win_flush(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_flush " + place_});
+  expect(MPI_Win_flush_local(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_flush_local " + place_});
   MPI_Win_lock_all(0, window);
+  expect(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Win_lock " + place_, "an epoch of MPI_Win_lock_all is open"});
   expect(MPI_Win_fence(0, window), MPI_ERR_RMA_SYNC,
          {"MPI_Win_fence", "an epoch of MPI_Win_lock_all is open"});
   MPI_Win_unlock_all(window);
