@@ -12,7 +12,7 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr ChannelLimits control_limits{.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2};
+constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 2};
 /// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
@@ -50,7 +50,8 @@ void DataProcess::attach_control(FileDescriptor socket) {
 
 void DataProcess::lose_control() {
   control_.reset();
-  if (!storage_) return loop_.stop();
+  loading_.reset();
+  if (!storage_ || !is_loaded_) return loop_.stop();  // the next one starts another process
   log(Severity::warning, "the control process has gone; this one waits for another");
   for (auto const& [id, pending] : std::exchange(pending_, {})) {
     drop(pending.window);
@@ -67,6 +68,7 @@ void DataProcess::be_adopted() {
   FileDescriptor socket = accept_from(adoption_);
   if (!socket || control_) return;
   attach_control(std::move(socket));
+  loading_ = Loading{true, {}, {}};
   Json ready = usage();
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
@@ -96,12 +98,15 @@ void DataProcess::on_control(Message& message) {
   if (op == "setup") {
     set_up(message);
   } else if (op == "adopt") {
-    reconcile(message.head.at("windows"), true);
+    control_->post({{"op", "load"}, {"after", 0u}});
+  } else if (op == "windows") {
+    load(message.head);
   } else if (op == "session") {
     open_session(message);
   } else if (op == "created") {
     on_created(message.head);
   } else if (op == "remove") {
+    if (loading_) loading_->listed.erase(field<std::string>(message.head, "window"));
     drop(field<std::string>(message.head, "window"));
   } else if (op == "end") {
     withdraw_all();
@@ -114,7 +119,7 @@ void DataProcess::set_up(Message& message) {
   grant_ = field<std::string>(head, "grant");
   owner_ = field<uid_t>(head, "owner");
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
-             field<std::uint64_t>(head, "max_sessions")};
+             field<std::uint64_t>(head, "max_sessions"), field<std::uint64_t>(head, "max_metadata")};
   kind_ = parse_storage(field<std::string>(head, "storage"));
   temporary_ = field<bool>(head, "temporary");
   interfaces_ = field<std::string>(head, "interfaces");
@@ -131,7 +136,24 @@ void DataProcess::set_up(Message& message) {
     return control_->close_when_sent();
   }
   free_.emplace(storage_->bytes());
-  reconcile(head.at("windows"), false);
+  loading_ = Loading{};
+  control_->post({{"op", "load"}, {"after", 0u}});
+}
+
+/// A page of the catalog's windows. After the last one, a process that has just started is ready.
+void DataProcess::load(Json const& page) {
+  if (!loading_) return;
+  for (Json const& each : page.at("windows")) {
+    Window window = window_from(each);
+    std::string const id = window.id;
+    loading_->listed.insert_or_assign(id, std::move(window));
+  }
+  if (auto const next = field<std::uint64_t>(page, "next"); next != 0)
+    return control_->post({{"op", "load"}, {"after", next}});
+  Loading const loaded = std::move(*std::exchange(loading_, std::nullopt));
+  reconcile(loaded);
+  is_loaded_ = true;
+  if (loaded.adopted) return;
   Json ready = usage();
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
@@ -140,7 +162,8 @@ void DataProcess::set_up(Message& message) {
 /// What the control process has kept of an earlier process, or new.
 void DataProcess::open_memory(Message& message) {
   auto const bytes = field<std::uint64_t>(message.head, "bytes");
-  auto const places = std::max<std::uint64_t>(quotas_.windows, message.head.at("windows").size());
+  auto const places =
+      std::max<std::uint64_t>(quotas_.windows, field<std::uint64_t>(message.head, "window_count"));
   auto& kept = message.descriptors;
   if (kept.size() > 1) {
     storage_.emplace(kind_, bytes, std::move(kept[1]));
@@ -155,31 +178,27 @@ void DataProcess::withdraw_all() noexcept {
   if (shared_) shared_->withdraw_others({});
 }
 
-/// The windows of the catalog are those that are here. `adopted`: this process has served before; what it
-/// does not know was never promised to anybody.
-void DataProcess::reconcile(Json const& windows, bool adopted) {
-  std::map<std::string, Window> listed;
-  for (Json const& each : windows) {
-    Window window = window_from(each);
-    listed.emplace(window.id, std::move(window));
-  }
+/// The windows of the catalog are those that are here. A process that has served before does not know a
+/// window that was never promised to anybody.
+void DataProcess::reconcile(Loading const& loaded) {
+  auto const& listed = loaded.listed;
   std::vector<std::string> gone;
   for (auto const& [id, held] : windows_) {
-    if (held.window.persistent && !listed.contains(id)) gone.push_back(id);
+    if (held.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);
   }
   for (std::string const& id : gone) drop(id);
-  if (!adopted) {
+  if (!loaded.adopted) {
     std::vector<std::string> kept;
     for (auto const& [id, window] : listed) kept.push_back(id);
     shared_->withdraw_others(kept);
   }
-  for (auto& [id, window] : listed) {
+  for (auto const& [id, window] : listed) {
     if (windows_.contains(id)) continue;
-    if (adopted || !free_->take_at(window.offset, window.bytes)) {
+    if (loaded.adopted || !free_->take_at(window.offset, window.bytes)) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;
     }
-    keep(std::move(window), 0, shared_->find(id));
+    keep(window, 0, shared_->find(id));
   }
 }
 
@@ -189,6 +208,7 @@ void DataProcess::keep(Window window, SessionId session, std::optional<SharedCon
   auto const slot = place ? place : shared_->place(id);
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
   regions_ += window.regions.size();
+  metadata_ += metadata_bytes(window);
   windows_.emplace(id, Held{std::move(window), session, *slot});
 }
 
@@ -244,7 +264,9 @@ void DataProcess::on_created(Json const& answer) {
   if (refused) drop(pending.window);
   if (session == sessions_.end()) return;
   Json reply = answer;
-  if (!refused) {
+  if (!refused && !windows_.contains(pending.window)) {
+    reply = to_answer(Error(ErrorCode::not_found, "the window was evicted"));
+  } else if (!refused) {
     reply = describe(pending.session, windows_.at(pending.window));
     reply["port"] = field<std::string>(answer, "port");
   }

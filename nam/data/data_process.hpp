@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,13 @@ class DataProcess {
     std::uint64_t windows = 0;
     std::uint64_t regions = 0;
     std::uint64_t sessions = 0;
+    std::uint64_t metadata = 0;  ///< bytes
+  };
+  /// The windows of the catalog, which come in pages.
+  struct Loading {
+    bool adopted = false;  ///< this process has served before
+    std::map<std::string, Window> listed;
+    std::set<std::string> newer;  ///< made meanwhile: a page may lack them
   };
 
   // data_process.cpp: the control process.
@@ -79,7 +87,8 @@ class DataProcess {
   void wait_for_control();
   void set_up(Message& message);
   void open_memory(Message& message);
-  void reconcile(Json const& windows, bool adopted);
+  void load(Json const& page);
+  void reconcile(Loading const& loaded);
   void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
   void withdraw_all() noexcept;
   void open_session(Message& message);
@@ -135,7 +144,10 @@ class DataProcess {
   std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
   std::map<std::string, Held> windows_;
-  std::uint64_t regions_ = 0;     ///< of all windows
+  std::uint64_t regions_ = 0;   ///< of all windows
+  std::uint64_t metadata_ = 0;  ///< of all windows, bytes
+  std::optional<Loading> loading_;
+  bool is_loaded_ = false;
   std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;

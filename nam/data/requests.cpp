@@ -83,6 +83,9 @@ void DataProcess::check_quotas(Window const& window) const {
     throw Error(ErrorCode::quota, "the windows of the grant may have " + std::to_string(quotas_.regions) +
                                       " regions in all, and " + std::to_string(quotas_.regions - regions_) +
                                       " are left");
+  if (metadata_bytes(window) > quotas_.metadata - std::min(quotas_.metadata, metadata_))
+    throw Error(ErrorCode::quota, "the descriptions of the grant's windows may have " +
+                                      std::to_string(quotas_.metadata) + " bytes in all");
 }
 
 /// Nobody looks here whether they exist.
@@ -139,6 +142,7 @@ Json DataProcess::enter(SessionId id, Held& held) {
   held.window.persistent = true;
   std::uint64_t const creation = next_creation_++;
   pending_.emplace(creation, Pending{id, held.window.id});
+  if (loading_) loading_->newer.insert(held.window.id);
   sessions_.at(id).connection->pause();
   control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
   return nullptr;
@@ -256,6 +260,7 @@ void DataProcess::drop(std::string const& name) {
     give_back(piece);
   }
   regions_ -= window.regions.size();
+  metadata_ -= metadata_bytes(window);
   tell_usage_of(window);
   windows_.erase(found);
 }

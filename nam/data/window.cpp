@@ -37,6 +37,14 @@ std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::
   return end;
 }
 
+std::uint64_t metadata_bytes(Window const& window) noexcept {
+  constexpr std::uint64_t fixed = 256;  ///< identifier, owner, mode, durability
+  constexpr std::uint64_t of_region = 8;
+  std::uint64_t bytes = fixed + of_region * window.regions.size();
+  for (std::string const& part : window.other_parts) bytes += part.size() + 3;
+  return bytes;
+}
+
 Json to_json(Window const& window) {
   std::vector<std::uint64_t> sizes;
   std::vector<std::uint64_t> units;

@@ -47,6 +47,9 @@ inline constexpr std::uint64_t region_alignment = 64;
 std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                       std::vector<Region>* regions);
 
+/// Bytes that its description takes in a data process, about.
+std::uint64_t metadata_bytes(Window const& window) noexcept;
+
 /// As it travels between the server's processes, and stands in the catalog.
 Json to_json(Window const& window);
 /// Throws Error(malformed).

@@ -3,31 +3,15 @@
 #include <limits>
 
 #include "nam/data/segment_allocator.hpp"
+#include "nam/server/catalog_schema.hpp"
 
 namespace mpix::nam {
 
 namespace {
 
-constexpr std::int64_t schema_version = 1;
-constexpr std::int64_t application_id = 0x4d50584e;  // "MPXN"
-
-constexpr char const* schema = R"(
-CREATE TABLE grants (
-  id TEXT PRIMARY KEY NOT NULL, owner INTEGER NOT NULL, bytes INTEGER NOT NULL, storage TEXT NOT NULL,
-  file TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER);
-CREATE TABLE windows (
-  id TEXT PRIMARY KEY NOT NULL, grant_id TEXT NOT NULL REFERENCES grants(id) ON DELETE CASCADE, body TEXT NOT NULL);
-CREATE INDEX windows_of_grant ON windows(grant_id);
-CREATE TABLE names (
-  name TEXT PRIMARY KEY NOT NULL, port TEXT NOT NULL, owner INTEGER NOT NULL,
-  window TEXT NOT NULL REFERENCES windows(id) ON DELETE CASCADE);
-CREATE INDEX names_of_window ON names(window);
-)";
-
-std::int64_t pragma(Database& database, char const* name) {
-  Statement statement(database, std::string("PRAGMA ") + name);
-  return statement.step() ? statement.number(0) : 0;
-}
+/// A page of windows ends when their descriptions have so many bytes: other clients wait no longer for a
+/// page.
+constexpr std::size_t window_page_bytes = 256 * 1024;
 
 Window parse_window(std::string const& body) {
   Json const json = Json::parse(body, nullptr, false);
@@ -52,26 +36,18 @@ Grant read_grant(Statement const& row) {
 Catalog::Catalog(std::filesystem::path const& file) : database_(file, Database::Mode::create) {
   // Every commit is on storage before whoever asked is answered.
   database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
-  Statement check(database_, "PRAGMA quick_check(1)");
-  if (!check.step() || check.text(0) != "ok")
-    throw Error(ErrorCode::internal, "the catalog is damaged: " + check.text(0));
-  std::int64_t const version = pragma(database_, "user_version");
-  bool const fresh = version == 0 && pragma(database_, "schema_version") == 0;
-  if (fresh) make_schema();
-  if (!fresh && (version != schema_version || pragma(database_, "application_id") != application_id))
-    throw Error(ErrorCode::internal, "the catalog is not one of this version");
-}
-
-void Catalog::make_schema() {
-  Transaction transaction(database_);
-  database_.run(schema);
-  database_.run(("PRAGMA user_version=" + std::to_string(schema_version)).c_str());
-  database_.run(("PRAGMA application_id=" + std::to_string(application_id)).c_str());
-  transaction.commit();
+  {
+    Statement check(database_, "PRAGMA quick_check(1)");
+    if (!check.step() || check.text(0) != "ok")
+      throw Error(ErrorCode::internal, "the catalog is damaged: " + check.text(0));
+  }
+  upgrade_schema(database_);
 }
 
 void Catalog::add(Grant const& grant) {
-  Statement insert(database_, "INSERT INTO grants VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      database_,
+      "INSERT INTO grants (id, owner, bytes, storage, file, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)");
   insert.bind(grant.id)
       .bind(grant.owner)
       .bind(static_cast<std::int64_t>(grant.bytes))
@@ -100,7 +76,7 @@ std::vector<Grant> Catalog::grants() {
 }
 
 void Catalog::add(std::string const& grant, Window const& window) {
-  Statement insert(database_, "INSERT INTO windows VALUES (?, ?, ?)");
+  Statement insert(database_, "INSERT INTO windows (id, grant_id, body) VALUES (?, ?, ?)");
   insert.bind(window.id).bind(grant).bind(to_json(window).dump()).run();
 }
 
@@ -108,44 +84,48 @@ void Catalog::remove_window(std::string const& id) {
   Statement(database_, "DELETE FROM windows WHERE id = ?").bind(id).run();
 }
 
-std::vector<Window> Catalog::windows(std::string const& grant) {
-  std::vector<Window> found;
-  Statement select(database_, "SELECT body FROM windows WHERE grant_id = ? ORDER BY rowid");
-  select.bind(grant);
-  while (select.step()) found.push_back(parse_window(select.text(0)));
-  return found;
+void Catalog::change(Window const& window) {
+  Statement update(database_, "UPDATE windows SET body = ? WHERE id = ?");
+  update.bind(to_json(window).dump()).bind(window.id).run();
+}
+
+std::int64_t Catalog::remove_windows(std::string const& grant) {
+  Statement(database_, "DELETE FROM windows WHERE grant_id = ?").bind(grant).run();
+  return database_.changes();
+}
+
+std::uint64_t Catalog::count_windows(std::string const& grant) {
+  Statement count(database_, "SELECT COUNT(*) FROM windows WHERE grant_id = ?");
+  return count.bind(grant).step() ? static_cast<std::uint64_t>(count.number(0)) : 0;
+}
+
+Catalog::WindowPage Catalog::windows(std::string const& grant, std::uint64_t after) {
+  WindowPage page;
+  Statement select(database_,
+                   "SELECT rowid, body FROM windows WHERE grant_id = ? AND rowid > ? ORDER BY rowid");
+  select.bind(grant).bind(static_cast<std::int64_t>(after));
+  for (std::size_t bytes = 0; select.step();) {
+    if (bytes >= window_page_bytes) return page;
+    std::string const body = select.text(1);
+    bytes += body.size();
+    page.windows.push_back(parse_window(body));
+    page.next = static_cast<std::uint64_t>(select.number(0));
+  }
+  page.next = 0;
+  return page;
+}
+
+void Catalog::check_metadata(std::string const& grant, std::uint64_t limit) {
+  Statement select(database_, "SELECT metadata FROM grants WHERE id = ?");
+  if (!select.bind(grant).step() || static_cast<std::uint64_t>(select.number(0)) <= limit) return;
+  throw Error(ErrorCode::quota, "the descriptions of the grant's persistent windows and names may have " +
+                                    std::to_string(limit) + " bytes in all");
 }
 
 std::optional<Catalog::Found> Catalog::find_window(std::string const& id) {
   Statement select(database_, "SELECT grant_id, body FROM windows WHERE id = ?");
   if (!select.bind(id).step()) return std::nullopt;
   return Found{select.text(0), parse_window(select.text(1))};
-}
-
-void Catalog::publish(PublishedName const& name, std::string const& window) {
-  Statement insert(database_, "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)");
-  insert.bind(name.name).bind(name.port).bind(name.owner).bind(window).run();
-  if (database_.changes() == 0)
-    throw Error(ErrorCode::exists, "the name '" + name.name + "' is published already");
-}
-
-bool Catalog::unpublish(std::string const& name) {
-  Statement(database_, "DELETE FROM names WHERE name = ?").bind(name).run();
-  return database_.changes() != 0;
-}
-
-std::optional<PublishedName> Catalog::find_name(std::string const& name) {
-  Statement select(database_, "SELECT name, port, owner FROM names WHERE name = ?");
-  if (!select.bind(name).step()) return std::nullopt;
-  return PublishedName{select.text(0), select.text(1), static_cast<uid_t>(select.number(2))};
-}
-
-std::vector<PublishedName> Catalog::names() {
-  std::vector<PublishedName> found;
-  Statement select(database_, "SELECT name, port, owner FROM names ORDER BY name");
-  while (select.step())
-    found.push_back({select.text(0), select.text(1), static_cast<uid_t>(select.number(2))});
-  return found;
 }
 
 std::vector<std::string> Catalog::problems() {
@@ -237,9 +217,9 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   all("id, grant_id, body", "windows", [&](Statement const& row) {
     attempt("window " + row.text(1), [&] { into.add(row.text(2), parse_window(row.text(3))); });
   });
-  all("name, port, owner, window", "names", [&](Statement const& row) {
+  all("name, owner, window", "names", [&](Statement const& row) {
     attempt("name '" + row.text(1) + "'", [&] {
-      into.publish({row.text(1), row.text(2), static_cast<uid_t>(row.number(3))}, row.text(4));
+      into.publish({static_cast<uid_t>(row.number(2)), row.text(1)}, row.text(3));
     });
   });
 }

@@ -22,10 +22,12 @@ struct Grant {
   std::optional<std::int64_t> expires;  ///< likewise
 };
 
-struct PublishedName {
-  std::string name;
-  std::string port;
+/// A name belongs to the user who has published it: two users may have the same one.
+struct NameKey {
   uid_t owner = 0;
+  std::string name;
+
+  bool operator==(NameKey const&) const = default;
 };
 
 /// Every change is in the file when the call returns. Throws Error.
@@ -50,25 +52,51 @@ class Catalog {
 
   void add(std::string const& grant, Window const& window);
   void remove_window(std::string const& id);
-  std::vector<Window> windows(std::string const& grant);
+  /// Keeps the description of a window that is there.
+  void change(Window const& window);
+  /// With their names; how many there were.
+  std::int64_t remove_windows(std::string const& grant);
+  std::uint64_t count_windows(std::string const& grant);
+  struct WindowPage {
+    std::vector<Window> windows;
+    std::uint64_t next = 0;  ///< the page after this one begins after it; 0: this one is the last
+  };
+  /// In the order in which they were made; `after` is 0, or `next` of the page before.
+  WindowPage windows(std::string const& grant, std::uint64_t after);
+  /// Error(quota): the descriptions of the grant's windows and names have more bytes.
+  void check_metadata(std::string const& grant, std::uint64_t limit);
   struct Found {
     std::string grant;
     Window window;
   };
   std::optional<Found> find_window(std::string const& id);
 
-  /// Error(exists): it is there.
-  void publish(PublishedName const& name, std::string const& window);
-  bool unpublish(std::string const& name);
-  std::optional<PublishedName> find_name(std::string const& name);
-  std::vector<PublishedName> names();
+  // catalog_names.cpp
+
+  /// Error(exists): the user has published it already.
+  void publish(NameKey const& name, std::string const& window);
+  bool unpublish(NameKey const& name);
+  /// The window that the name leads to.
+  std::optional<Found> find_name(NameKey const& name);
+  struct FoundName {
+    NameKey key;
+    Found window;
+  };
+  /// So many names at most that come after `after`, by owner and name; of one user alone where `owner` is
+  /// given.
+  std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
+  /// Names of windows of the grant that `user` has published, and all that others than `owner` have.
+  struct ForeignNames {
+    std::uint64_t of_user = 0;
+    std::uint64_t of_all = 0;
+  };
+  ForeignNames count_foreign_names(std::string const& grant, uid_t owner, uid_t user);
+  std::uint64_t count_names(std::string const& grant);
 
   /// What is wrong in it, a line each; nothing where all is well.
   std::vector<std::string> problems();
 
  private:
-  void make_schema();
-
   Database database_;
 };
 

@@ -77,19 +77,32 @@ class ControlServer {
   Json setup_of(Grant const& grant) const;
   void end_expired();
 
-  // windows.cpp: sessions, windows and names.
+  // windows.cpp: sessions and windows.
   Json open(ClientId id, Json const& request);
   Json connect(ClientId id, Json const& request);
   Json evict(ClientId id, Json const& request);
+  void hand_over(ClientId id, Live& live, Json const& request);
+  bool is_visible(ClientId id, Catalog::Found const& found) const;
+  std::optional<Catalog::Found> visible_window(ClientId id, std::string const& port);
+  std::string keep_window(std::string const& grant, Json const& window);
+  Json windows_of(std::string const& grant, std::uint64_t after);
+  std::string port_of_window(std::string const& grant, std::string const& window) const;
+
+  // names.cpp
+  /// A page of names that is being looked for.
+  struct NameSearch {
+    std::optional<uid_t> owner;  ///< whose names; nothing: everybody's
+    NameKey after;
+    Json found = Json::array();
+  };
   Json names(ClientId id, Json const& request);
   Json publish(ClientId id, Json const& request);
   Json lookup(ClientId id, Json const& request);
   Json unpublish(ClientId id, Json const& request);
-  void hand_over(ClientId id, Live& live, Json const& request);
-  std::optional<Catalog::Found> visible_window(Identity const& who, std::string const& port);
-  std::string keep_window(std::string const& grant, Json const& window);
-  Json windows_of(std::string const& grant);
-  std::string port_of_window(std::string const& grant, std::string const& window) const;
+  std::optional<uid_t> name_owner(ClientId id, Json const& request) const;
+  Catalog::FoundName visible_name(ClientId id, Json const& request);
+  bool continue_search(ClientId id, NameSearch& search);
+  void continue_searches();
 
   Identity const& identity(ClientId id) const { return *clients_.at(id).identity; }
 
@@ -107,6 +120,9 @@ class ControlServer {
   ClientId next_client_ = 1;
   std::map<std::string, Live> grants_;
   std::vector<std::unique_ptr<DataLink>> ending_;
+  std::map<ClientId, NameSearch> searches_;
+  ClientId newest_search_ = 0;
+  int search_timer_ = -1;
   bool is_ending_ = false;
   int seconds_ending_ = 0;
 };

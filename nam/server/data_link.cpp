@@ -16,7 +16,7 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr ChannelLimits limits{.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2};
+constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 2};
 
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
   return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -82,7 +82,7 @@ void DataLink::set_up() {
   if (volatile_ && memory_.empty()) events_.memory_lost();
   Json message = setup_;
   message["op"] = "setup";
-  message["windows"] = events_.windows();
+  message["window_count"] = events_.window_count();
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
   connection_->post(message, {}, std::move(memory));
@@ -101,6 +101,10 @@ void DataLink::on_message(Message& message) {
     }
   } else if (op == "usage") {
     usage_ = message.head;
+  } else if (op == "load") {
+    Json page = events_.windows(field<std::uint64_t>(message.head, "after"));
+    page["op"] = "windows";
+    connection_->post(page);
   } else if (op == "create") {
     on_create(message.head);
   } else if (op == "lost") {
@@ -111,7 +115,7 @@ void DataLink::on_message(Message& message) {
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
   if (!message.descriptors.empty()) memory_ = std::move(message.descriptors);
-  if (adopting_) connection_->post({{"op", "adopt"}, {"windows", events_.windows()}});
+  if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
   if (!std::exchange(was_ready_, true)) events_.ready();
   for (; !waiting_.empty() && ready_; waiting_.pop_front())

@@ -18,7 +18,8 @@ class DataLink {
   struct Events {
     std::function<void()> ready;                          ///< for the first time
     std::function<void(Error const&)> failed;             ///< could not be made ready; it is not tried again
-    std::function<Json()> windows;                        ///< of the catalog
+    std::function<std::uint64_t()> window_count;          ///< of the catalog
+    std::function<Json(std::uint64_t after)> windows;     ///< a page of them
     std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
     std::function<std::string(Json const&)> create;       ///< keeps a window; its port. Throws Error
     std::function<void()> ended;                          ///< after end()

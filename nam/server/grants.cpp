@@ -74,6 +74,7 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"adoption", (options_.directory / "run" / grant.id.substr(0, 16)).string()},
           {"max_windows", options_.max_windows},
           {"max_regions", options_.max_regions},
+          {"max_metadata", options_.max_metadata},
           {"max_sessions", options_.max_sessions}};
 }
 
@@ -84,13 +85,12 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   events.failed = [this, id](Error const& error) {
     loop_.later([this, id, error] { on_grant_failed(id, error); });
   };
-  events.windows = [this, id] { return windows_of(id); };
+  events.window_count = [this, id] { return catalog_.count_windows(id); };
+  events.windows = [this, id](std::uint64_t after) { return windows_of(id, after); };
   events.memory_lost = [this, id] {
-    for (Window const& window : catalog_.windows(id)) {
-      log(Severity::warning, "window " + window.id + " of grant " + id +
-                                 " is lost: the server was restarted, and its storage is not a file");
-      catalog_.remove_window(window.id);
-    }
+    if (std::int64_t const lost = catalog_.remove_windows(id); lost != 0)
+      log(Severity::warning, std::to_string(lost) + " windows of grant " + id +
+                                 " are lost: the server was restarted, and its storage is not a file");
   };
   events.create = [this, id](Json const& window) { return keep_window(id, window); };
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
@@ -192,11 +192,15 @@ Json ControlServer::list(ClientId id, Json const&) {
   return {{"grants", found}};
 }
 
+/// With a page of its persistent windows, those after `after`.
 Json ControlServer::show(ClientId id, Json const& request) {
   Live const& live = grant_for(id, request);
+  Catalog::WindowPage const page =
+      catalog_.windows(live.grant.id, field_or<std::uint64_t>(request, "after", 0));
   Json json = describe(live);
+  json["next"] = page.next;
   json["window_list"] = Json::array();
-  for (Window const& window : catalog_.windows(live.grant.id)) {
+  for (Window const& window : page.windows) {
     Json entry = to_json(window);
     entry["owner"] = user_name(window.ownership.owner);
     entry["port"] = port_of_window(live.grant.id, window.id);

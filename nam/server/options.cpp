@@ -21,6 +21,7 @@ struct Texts {
   std::string remote_keys = "never";
   std::string self_service = "0";
   std::string user_capacity = "0";
+  std::string metadata = "16M";
   std::vector<std::string> admins;
 };
 
@@ -78,6 +79,8 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--max-windows", options.max_windows, "Windows of a grant")->capture_default_str();
   app.add_option("--max-regions", options.max_regions, "Regions of all windows of a grant")
       ->capture_default_str();
+  app.add_option("--max-metadata", texts.metadata, "Bytes of the descriptions of a grant's windows and names")
+      ->capture_default_str();
   app.add_option("--max-sessions", options.max_sessions, "Sessions of a grant at a time")
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections, "Connections to the control process at a time")
@@ -104,6 +107,7 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
   options.storage = parse_storage(texts.storage);
   options.remote_keys = parse_remote_keys(texts.remote_keys);
   options.self_service = parse_bytes(texts.self_service);
+  options.max_metadata = parse_bytes(texts.metadata);
   options.user_capacity = parse_bytes(texts.user_capacity);
   for (std::string const& user : texts.admins) options.admins.push_back(parse_user(user));
   options.listen_given = app.count("--listen") != 0;

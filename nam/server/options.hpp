@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t max_windows = 0;    ///< of a grant
   std::uint64_t max_regions = 0;    ///< of all windows of a grant
   std::uint64_t max_sessions = 0;   ///< of a grant
+  std::uint64_t max_metadata = 0;   ///< bytes of the descriptions of a grant's windows and names
   std::uint64_t max_connections = 0;
 };
 

@@ -1,41 +1,44 @@
-/// ControlServer: sessions, persistent windows and their names.
+/// ControlServer: sessions and persistent windows.
 #include "nam/server/control_server.hpp"
 
 namespace mpix::nam {
-
-namespace {
-
-constexpr std::size_t longest_name = 255;
-
-}  // namespace
 
 std::string ControlServer::port_of_window(std::string const& grant, std::string const& window) const {
   return nam::format(Locator{grant, window, address_});
 }
 
-Json ControlServer::windows_of(std::string const& grant) {
+/// A page of the grant's persistent windows, for its data process.
+Json ControlServer::windows_of(std::string const& grant, std::uint64_t after) {
+  Catalog::WindowPage const page = catalog_.windows(grant, after);
   Json found = Json::array();
-  for (Window const& window : catalog_.windows(grant)) found.push_back(to_json(window));
-  return found;
+  for (Window const& window : page.windows) found.push_back(to_json(window));
+  return {{"windows", found}, {"next", page.next}};
 }
 
 std::string ControlServer::keep_window(std::string const& grant, Json const& window) {
   Window const kept = window_from(window);
   std::string const port = port_of_window(grant, kept.id);
-  catalog_.add(grant, kept);
+  catalog_.together([&] {
+    catalog_.add(grant, kept);
+    catalog_.check_metadata(grant, options_.max_metadata);
+  });
   return port;
 }
 
-/// The window that a port name, or its own, leads to; nothing where the user may do nothing with it.
-std::optional<Catalog::Found> ControlServer::visible_window(Identity const& who, std::string const& port) {
+/// Whether the client may do anything with the window.
+bool ControlServer::is_visible(ClientId id, Catalog::Found const& found) const {
+  auto const live = grants_.find(found.grant);
+  if (live == grants_.end()) return false;
+  Identity const& who = identity(id);
+  Ownership const& ownership = found.window.ownership;
+  return who.uid == live->second.grant.owner || ownership.permits(who, Access::read) ||
+         ownership.permits(who, Access::write);
+}
+
+/// The window that a port name, or its own, leads to; nothing where the client may do nothing with it.
+std::optional<Catalog::Found> ControlServer::visible_window(ClientId id, std::string const& port) {
   auto found = catalog_.find_window(is_locator(port) ? parse_locator(port).window : port);
-  if (!found) return std::nullopt;
-  auto const live = grants_.find(found->grant);
-  if (live == grants_.end()) return std::nullopt;
-  Ownership const& ownership = found->window.ownership;
-  bool const visible = who.uid == live->second.grant.owner || ownership.permits(who, Access::read) ||
-                       ownership.permits(who, Access::write);
-  if (!visible) return std::nullopt;
+  if (!found || !is_visible(id, *found)) return std::nullopt;
   return found;
 }
 
@@ -65,7 +68,7 @@ Json ControlServer::open(ClientId id, Json const& request) {
 
 Json ControlServer::connect(ClientId id, Json const& request) {
   auto const port = field<std::string>(request, "port");
-  auto const found = visible_window(identity(id), port);
+  auto const found = visible_window(id, port);
   if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
   hand_over(id, grants_.at(found->grant), {{"op", "connect"}, {"window", found->window.id}});
   return nullptr;
@@ -73,7 +76,7 @@ Json ControlServer::connect(ClientId id, Json const& request) {
 
 Json ControlServer::evict(ClientId id, Json const& request) {
   auto const port = field<std::string>(request, "port");
-  auto const found = visible_window(identity(id), port);
+  auto const found = visible_window(id, port);
   if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
   Live& live = grants_.at(found->grant);
   Identity const& who = identity(id);
@@ -85,46 +88,6 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   catalog_.remove_window(found->window.id);
   live.link->remove_window(found->window.id);
   return {{"window", found->window.id}, {"owner", owner}, {"other_parts", found->window.other_parts}};
-}
-
-Json ControlServer::names(ClientId id, Json const&) {
-  Json found = Json::array();
-  for (PublishedName const& name : catalog_.names()) {
-    if (visible_window(identity(id), name.port))
-      found.push_back({{"name", name.name}, {"port", name.port}, {"owner", user_name(name.owner)}});
-  }
-  return {{"names", found}};
-}
-
-Json ControlServer::publish(ClientId id, Json const& request) {
-  PublishedName const name{field<std::string>(request, "name"), field<std::string>(request, "port"),
-                           identity(id).uid};
-  if (name.name.empty() || name.name.size() > longest_name)
-    throw Error(ErrorCode::bad_request, "a name has 1 to 255 characters");
-  auto const found = visible_window(identity(id), name.port);
-  if (!found) throw Error(ErrorCode::not_found, "there is no window '" + name.port + "'");
-  catalog_.publish(name, found->window.id);
-  return {{"name", name.name}};
-}
-
-Json ControlServer::lookup(ClientId id, Json const& request) {
-  auto const wanted = field<std::string>(request, "name");
-  auto const name = catalog_.find_name(wanted);
-  if (!name || !visible_window(identity(id), name->port))
-    throw Error(ErrorCode::not_found, "there is no name '" + wanted + "'");
-  return {{"name", name->name}, {"port", name->port}};
-}
-
-Json ControlServer::unpublish(ClientId id, Json const& request) {
-  auto const wanted = field<std::string>(request, "name");
-  auto const name = catalog_.find_name(wanted);
-  Identity const& who = identity(id);
-  auto const window = name ? visible_window(who, name->port) : std::nullopt;
-  if (!window) throw Error(ErrorCode::not_found, "there is no name '" + wanted + "'");
-  if (!who.is_admin && who.uid != name->owner && who.uid != grants_.at(window->grant).grant.owner)
-    throw Error(ErrorCode::denied, "only who has published a name, or owns the grant, takes it back");
-  catalog_.unpublish(wanted);
-  return {{"name", wanted}};
 }
 
 }  // namespace mpix::nam

@@ -10,6 +10,7 @@
 #include "nam/client/client.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/client/spread_allocation.hpp"
+#include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
 #include "nam/tool/table.hpp"
@@ -18,16 +19,21 @@ namespace mpix::nam {
 
 namespace {
 
+/// ASCII alone: control characters of a text that another user has written do not reach the terminal.
+void print_json(Json const& json) { std::cout << json.dump(2, ' ', true) << "\n"; }
+
 /// The answer to a request; printed here where the user wants JSON, and then nothing comes back.
 std::optional<Json> ask(Arguments const& arguments, Json const& request) {
   Client client(address_of(arguments));
   Json answer = client.request(request);
   if (!arguments.json) return answer;
-  std::cout << answer.dump(2) << "\n";
+  print_json(answer);
   return std::nullopt;
 }
 
-std::string text_of(Json const& object, char const* name) { return field<std::string>(object, name); }
+std::string text_of(Json const& object, char const* name) {
+  return printable(field<std::string>(object, name));
+}
 std::string bytes_of(Json const& object, char const* name) {
   return format_bytes(field<std::uint64_t>(object, name));
 }
@@ -43,6 +49,10 @@ std::string expiry_of(Json const& grant) {
 void add_expiry(Arguments const& arguments, Json& request) {
   if (!arguments.expires.empty() && arguments.expires != "never")
     request["seconds"] = static_cast<std::uint64_t>(parse_seconds(arguments.expires));
+}
+
+void add_user(Arguments const& arguments, Json& request) {
+  if (!arguments.user.empty()) request["user"] = arguments.user;
 }
 
 void print_grant(Json const& grant) {
@@ -66,6 +76,20 @@ void print_windows(Json const& windows) {
   table.print();
 }
 
+/// The answer with the lists of all pages: windows come in pages (ControlServer::show).
+Json ask_for_all_pages(Address const& server, Json request) {
+  Client client(server);
+  Json answer = client.request(request);
+  while (field_or<std::uint64_t>(answer, "next", 0) != 0) {
+    request["after"] = answer.at("next");
+    Json const page = client.request(request);
+    for (Json const& window : page.at("window_list")) answer.at("window_list").push_back(window);
+    answer["next"] = page.at("next");
+  }
+  answer.erase("next");
+  return answer;
+}
+
 enum class OnFailure { end, go_on };
 
 /// As ask(), of each grant that the arguments name. A list of answers is printed as a list. What goes on
@@ -78,14 +102,14 @@ std::vector<Json> ask_for_each(Arguments const& arguments, Json request, OnFailu
     request["grant"] = grants[i].grant;
     try {
       answers.push_back(
-          for_part(i, grants.size(), [&] { return Client(grants[i].address).request(request); }));
+          for_part(i, grants.size(), [&] { return ask_for_all_pages(grants[i].address, request); }));
     } catch (Error const& error) {
       if (grants.size() == 1 || on_failure == OnFailure::end) throw;
       if (!failure) failure = error;
     }
   }
   if (arguments.json) {
-    std::cout << (grants.size() == 1 ? answers.front() : Json(answers)).dump(2) << "\n";
+    print_json(grants.size() == 1 ? answers.front() : Json(answers));
     answers.clear();
   }
   if (failure) throw *failure;
@@ -165,11 +189,23 @@ void show(Arguments const& arguments) {
   }
 }
 
+/// Own names; those of another user with --user; those of all with --all.
 void names(Arguments const& arguments) {
-  auto const answer = ask(arguments, {{"op", "names"}});
-  if (!answer) return;
+  Client client(address_of(arguments));
+  Json request{{"op", "names"}, {"all", arguments.all}};
+  add_user(arguments, request);
+  Json found = Json::array();
+  for (bool more = true; more;) {
+    Json const page = client.request(request);
+    for (Json const& each : page.at("names")) found.push_back(each);
+    more = field_or(page, "more", false) && !found.empty();
+    if (!more) break;
+    request["after"] = found.back().at("name");
+    request["after_owner"] = found.back().at("uid");
+  }
+  if (arguments.json) return print_json({{"names", found}});
   Table table({"NAME", "OWNER", "PORT"});
-  for (Json const& each : answer->at("names"))
+  for (Json const& each : found)
     table.add({text_of(each, "name"), text_of(each, "owner"), text_of(each, "port")});
   table.print();
 }
@@ -179,12 +215,15 @@ void publish(Arguments const& arguments) {
 }
 
 void lookup(Arguments const& arguments) {
-  if (auto const answer = ask(arguments, {{"op", "lookup"}, {"name", arguments.target}}))
-    std::cout << text_of(*answer, "port") << "\n";
+  Json request{{"op", "lookup"}, {"name", arguments.target}};
+  add_user(arguments, request);
+  if (auto const answer = ask(arguments, request)) std::cout << text_of(*answer, "port") << "\n";
 }
 
 void unpublish(Arguments const& arguments) {
-  (void)ask(arguments, {{"op", "unpublish"}, {"name", arguments.target}});
+  Json request{{"op", "unpublish"}, {"name", arguments.target}};
+  add_user(arguments, request);
+  (void)ask(arguments, request);
 }
 
 /// Those of the same user. A part that has gone already is none.
@@ -198,7 +237,7 @@ Json evict_window(Address const& server, std::string const& port) {
     } catch (Error const& error) {
       if (error.code() == ErrorCode::not_found) continue;
       failure.emplace(error.code(), "the part " + part + " of the window stays: " + error.what());
-      std::fprintf(stderr, "mpix-nam: %s\n", failure->what());
+      std::fprintf(stderr, "mpix-nam: %s\n", printable(failure->what()).c_str());
     }
   }
   if (failure) throw *failure;
@@ -207,7 +246,7 @@ Json evict_window(Address const& server, std::string const& port) {
 
 void evict(Arguments const& arguments) {
   Json const evicted = evict_window(address_of(arguments), arguments.target);
-  if (arguments.json) std::cout << evicted.dump(2) << "\n";
+  if (arguments.json) print_json(evicted);
 }
 
 void usage(Arguments const& arguments) {
@@ -220,7 +259,7 @@ void usage(Arguments const& arguments) {
   std::cout << "\n";
   Table table({"USER", "GRANTED"});
   for (auto const& [user, bytes] : answer->at("users").items())
-    table.add({user, format_bytes(bytes.get<std::uint64_t>())});
+    table.add({printable(user), format_bytes(bytes.get<std::uint64_t>())});
   table.print();
 }
 
@@ -242,10 +281,10 @@ void check(Arguments const& arguments) {
   if (!std::filesystem::exists(file))
     throw Error(ErrorCode::not_found, "there is no catalog " + file.string());
   if (arguments.repair) {
-    for (std::string const& lost : repair_catalog(file)) std::cout << "lost: " << lost << "\n";
+    for (std::string const& lost : repair_catalog(file)) std::cout << "lost: " << printable(lost) << "\n";
   }
   std::vector<std::string> const problems = Catalog(file).problems();
-  for (std::string const& problem : problems) std::cout << problem << "\n";
+  for (std::string const& problem : problems) std::cout << printable(problem) << "\n";
   if (!problems.empty())
     throw Error(ErrorCode::internal, std::to_string(problems.size()) + " problems in " + file.string());
   std::cout << "the catalog is in order\n";

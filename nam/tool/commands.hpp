@@ -21,6 +21,8 @@ struct Arguments {
   std::string port;
   std::string size;
   std::string owner;
+  std::string user;  ///< whose names
+  bool all = false;  ///< everybody's names
   std::string expires;
   std::filesystem::path file;
   std::filesystem::path directory;

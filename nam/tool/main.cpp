@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/text.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/options.hpp"
 #include "nam/tool/commands.hpp"
@@ -49,14 +50,19 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
 }
 
 void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
-  add(app, "names", "Shows published names", names, chosen);
-  CLI::App* sub = add(app, "publish", "Publishes a port name", publish, chosen);
+  constexpr char const* user_help = "User who has published it; default: who asks";
+  CLI::App* sub = add(app, "names", "Shows the names that you have published", names, chosen);
+  sub->add_option("--user", arguments.user, "User whose names are shown");
+  sub->add_flag("--all", arguments.all, "Names of all users, of windows that you may use");
+  sub = add(app, "publish", "Publishes a port name", publish, chosen);
   sub->add_option("name", arguments.target, "Name")->required();
   sub->add_option("port", arguments.port, "Port name of a persistent window")->required();
   sub = add(app, "lookup", "Prints the port name that is published under a name", lookup, chosen);
-  sub->add_option("name", arguments.target, "Name")->required();
+  sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
+  sub->add_option("--user", arguments.user, user_help);
   sub = add(app, "unpublish", "Takes a name back", unpublish, chosen);
-  sub->add_option("name", arguments.target, "Name")->required();
+  sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
+  sub->add_option("--user", arguments.user, user_help);
   sub = add(app, "evict", "Frees a persistent window", evict, chosen);
   sub->add_option("port", arguments.target, "Its port name")->required();
   sub = add(app, "backup", "Saves a persistent window in a file", backup, chosen);
@@ -101,7 +107,7 @@ int run(int argc, char** argv) {
   } catch (CLI::ParseError const& error) {
     return app.exit(error) == 0 ? exit_ok : exit_usage;
   } catch (Error const& error) {
-    std::fprintf(stderr, "mpix-nam: %s\n", error.what());
+    std::fprintf(stderr, "mpix-nam: %s\n", printable(error.what()).c_str());
     return exit_code_of(error.code());
   }
 }

@@ -31,15 +31,15 @@ TEST(Server, other_users_have_what_the_owner_lets_them) {
                 refused(ErrorCode::not_found, {{"op", "show"}, {"grant", grant.grant}}) &&
                 refused(ErrorCode::not_found, {{"op", "connect"}, {"port", secret_port}}) &&
                 refused(ErrorCode::not_found, {{"op", "evict"}, {"port", secret_port}}) &&
-                refused(ErrorCode::not_found, {{"op", "lookup"}, {"name", "private"}}) &&
-                refused(ErrorCode::not_found, {{"op", "unpublish"}, {"name", "private"}}) &&
-                refused(ErrorCode::denied, {{"op", "unpublish"}, {"name", "public"}}) &&
+                refused(ErrorCode::not_found, {{"op", "lookup"}, {"name", "~root/private"}}) &&
+                refused(ErrorCode::not_found, {{"op", "unpublish"}, {"name", "~root/private"}}) &&
+                refused(ErrorCode::denied, {{"op", "unpublish"}, {"name", "~root/public"}}) &&
                 refused(ErrorCode::denied, {{"op", "evict"}, {"port", shared_port}}) &&
                 refused(ErrorCode::denied, {{"op", "grant"}, {"bytes", 4096}}) &&
-                server.ask({{"op", "names"}}).at("names").size() == 1 &&
+                server.ask({{"op", "names"}, {"all", true}}).at("names").size() == 1 &&
                 server.ask({{"op", "list"}}).at("grants").empty();
     Session session = Session::connect(
-        server.ask({{"op", "lookup"}, {"name", "public"}}).at("port").get<std::string>(), &window);
+        server.ask({{"op", "lookup"}, {"name", "~root/public"}}).at("port").get<std::string>(), &window);
     std::vector<std::byte> one(1);
     WindowInfo hidden = window;
     hidden.id = parse_locator(secret_port).window;

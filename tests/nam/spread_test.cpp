@@ -198,7 +198,7 @@ TEST_F(SpreadServers, another_users_window_is_no_part) {
     first.ask({{"op", "publish"}, {"name", "trap"}, {"port", port}});
     return true;
   }));
-  auto const trap = first.ask({{"op", "lookup"}, {"name", "trap"}}).at("port").get<std::string>();
+  auto const trap = first.ask({{"op", "lookup"}, {"name", "~4321/trap"}}).at("port").get<std::string>();
   EXPECT_EQ(refusal([&] { (void)find_parts(trap); }), ErrorCode::denied);
   EXPECT_NE(run_tool("evict '" + trap + "'"), 0);
   expect_pattern(victim, 8, 1);

@@ -1,0 +1,56 @@
+/// Catalog: published names.
+#include "nam/server/catalog.hpp"
+
+namespace mpix::nam {
+
+void Catalog::publish(NameKey const& name, std::string const& window) {
+  Statement insert(database_,
+                   "INSERT OR IGNORE INTO names (owner, name, window, grant_id) "
+                   "SELECT ?, ?, id, grant_id FROM windows WHERE id = ?");
+  insert.bind(name.owner).bind(name.name).bind(window).run();
+  if (database_.changes() == 0)
+    throw Error(ErrorCode::exists, "you have published the name '" + name.name + "' already");
+}
+
+bool Catalog::unpublish(NameKey const& name) {
+  Statement remove(database_, "DELETE FROM names WHERE owner = ? AND name = ?");
+  remove.bind(name.owner).bind(name.name).run();
+  return database_.changes() != 0;
+}
+
+std::optional<Catalog::Found> Catalog::find_name(NameKey const& name) {
+  Statement select(database_, "SELECT window FROM names WHERE owner = ? AND name = ?");
+  if (!select.bind(name.owner).bind(name.name).step()) return std::nullopt;
+  return find_window(select.text(0));
+}
+
+std::vector<Catalog::FoundName> Catalog::names(std::optional<uid_t> owner, NameKey const& after,
+                                               std::size_t most) {
+  std::vector<FoundName> found;
+  std::string const text = "SELECT owner, name, window FROM names WHERE (owner, name) > (?, ?)";
+  Statement select(database_, text + (owner ? " AND owner = ?" : "") + " ORDER BY owner, name LIMIT ?");
+  select.bind(after.owner).bind(after.name);
+  if (owner) select.bind(*owner);
+  select.bind(static_cast<std::int64_t>(most));
+  std::optional<Found> window;  // most often that of the name before
+  while (select.step()) {
+    if (!window || window->window.id != select.text(2)) window = find_window(select.text(2));
+    if (window) found.push_back({{static_cast<uid_t>(select.number(0)), select.text(1)}, *window});
+  }
+  return found;
+}
+
+Catalog::ForeignNames Catalog::count_foreign_names(std::string const& grant, uid_t owner, uid_t user) {
+  Statement count(database_,
+                  "SELECT IFNULL(SUM(owner = ?), 0), COUNT(*) FROM names WHERE grant_id = ? AND owner <> ?");
+  count.bind(user).bind(grant).bind(owner);
+  if (!count.step()) return {};
+  return {static_cast<std::uint64_t>(count.number(0)), static_cast<std::uint64_t>(count.number(1))};
+}
+
+std::uint64_t Catalog::count_names(std::string const& grant) {
+  Statement count(database_, "SELECT COUNT(*) FROM names WHERE grant_id = ?");
+  return count.bind(grant).step() ? static_cast<std::uint64_t>(count.number(0)) : 0;
+}
+
+}  // namespace mpix::nam

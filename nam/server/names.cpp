@@ -1,0 +1,148 @@
+/// ControlServer: published names. A name belongs to its publisher, and counts against the grant of its
+/// window.
+#include "nam/protocol/text.hpp"
+#include "nam/server/control_server.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::size_t names_in_page = 256;
+constexpr std::chrono::milliseconds search_pause{1};
+/// Users who do not own a grant leave the room for its owner's names.
+constexpr std::uint64_t most_foreign_names = 64;           ///< of a user in a grant
+constexpr std::uint64_t most_foreign_names_in_all = 1024;  ///< of all of them in a grant
+
+}  // namespace
+
+/// The user whose name the request is about: "user", or the user himself; nothing where there is no such
+/// user.
+std::optional<uid_t> ControlServer::name_owner(ClientId id, Json const& request) const {
+  if (!request.contains("user")) return identity(id).uid;
+  try {
+    return parse_user(field<std::string>(request, "user"));
+  } catch (Error const& error) {
+    if (error.code() == ErrorCode::malformed) throw;
+    return std::nullopt;
+  }
+}
+
+/// The name of the request that the user may see; own names first, then "~user/NAME". A name that is absent
+/// and one that is not for the user are told apart by nothing.
+Catalog::FoundName ControlServer::visible_name(ClientId id, Json const& request) {
+  auto const wanted = field<std::string>(request, "name");
+  auto const find = [&](std::optional<uid_t> owner,
+                        std::string const& name) -> std::optional<Catalog::FoundName> {
+    auto window = owner ? catalog_.find_name({*owner, name}) : std::nullopt;
+    if (!window || !is_visible(id, *window)) return std::nullopt;
+    return Catalog::FoundName{{*owner, name}, std::move(*window)};
+  };
+  auto found = find(name_owner(id, request), wanted);
+  ForeignName const foreign = parse_name(wanted);
+  if (!found && !foreign.user.empty() && !request.contains("user"))
+    found = find(name_owner(id, {{"user", foreign.user}}), foreign.name);
+  if (!found) throw Error(ErrorCode::not_found, "there is no name '" + wanted + "'");
+  return std::move(*found);
+}
+
+/// A page of one user's names, or of everybody's with "all": those after "after" ("after_owner").
+Json ControlServer::names(ClientId id, Json const& request) {
+  NameSearch search;
+  bool const all = field_or(request, "all", false);
+  auto const owner = name_owner(id, request);
+  if (!owner) return {{"names", Json::array()}};
+  if (!all) search.owner = owner;
+  search.after = {all ? field_or<uid_t>(request, "after_owner", 0) : *owner,
+                  field_or<std::string>(request, "after", "")};
+  clients_.at(id).connection->pause();
+  searches_.emplace(id, std::move(search));
+  if (search_timer_ < 0) search_timer_ = loop_.add_timer([this] { continue_searches(); });
+  EventLoop::start_timer(search_timer_, search_pause);
+  return nullptr;
+}
+
+/// The search looks at some names; true when it has answered.
+bool ControlServer::continue_search(ClientId id, NameSearch& search) {
+  auto const client = clients_.find(id);
+  if (client == clients_.end()) return true;
+  Connection& connection = *client->second.connection;
+  try {
+    auto const page = catalog_.names(search.owner, search.after, names_in_page);
+    bool is_last = page.size() < names_in_page;
+    for (Catalog::FoundName const& each : page) {
+      search.after = each.key;
+      if (!is_visible(id, each.window)) continue;
+      search.found.push_back({{"name", each.key.name},
+                              {"owner", user_name(each.key.owner)},
+                              {"uid", each.key.owner},
+                              {"port", port_of_window(each.window.grant, each.window.window.id)}});
+      if (search.found.size() < names_in_page) continue;
+      connection.post({{"names", search.found}, {"more", true}});
+      is_last = false;
+      break;
+    }
+    bool const is_full = search.found.size() == names_in_page;
+    if (is_last) connection.post({{"names", search.found}, {"more", false}});
+    if (!is_last && !is_full) return false;
+  } catch (Error const& error) {
+    connection.post(to_answer(error));
+  }
+  connection.resume();
+  return true;
+}
+
+/// One step of one search at a time: others are served in between, however many names there are that the
+/// searching user may not see.
+void ControlServer::continue_searches() {
+  auto next = searches_.upper_bound(newest_search_);
+  if (next == searches_.end()) next = searches_.begin();
+  if (next == searches_.end()) return;
+  newest_search_ = next->first;
+  NameSearch search = std::move(next->second);
+  searches_.erase(next);
+  if (!continue_search(newest_search_, search)) searches_.emplace(newest_search_, std::move(search));
+  if (!searches_.empty()) EventLoop::start_timer(search_timer_, search_pause);
+}
+
+Json ControlServer::publish(ClientId id, Json const& request) {
+  NameKey const key{identity(id).uid, field<std::string>(request, "name")};
+  auto const port = field<std::string>(request, "port");
+  check_name(key.name);
+  auto const found = visible_window(id, port);
+  if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
+  uid_t const owner = grants_.at(found->grant).grant.owner;
+  if (key.owner != owner) {
+    auto const there = catalog_.count_foreign_names(found->grant, owner, key.owner);
+    if (there.of_user >= most_foreign_names || there.of_all >= most_foreign_names_in_all)
+      throw Error(ErrorCode::quota,
+                  "users who do not own the grant have published as many names in it as they may");
+  }
+  catalog_.together([&] {
+    catalog_.publish(key, found->window.id);
+    catalog_.check_metadata(found->grant, options_.max_metadata);
+  });
+  return {{"name", key.name}};
+}
+
+Json ControlServer::lookup(ClientId id, Json const& request) {
+  Catalog::FoundName const name = visible_name(id, request);
+  return {{"name", name.key.name},
+          {"owner", user_name(name.key.owner)},
+          {"port", port_of_window(name.window.grant, name.window.window.id)}};
+}
+
+Json ControlServer::unpublish(ClientId id, Json const& request) {
+  Identity const& who = identity(id);
+  auto const wanted = field<std::string>(request, "name");
+  // Also where the window is not for the publisher any more.
+  if (!request.contains("user") && catalog_.unpublish({who.uid, wanted}))
+    return {{"name", wanted}, {"owner", user_name(who.uid)}};
+  Catalog::FoundName const name = visible_name(id, request);
+  if (!who.is_admin && who.uid != name.key.owner && who.uid != grants_.at(name.window.grant).grant.owner)
+    throw Error(ErrorCode::denied,
+                "only the user who has published a name, and the owner of the grant, remove it");
+  catalog_.unpublish(name.key);
+  return {{"name", name.key.name}, {"owner", user_name(name.key.owner)}};
+}
+
+}  // namespace mpix::nam

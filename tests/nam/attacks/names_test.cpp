@@ -1,0 +1,254 @@
+/// Attacks by what the server keeps for users besides the memory of windows: names, and descriptions of
+/// windows.
+#include <poll.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "nam/protocol/socket.hpp"
+#include "nam/protocol/text.hpp"
+#include "nam/server/catalog.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr uid_t owner = 64001;
+constexpr uid_t stranger = 64002;
+
+class Names : public ::testing::Test {
+ protected:
+  void start(TestServer::Arguments const& more = {}) {
+    TestServer::Arguments arguments = TestServer::defaults();
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    server.start(arguments);
+    std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  }
+  Json publish(std::string const& name, std::string const& port) const {
+    return server.ask({{"op", "publish"}, {"name", name}, {"port", port}});
+  }
+  std::string lookup(std::string const& name) const {
+    return server.ask({{"op", "lookup"}, {"name", name}}).at("port").get<std::string>();
+  }
+  /// Text of the refusal; empty where there is none.
+  std::string text_of_refusal(Json const& request) const {
+    try {
+      server.ask(request);
+      return "";
+    } catch (Error const& error) {
+      return error.what();
+    }
+  }
+  /// Output of the tool, with what it says on stderr.
+  std::string tool(std::string const& arguments) const {
+    std::string const command =
+        std::string(MPIX_NAM_TOOL " --server ") + server.address().unix_path + " " + arguments + " 2>&1";
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(::popen(command.c_str(), "r"), ::pclose);
+    std::string output;
+    std::array<char, 4096> piece{};
+    while (std::size_t const got = std::fread(piece.data(), 1, piece.size(), pipe.get()))
+      output.append(piece.data(), got);
+    return output;
+  }
+  /// How many requests of another client are answered before the answer to this one comes.
+  int served_during(Json const& request) const {
+    Channel slow(connect_unix(server.address().unix_path), {.head_bytes = 64u << 20, .data_bytes = 0});
+    Client other(server.address());
+    slow.post(request);
+    EXPECT_TRUE(slow.flush());
+    for (int served = 0;; ++served) {
+      pollfd entry{slow.descriptor(), POLLIN, 0};
+      if (::poll(&entry, 1, 0) != 0) return served;
+      (void)other.request({{"op", "usage"}});
+    }
+  }
+
+  TestServer server;
+};
+
+TEST_F(Names, BelongToTheirPublisher) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+  std::string const first = make_persistent(grant, 100, 1, {.mode = 0644}).port;
+  std::string const second = make_persistent(grant, 100, 2, {.mode = 0644}).port;
+  EXPECT_TRUE(as_user(stranger, [&] {
+    publish("field", second);
+    publish("./a program/field", second);
+    return lookup("field") == second && lookup("./a program/field") == second;
+  }));
+  EXPECT_TRUE(as_user(owner, [&] {
+    publish("field", first);  // the stranger's does not stand in the way
+    bool const own_first = lookup("field") == first;
+    bool const taken = refusal([&] { publish("field", second); }) == ErrorCode::exists;
+    return own_first && taken && lookup("~64002/field") == second &&
+           lookup("~64002/./a program/field") == second;
+  }));
+  EXPECT_TRUE(as_user(stranger, [&] {
+    Json const named{{"op", "lookup"}, {"name", "field"}, {"user", std::to_string(owner)}};
+    return lookup("field") == second && server.ask(named).at("port") == first;
+  }));
+}
+
+TEST_F(Names, AbsentAndForbiddenReadAlike) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+  std::string port;
+  EXPECT_TRUE(as_user(owner, [&] {
+    publish("field", make_persistent(grant, 100, 1).port);
+    return true;
+  }));
+  EXPECT_TRUE(as_user(stranger, [&] {
+    for (char const* const op : {"lookup", "unpublish"}) {
+      for (char const* const user : {"64001", "64003", "no such user"}) {
+        std::string const there = text_of_refusal({{"op", op}, {"name", "field"}, {"user", user}});
+        std::string const foreign = text_of_refusal({{"op", op}, {"name", "~64001/field"}});
+        if (there != "there is no name 'field'" || foreign != "there is no name '~64001/field'") return false;
+      }
+    }
+    Json const all = server.ask({{"op", "names"}, {"all", true}});
+    return all.at("names").empty() && !all.at("more").get<bool>();
+  }));
+}
+
+TEST_F(Names, CountAgainstTheGrantAndLeaveRoomForItsOwner) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start({"--max-metadata", "32K"});
+  Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+  std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
+  auto const publish_until_refused = [&](std::string const& prefix) {
+    for (int made = 0;; ++made) {
+      auto const code = refusal([&] { publish(prefix + std::to_string(made), port); });
+      if (code) return code == ErrorCode::quota ? made : -1;
+    }
+  };
+  EXPECT_TRUE(as_user(stranger, [&] { return publish_until_refused("squatted") == 64; }));
+  EXPECT_TRUE(as_user(owner, [&] {
+    int const made = publish_until_refused("own");
+    server.ask({{"op", "unpublish"}, {"name", "~64002/squatted3"}});  // by the owner of the grant
+    publish("again", port);
+    return made > 100 && made < 300;
+  }));
+}
+
+TEST_F(Names, RejectControlCharactersAndBrokenUtf8) {
+  start();
+  std::string const port = make_persistent(server.grant(1u << 20), 100, 1).port;
+  for (char const* const bad : {"", "\x1b]0;title\a", "two\nlines", "\x7f",
+                                "\xc2\x9b"
+                                "31m",
+                                "\xe2\x80\xae", "~user/x", "~"})
+    EXPECT_EQ(refusal([&] { publish(bad, port); }), ErrorCode::bad_request) << printable(bad);
+  EXPECT_EQ(refusal([&] { publish(std::string(256, 'x'), port); }), ErrorCode::bad_request);
+  for (std::string const& good :
+       {std::string("/usr/bin/a program"), std::string("d\xc3\xbcse"), std::string(255, 'x')})
+    EXPECT_EQ(refusal([&] { publish(good, port); }), std::nullopt) << good;
+  for (std::string_view const broken : {"\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80", "\xe2\x82"})
+    EXPECT_FALSE(is_plain_text(broken));
+}
+
+/// A catalog of an earlier server may have such a name.
+TEST_F(Names, AreEscapedByTheTool) {
+  start({"--storage", "file"});
+  std::string const port = make_persistent(server.grant(1u << 20), 100, 1).port;
+  server.stop();
+  Catalog(server.state / "catalog.sqlite")
+      .publish({::getuid(), "\x1b]0;title\a"}, parse_locator(port).window);
+  start({"--storage", "file"});
+  for (char const* const arguments : {"names", "--json names", "lookup \"$(printf '\\033[31m')\""}) {
+    std::string const output = tool(arguments);
+    EXPECT_EQ(output.find('\x1b'), std::string::npos) << printable(output);
+    EXPECT_FALSE(output.empty());
+  }
+  EXPECT_NE(tool("names").find("\\x1b]0;title\\x07"), std::string::npos);
+}
+
+TEST_F(Names, OfOthersDoNotStopTheServer) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  constexpr int names = 4000;
+  start({"--storage", "file"});
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const window = make_persistent(grant, 100, 1);
+  server.stop();
+  {
+    Catalog catalog(server.state / "catalog.sqlite");
+    catalog.together([&] {
+      for (int i = 0; i < names; ++i) catalog.publish({0, "name " + std::to_string(i)}, window.id);
+    });
+  }
+  start({"--storage", "file"});
+  EXPECT_TRUE(as_user(stranger, [&] { return served_during({{"op", "names"}, {"all", true}}) >= 3; }));
+  Json page = server.ask({{"op", "names"}});
+  std::size_t found = 0;
+  while (true) {
+    found += page.at("names").size();
+    if (!page.at("more").get<bool>()) break;
+    page = server.ask({{"op", "names"}, {"after", page.at("names").back().at("name")}});
+  }
+  EXPECT_EQ(found, std::size_t{names});
+  std::string const listed = tool("names");
+  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), names + 1);
+}
+
+/// So long that few fit.
+std::vector<std::string> long_parts() {
+  std::string part = "mpix-nam://" + std::string(32, 'a') + "/" + std::string(32, 'b') + "?unix=/";
+  part.resize(port_name_limit - 1, 'x');
+  return std::vector<std::string>(most_parts - 1, part);
+}
+
+TEST_F(Names, DescriptionsOfWindowsCountAgainstAQuota) {
+  start({"--storage", "file", "--max-metadata", "100K"});
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  WindowWishes wishes{.persistent = true, .other_parts = long_parts()};
+  for (bool const persistent : {true, false}) {
+    wishes.persistent = persistent;
+    int made = 0;
+    while (made < 100 && refusal([&] { session.allocate({1}, {1}, wishes); }) != ErrorCode::quota) ++made;
+    EXPECT_EQ(made, persistent ? 6 : 0);
+  }
+}
+
+/// More than one message between processes of the server may have. MPIX_NAM_LARGE_WINDOWS: how many windows
+/// with the largest descriptions, of 16 KiB.
+TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
+  char const* const given = std::getenv("MPIX_NAM_LARGE_WINDOWS");
+  int const count = given != nullptr ? std::atoi(given) : 600;
+  start({"--storage", "file", "--max-metadata", "4M"});
+  Locator const grant = server.grant(20u << 20);
+  std::string const port = make_persistent(grant, 100, 1).port;
+  server.stop();
+  {
+    Catalog catalog(server.state / "catalog.sqlite");
+    catalog.together([&] {
+      Window window;
+      window.persistent = true;
+      window.bytes = 1;
+      window.other_parts = long_parts();
+      for (int i = 1; i <= count; ++i) {
+        window.id = "window" + std::to_string(i);
+        window.offset = 1'000'000 + static_cast<std::uint64_t>(i) * 4096;
+        window.regions = {{window.offset, 1, 1}};
+        catalog.add(grant.grant, window);
+      }
+    });
+  }
+
+  start({"--storage", "file", "--max-metadata", "4M"});
+  expect_pattern(port, 100, 1);
+  Json const shown = server.show(grant);
+  EXPECT_EQ(shown.at("windows"), count + 1);
+  EXPECT_LT(shown.at("window_list").size(), 100u);
+  std::string const listed = tool("show " + grant.grant);
+  EXPECT_GT(std::count(listed.begin(), listed.end(), '\n'), count);
+  EXPECT_EQ(refusal([&] { Session::open(grant).allocate({1}, {1}, {.persistent = true}); }),
+            ErrorCode::quota);
+}
+
+}  // namespace
+}  // namespace mpix::nam
