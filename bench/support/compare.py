@@ -26,11 +26,18 @@ class Suite:
     program: str
     arguments: tuple = ()
     two_hosts: bool = False
-    ranks: int = 2
+    storage: str = ""  # of a memory server that serves the windows; empty: no server
 
-    @property
-    def where(self):
-        return "hosts" if self.two_hosts else "host"
+    def lines(self, memory):
+        """The memory that the lines of the suite name, of the memory that the program names; None for lines that need no
+        server in a suite that has one."""
+        if not self.storage:
+            return memory
+        return f"nam {self.storage}" if memory == "nam" else None
+
+    def pattern(self, key):
+        """A regular expression for BENCH_ONLY that matches this line alone. No name contains a special character."""
+        return f"{key[1]} {key[2]} {'nam' if self.storage else key[3]} {shape(key)}"
 
 
 SUITES = [Suite("bench_instructions"),
@@ -41,7 +48,6 @@ SUITES = [Suite("bench_instructions"),
           Suite("bench_windows", ("--guard", "--only-allocated"), two_hosts=True),
           Suite("bench_streams", ("mpix",), two_hosts=True),
           Suite("bench_armci_streams_mpix", two_hosts=True)]
-PROGRAMS = sorted({suite.program for suite in SUITES})
 
 
 class Build:
@@ -59,7 +65,7 @@ class Build:
         setting = ["env", f"LD_LIBRARY_PATH={self.library_directory}",
                    f"OMPI_MCA_mca_base_component_path={component}:SYSTEM_DEFAULT:USER_DEFAULT", *variables]
         program = str(self.directory / "bench" / suite.program)
-        return subprocess.run(command(suite, [*setting, program, *suite.arguments]), stdin=subprocess.DEVNULL,
+        return subprocess.run(command(self.directory, suite, [*setting, program, *suite.arguments]), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=300, env=environment())
 
     def check_libraries(self, command, suite):
@@ -84,8 +90,10 @@ class Build:
         for row in csv.reader(done.stdout.splitlines()):
             if len(row) == 7 and row[2] != "memcpy":
                 family, _, operation, memory, segments, size, value = row
-                key = (2 if suite.two_hosts else 1, family, operation, memory, int(segments), int(size))
-                values.setdefault(key, []).append(float(value))
+                memory = suite.lines(memory)
+                if memory is not None:
+                    key = (2 if suite.two_hosts else 1, family, operation, memory, int(segments), int(size))
+                    values.setdefault(key, []).append(float(value))
         return {key: statistics.median(found) for key, found in values.items()}
 
 
@@ -171,18 +179,13 @@ class Comparison:
             return
         print(f"  {len(suspects)} lines seem slower and are measured again", file=sys.stderr)
         suites = [suite for suite in self.suites if self.lines_of.get(suite, set()) & suspects]
-        patterns = {suite: "^(" + "|".join(line_pattern(key) for key in sorted(self.lines_of[suite] & suspects)) + ")$"
+        patterns = {suite: "^(" + "|".join(suite.pattern(key) for key in sorted(self.lines_of[suite] & suspects)) + ")$"
                     for suite in suites}
         again = Comparison(self.builds, self.command, suites)
         again.run(pairs, deadline, None, patterns)
         for key in suspects & again.pairs.keys():
             if len(again.pairs[key]) >= FEWEST_PAIRS:
                 self.pairs[key] = again.pairs[key]
-
-
-def line_pattern(key):
-    """What BENCH_ONLY calls a line; no letter of it means anything else in a regular expression."""
-    return f"{key[1]} {key[2]} {key[3]} {shape(key)}"
 
 
 def row(key, pairs):
@@ -202,15 +205,18 @@ def row(key, pairs):
             "pairs": len(pairs), "verdict": decision}
 
 
-def compare(options, command):
-    """`command(suite, arguments)` is the whole command line of a program. Returns the exit status:
-    1 when a line is slower, 2 when there was no time to find out."""
+def compare(options, command, all_suites=None, targets=()):
+    """Compares `all_suites`, by default SUITES; `targets` are built besides their programs. `command(build directory, suite,
+    arguments)` is the whole command line of a program. Returns the exit status: 1 when a line is slower, 2 when there was no
+    time to find out."""
+    all_suites = all_suites or SUITES
     base = pathlib.Path(options.compare)
     if not (base / "bench").is_dir():
-        base = build_revision(options.compare, pathlib.Path(options.build_dir), PROGRAMS)
+        base = build_revision(options.compare, pathlib.Path(options.build_dir),
+                              [*sorted({suite.program for suite in all_suites}), *targets])
     began = time.monotonic()
     builds = [Build(options.build_dir), Build(base)]
-    suites = [suite for suite in SUITES if suite.two_hosts or not options.two_hosts]
+    suites = [suite for suite in all_suites if suite.two_hosts or not options.two_hosts]
     for suite in list(suites):
         missing = [str(build.directory) for build in builds if not build.has(suite)]
         if missing:

@@ -2,6 +2,8 @@
 import pathlib
 import statistics
 
+from compare import Suite
+
 OURS = "mpix"
 TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "nam"
 
@@ -12,6 +14,10 @@ OPERATION_BARS = [(f"{operation} {size} B and flush, at a memory server", ("wind
 BARS = [*OPERATION_BARS,
         ("allocate and free by 4 ranks", ("window", "create_free", "nam", 1, 4096), "allocated", None, 2.0)]
 CONNECTION_MS = 50.0
+
+# For bench/run --nam --compare: put, get and fetch_and_op on one host, in a grant of each kind of storage.
+SUITES = [Suite("bench_windows", ("nam", "--guard"), storage=storage) for storage in ("memory", "file")]
+TARGETS = ["mpix-namd", "mpix-nam"]
 
 
 def programs(options):
@@ -26,18 +32,19 @@ def programs(options):
     return runs
 
 
-def binaries(options):
-    return str(pathlib.Path(options.build_dir).resolve() / "bin")
+def binaries(build_dir):
+    return str(pathlib.Path(build_dir).resolve() / "bin")
 
 
-def with_server(options, command):
-    """The command line beside a server of this host."""
-    return [str(TESTS / "with_server.sh"), binaries(options), *command]
+def with_server(build_dir, command, storage="memory"):
+    """The command line beside a server of this host, which the build provides."""
+    return ["env", f"LD_LIBRARY_PATH={pathlib.Path(build_dir).resolve() / 'lib'}", f"MPIX_TEST_NAM_OPTIONS=--storage {storage}",
+            str(TESTS / "with_server.sh"), binaries(build_dir), *command]
 
 
 def on_two_hosts(options, arguments):
     """The program on two hosts with a server each: that of the target's has what the target's process would have."""
-    return [str(TESTS / "on_two_hosts.sh"), binaries(options), "2", "1", *arguments]
+    return [str(TESTS / "on_two_hosts.sh"), binaries(options.build_dir), "2", "1", *arguments]
 
 
 def tell_connection(samples):

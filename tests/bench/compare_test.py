@@ -72,12 +72,12 @@ class Comparison(unittest.TestCase):
         program.chmod(0o755)
         return build
 
-    def compare(self, this, base, **changed):
+    def compare(self, this, base, suites=None, **changed):
         """The exit status, and the verdict of each operation on one host."""
         options = argparse.Namespace(**{**dict(compare=str(base), build_dir=str(this), two_hosts=False, quick=True, repeat=None,
                                                only=None, minutes=5, csv=str(self.root / "csv")), **changed})
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            status = compare.compare(options, lambda suite, arguments: arguments)
+            status = compare.compare(options, lambda build, suite, arguments: arguments, suites)
         with open(self.root / "csv") as table:
             return status, {row["operation"]: row["verdict"] for row in csv.DictReader(table) if row["hosts"] == "1"}
 
@@ -112,6 +112,13 @@ class Comparison(unittest.TestCase):
         base = self.build("base", [("rma", "put", 1.0)])
         this = self.build("this", [("rma", "put", 2.0)])
         self.assertEqual(self.compare(this, base, minutes=0), (2, {"put": "undecided"}))
+
+    def test_distinguishes_the_storage_of_a_memory_server(self):
+        suites = [compare.Suite("bench_rma", storage=storage) for storage in ("memory", "file")]
+        self.assertEqual([suite.lines("nam") for suite in suites], ["nam memory", "nam file"])
+        self.assertIsNone(suites[0].lines("allocated"))
+        self.assertEqual(compare.Suite("bench_rma").lines("allocated"), "allocated")
+        self.assertEqual(suites[1].pattern((1, "window", "put", "nam file", 1, 8)), "window put nam 8")
 
     def test_refuses_libraries_of_another_build(self):
         base = self.build("base", [("rma", "put", 1.0)])
