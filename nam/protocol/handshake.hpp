@@ -2,30 +2,14 @@
 /// not travel: a challenge from each side, and a MAC over both.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "nam/protocol/user_secret.hpp"
+
 namespace mpix::nam {
-
-using UserSecret = std::array<unsigned char, 32>;
-
-/// 128 random bits in hexadecimal.
-std::string random_identifier();
-UserSecret random_secret();
-
-/// The secret in a file that only its owner can read; nothing where there is no such file. Throws
-/// Error(denied) where others can read it.
-std::optional<UserSecret> read_secret(std::filesystem::path const& file);
-/// Makes the file, and the directory that it stands in. Throws Error.
-void write_secret(std::filesystem::path const& file, UserSecret const& secret);
-std::string to_hex(UserSecret const& secret);
-/// Throws Error(malformed).
-UserSecret secret_from_hex(std::string const& text);
 
 /// What both sides have said when the proofs are made.
 struct Challenge {

@@ -1,0 +1,21 @@
+/// libsodium, and what all users of it need.
+#pragma once
+
+#include <sodium.h>
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace mpix::nam {
+
+/// Before the first use. Any thread, any number of times.
+inline void require_sodium() {
+  if (sodium_init() < 0) std::abort();
+}
+
+inline unsigned char const* raw(std::byte const* bytes) noexcept {
+  return reinterpret_cast<unsigned char const*>(bytes);
+}
+inline unsigned char* raw(std::byte* bytes) noexcept { return reinterpret_cast<unsigned char*>(bytes); }
+
+}  // namespace mpix::nam

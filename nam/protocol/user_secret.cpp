@@ -1,0 +1,77 @@
+#include "nam/protocol/user_secret.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/segment/shared_memory.hpp"
+#include "nam/protocol/error.hpp"
+#include "nam/protocol/sodium.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+std::string hex(unsigned char const* bytes, std::size_t length) {
+  std::string text(2 * length + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes, length);
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string random_identifier() {
+  require_sodium();
+  std::array<unsigned char, 16> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  return hex(bytes.data(), bytes.size());
+}
+
+UserSecret random_secret() {
+  require_sodium();
+  UserSecret secret;
+  randombytes_buf(secret.data(), secret.size());
+  return secret;
+}
+
+std::optional<UserSecret> read_secret(std::filesystem::path const& file) {
+  engine::FileDescriptor const opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (!opened || ::fstat(opened.get(), &status) != 0) return std::nullopt;
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != ::geteuid())
+    throw Error(ErrorCode::denied,
+                "the secret in " + file.string() + " is not its owner's alone; chmod 600 it");
+  std::string text(2 * std::tuple_size_v<UserSecret>, '\0');
+  if (::read(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw Error(ErrorCode::malformed, "there is no secret in " + file.string());
+  return secret_from_hex(text);
+}
+
+void write_secret(std::filesystem::path const& file, UserSecret const& secret) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  engine::FileDescriptor const opened(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  std::string const text = to_hex(secret) + "\n";
+  if (!opened || ::fchmod(opened.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::write(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw Error(ErrorCode::internal, "cannot write " + file.string() + ": " + std::strerror(errno));
+}
+
+std::string to_hex(UserSecret const& secret) { return hex(secret.data(), secret.size()); }
+
+UserSecret secret_from_hex(std::string const& text) {
+  UserSecret secret;
+  std::size_t length = 0;
+  if (sodium_hex2bin(secret.data(), secret.size(), text.c_str(), text.size(), nullptr, &length, nullptr) !=
+          0 ||
+      length != secret.size() || text.size() != 2 * length)
+    throw Error(ErrorCode::malformed, "this is not a secret");
+  return secret;
+}
+
+}  // namespace mpix::nam
