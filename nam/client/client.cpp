@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "nam/client/known_servers.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/default_socket.hpp"
+#include "nam/protocol/handshake.hpp"
 #include "nam/protocol/socket.hpp"
 
 namespace mpix::nam {
@@ -58,24 +60,31 @@ bool comes_soon(pollfd& entry) {
 
 }  // namespace
 
-Client::Client(Address const& address, int patience_ms)
-    : channel_(connect_to(address), client_limits), patience_ms_(patience_ms) {
+Client::Client(FileDescriptor socket, int patience_ms)
+    : channel_(std::move(socket), client_limits), patience_ms_(patience_ms) {}
+
+Client::Client(Address const& address, int patience_ms) : Client(connect_to(address), patience_ms) {
   authenticate(address);
 }
 
 void Client::authenticate(Address const& server) {
   FileDescriptor const probe(::dup(channel_.descriptor()));
   if (credentials_of(probe)) return;  // the system tells who this is
+  ServerTrust const trust = trust_in(server);
+  ClientHandshake const handshake;
+  Json const answer = request(handshake.hello(trust.expected()));
+  SecuredSession const session =
+      handshake.finish(answer, [&](PublicKey const& key) { check_key(server, trust, key); });
+  channel_.protect(SecureStream(session.keys));
   UserSecret const secret = secret_for(server);
-  Challenge challenge{own_user(), random_identifier(), ""};
-  Json const greeting =
-      request({{"op", "hello"}, {"user", challenge.user}, {"nonce", challenge.client_nonce}});
-  challenge.server_nonce = field<std::string>(greeting, "nonce");
-  Json const answer = request({{"op", "prove"}, {"proof", make_proof(secret, Prover::client, challenge)}});
-  if (!is_proof(secret, Prover::server, challenge, field<std::string>(answer, "proof")))
-    throw Error(ErrorCode::denied, "the server does not have the user's secret");
-  secret_ = secret;
-  challenge_ = challenge;
+  std::string const user = own_user();
+  Json const proven = request({{"op", "prove"},
+                               {"user", user},
+                               {"proof", make_proof(secret, Prover::client, user, session.transcript)}});
+  if (!is_proof(secret, Prover::server, user, session.transcript, field<std::string>(proven, "proof")))
+    throw Error(ErrorCode::denied, "the memory server does not have the user's secret");
+  server_key_ = field<std::string>(proven, "key");
+  follow_rotation(server, trust, field<std::string>(answer, "key"), server_key_);
 }
 
 Json Client::request(Json const& request) { return exchange(request, {}, nullptr, nullptr); }
@@ -124,8 +133,13 @@ bool Client::is_open() const noexcept {
   return ::poll(&entry, 1, 0) == 0;
 }
 
-std::vector<std::byte> Client::unsealed(std::vector<std::byte> const& sealed) const {
-  return secret_ ? unseal(*secret_, challenge_, sealed) : sealed;
+PublicKey offered_key(Address const& server, int patience_ms) {
+  Client client(connect_to({"", server.host, server.port}), patience_ms);
+  PublicKey offered{};
+  ClientHandshake const handshake;
+  (void)handshake.finish(client.request(handshake.hello(std::nullopt)),
+                         [&](PublicKey const& key) { offered = key; });
+  return offered;
 }
 
 Address server_address() {

@@ -9,20 +9,22 @@
 #include <vector>
 
 #include "nam/protocol/channel.hpp"
-#include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/protocol/server_key.hpp"
 
 namespace mpix::nam {
 
 /// How long a client waits for an answer, milliseconds.
 inline constexpr int default_patience_ms = 30000;
 
-/// An authenticated connection to a server: over its Unix socket where that is at hand, else over TCP with
-/// the user's secret.
+/// An authenticated connection to a server: over its Unix socket where that is at hand, else over TCP,
+/// encrypted, with the user's secret. Over TCP the server has to have a key that is pinned
+/// (nam/client/known_servers.hpp) or stands in the address; before that is known, nothing is sent that
+/// derives from the secret.
 class Client {
  public:
-  /// Error(unavailable): nobody listens there; denied: the server does not know who this is, or is not the
-  /// one that has the user's secret.
+  /// Error(unavailable): nobody listens there; denied: the server is not known here, its key has changed, it
+  /// does not know who this is, or does not have the user's secret.
   explicit Client(Address const& address, int patience_ms = default_patience_ms);
 
   /// The answer to a request to the control process.
@@ -36,24 +38,29 @@ class Client {
   /// after it.
   void tell(Json request);
 
-  bool is_local() const noexcept { return !secret_; }
+  bool is_local() const noexcept { return !channel_.is_protected(); }
+  /// The server's key, over TCP; empty on its host.
+  std::string const& server_key() const noexcept { return server_key_; }
   /// Of the connection: what is received from it is the object's.
   int descriptor() const noexcept { return channel_.descriptor(); }
   /// Whether the server has not closed the connection, as far as this host knows.
   bool is_open() const noexcept;
-  /// What the server has sealed for this connection (nam/protocol/handshake.hpp).
-  std::vector<std::byte> unsealed(std::vector<std::byte> const& sealed) const;
 
  private:
+  Client(FileDescriptor socket, int patience_ms);
   void authenticate(Address const& server);
+  friend PublicKey offered_key(Address const& server, int patience_ms);
   Message receive();
 
   Channel channel_;
   int patience_ms_;
   int told_ = 0;  ///< by tell() since the last answer
-  std::optional<UserSecret> secret_;
-  Challenge challenge_;
+  std::string server_key_;
 };
+
+/// The key that whoever answers at HOST:PORT says is his: it proves nothing until a session has been opened
+/// with it. Throws Error.
+PublicKey offered_key(Address const& server, int patience_ms = default_patience_ms);
 
 /// Where the server is: MPIX_NAM_SERVER (an address, the path of a socket, or HOST:PORT), or that of the
 /// job's first grant, or the default socket.

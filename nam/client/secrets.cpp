@@ -12,18 +12,23 @@ namespace mpix::nam {
 namespace {
 
 std::mutex told_lock;
-std::map<std::string, UserSecret> told;  ///< by the server's address
+std::map<std::string, UserSecret> told;  ///< by the server
+
+/// The same with a key of the server and without.
+std::string place_of(Address const& server) {
+  return server.port != 0 ? endpoint_of(server) : server.unix_path;
+}
 
 }  // namespace
 
 void tell_secret(Address const& server, UserSecret const& secret) {
   std::lock_guard const held(told_lock);
-  told[format(server)] = secret;
+  told[place_of(server)] = secret;
 }
 
 std::optional<UserSecret> told_secret(Address const& server) {
   std::lock_guard const held(told_lock);
-  auto const found = told.find(format(server));
+  auto const found = told.find(place_of(server));
   return found != told.end() ? std::optional(found->second) : std::nullopt;
 }
 
@@ -34,7 +39,7 @@ std::filesystem::path secret_file() {
 }
 
 std::filesystem::path secret_file(Address const& server) {
-  return secret_file() += "." + server.host + ":" + std::to_string(server.port);
+  return secret_file().concat(".").concat(endpoint_of(server));
 }
 
 UserSecret secret_for(Address const& server) {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/protocol/user_secret.hpp"
 
 namespace mpix::nam {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "nam/protocol/error.hpp"
-#include "nam/protocol/handshake.hpp"
+#include "nam/protocol/user_secret.hpp"
 
 namespace mpix::nam {
 

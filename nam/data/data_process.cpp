@@ -220,15 +220,11 @@ void DataProcess::open_session(Message& message) {
   session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
                       field<bool>(head, "admin")};
   session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
-  session.is_local = !head.contains("secret");
-  if (!session.is_local) {
-    session.secret = secret_from_hex(field<std::string>(head, "secret"));
-    session.challenge = {field<std::string>(head, "user"), field<std::string>(head, "client_nonce"),
-                         field<std::string>(head, "server_nonce")};
-  }
+  session.is_local = !head.contains("stream");
+  Channel channel(std::move(message.descriptors.front()), ChannelLimits{});
+  if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
-      loop_, Channel(std::move(message.descriptors.front()), ChannelLimits{}),
-      [this, id](Message& request) { on_request(id, request); },
+      loop_, std::move(channel), [this, id](Message& request) { on_request(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
   Message first{head.at("request"), {}, {}};
   try {

@@ -15,7 +15,6 @@
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/storage.hpp"
 #include "nam/data/window.hpp"
-#include "nam/protocol/handshake.hpp"
 #include "nam/protocol/shared_control.hpp"
 #include "nam/server/connection.hpp"
 
@@ -34,11 +33,9 @@ class DataProcess {
   struct Session {
     std::unique_ptr<Connection> connection;
     Identity identity;
-    bool is_owner = false;             ///< of the grant: may allocate, and map its memory
-    bool is_local = false;             ///< descriptors can be passed
-    bool has_engine = false;           ///< is told exposures
-    std::optional<UserSecret> secret;  ///< of the user, where the connection is not a local one
-    Challenge challenge;
+    bool is_owner = false;                         ///< of the grant: may allocate, and map its memory
+    bool is_local = false;                         ///< descriptors can be passed
+    bool has_engine = false;                       ///< is told exposures
     std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
   using SessionId = std::uint64_t;

@@ -61,6 +61,7 @@ bool Channel::fill() {
   arrived_bytes_ -= taken_;
   if (taken_ != 0 && arrived_bytes_ != 0) std::memmove(input_.data(), input_.data() + taken_, arrived_bytes_);
   taken_ = 0;
+  if (stream_) return fill_protected(limit);
   while (arrived_bytes_ < limit) {
     if (input_.size() < arrived_bytes_ + chunk_bytes) input_.resize(arrived_bytes_ + chunk_bytes);
     std::size_t got = 0;
@@ -72,17 +73,49 @@ bool Channel::fill() {
   return true;
 }
 
+/// Opens records as they are complete: what is kept of one that is not is bounded by its length.
+bool Channel::fill_protected(std::size_t limit) {
+  input_.resize(arrived_bytes_);
+  while (input_.size() < limit && !damage_) {
+    std::size_t const before = records_.size();
+    records_.resize(before + chunk_bytes);
+    std::size_t got = 0;
+    bool const open = take_in(records_.data() + before, chunk_bytes, &got);
+    records_.resize(before + got);
+    try {
+      std::size_t const opened = stream_->open(records_, &input_);
+      records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(opened));
+    } catch (Error const& error) {
+      damage_ = error;
+    }
+    arrived_bytes_ = input_.size();
+    if (!open || got < chunk_bytes) return open && !damage_;
+  }
+  return !damage_;
+}
+
+void Channel::protect(SecureStream stream) {
+  if (has_input()) throw Error(ErrorCode::malformed, "a message came before the connection was secured");
+  stream_ = std::move(stream);
+}
+
 std::optional<Message> Channel::next() {
   std::size_t const there = arrived_bytes_ - taken_;
   FrameHeader header{};
-  if (there < sizeof header) return std::nullopt;
+  if (there < sizeof header) {
+    if (damage_) throw *damage_;
+    return std::nullopt;
+  }
   std::byte const* const begin = input_.data() + taken_;
   std::memcpy(&header, begin, sizeof header);
   if (header.magic != frame_magic || header.head_bytes > limits_.head_bytes ||
       header.data_bytes > limits_.data_bytes || header.descriptors > limits_.descriptors)
     throw Error(ErrorCode::malformed, "the message has no valid header");
   std::size_t const whole = sizeof header + header.head_bytes + header.data_bytes;
-  if (there < whole) return std::nullopt;
+  if (there < whole) {
+    if (damage_) throw *damage_;
+    return std::nullopt;
+  }
   if (arrived_.size() < header.descriptors)
     throw Error(ErrorCode::malformed, "the message lacks its descriptors");
   auto const* const text = reinterpret_cast<char const*>(begin + sizeof header);
@@ -104,12 +137,17 @@ void Channel::post(Json const& head, std::vector<std::byte> data, std::vector<Fi
   FrameHeader const header{frame_magic, static_cast<std::uint32_t>(text.size()),
                            static_cast<std::uint32_t>(data.size()),
                            static_cast<std::uint32_t>(descriptors.size())};
-  Outgoing& out = output_.emplace_back();
-  out.bytes.resize(sizeof header + text.size() + data.size());
-  std::memcpy(out.bytes.data(), &header, sizeof header);
-  std::memcpy(out.bytes.data() + sizeof header, text.data(), text.size());
+  std::vector<std::byte> bytes(sizeof header + text.size() + data.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, text.data(), text.size());
   std::copy(data.begin(), data.end(),
-            out.bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + text.size()));
+            bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + text.size()));
+  Outgoing& out = output_.emplace_back();
+  if (stream_) {
+    stream_->seal(bytes, &out.bytes);
+  } else {
+    out.bytes = std::move(bytes);
+  }
   out.descriptors = std::move(descriptors);
 }
 

@@ -15,6 +15,7 @@
 
 #include "engine/segment/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/secure_stream.hpp"
 
 namespace mpix::nam {
 
@@ -48,7 +49,7 @@ class Channel {
   /// The next message. Throws Error(malformed), after which the channel is of no use.
   std::optional<Message> next();
   /// Whether something has arrived that next() has not given out.
-  bool has_input() const noexcept { return taken_ != arrived_bytes_; }
+  bool has_input() const noexcept { return taken_ != arrived_bytes_ || !records_.empty(); }
 
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
   /// Sends what can be sent. False: the other end is gone.
@@ -56,6 +57,12 @@ class Channel {
   bool has_output() const noexcept { return !output_.empty(); }
 
   void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
+  /// From here on everything travels in `stream`, but what was posted before. Throws Error(malformed): the
+  /// other side has sent something behind the end of the handshake.
+  void protect(SecureStream stream);
+  bool is_protected() const noexcept { return stream_.has_value(); }
+  /// Of a protected channel: for the process that goes on with it.
+  std::string stream_state() const { return stream_->state(); }
   /// Gives the socket away; nothing is under way.
   FileDescriptor release() noexcept { return std::move(socket_); }
 
@@ -67,6 +74,7 @@ class Channel {
   };
 
   bool take_in(std::byte* into, std::size_t bytes, std::size_t* got);
+  bool fill_protected(std::size_t limit);
 
   FileDescriptor socket_;
   ChannelLimits limits_;
@@ -75,6 +83,9 @@ class Channel {
   std::size_t taken_ = 0;          ///< of these, given out
   std::deque<FileDescriptor> arrived_;
   std::deque<Outgoing> output_;
+  std::optional<SecureStream> stream_;
+  std::vector<std::byte> records_;  ///< received, and not complete
+  std::optional<Error> damage_;     ///< of what was received
 };
 
 /// The answer that tells of `error`.

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/server_key.hpp"
 
 namespace mpix::nam {
 
@@ -40,6 +41,8 @@ Address parse_address(std::string_view text) {
       std::string_view const digits = part.substr(colon + 1);
       auto const [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
       if (error != std::errc{} || last != digits.data() + digits.size() || address.port == 0) refuse(text);
+    } else if (part.starts_with("key=") && key_from_text(part.substr(4))) {
+      address.key = part.substr(4);
     } else {
       refuse(text);
     }
@@ -51,10 +54,12 @@ Address parse_address(std::string_view text) {
 std::string format(Address const& address) {
   std::string text;
   if (!address.unix_path.empty()) text = "unix=" + address.unix_path;
-  if (address.port != 0)
-    text += (text.empty() ? "tcp=" : "&tcp=") + address.host + ":" + std::to_string(address.port);
+  if (address.port != 0) text += (text.empty() ? "tcp=" : "&tcp=") + endpoint_of(address);
+  if (!address.key.empty()) text += "&key=" + address.key;
   return text;
 }
+
+std::string endpoint_of(Address const& address) { return address.host + ":" + std::to_string(address.port); }
 
 bool is_locator(std::string_view text) noexcept { return text.starts_with(scheme); }
 

@@ -13,13 +13,19 @@ struct Address {
   std::string unix_path;
   std::string host;
   std::uint16_t port = 0;  ///< 0: no TCP
+  /// The server's public key (nam/protocol/server_key.hpp), by which it is known over TCP; empty: whoever
+  /// gives the address does not say.
+  std::string key = {};
 
   bool operator==(Address const&) const = default;
 };
 
-/// "unix=PATH" and "tcp=HOST:PORT", or one of both, with an '&' between. Throws Error(bad_request).
+/// "unix=PATH" and "tcp=HOST:PORT", or one of both, and "key=KEY", with an '&' between. Throws
+/// Error(bad_request).
 Address parse_address(std::string_view text);
 std::string format(Address const& address);
+/// HOST:PORT.
+std::string endpoint_of(Address const& address);
 
 /// "mpix-nam://GRANT?ADDRESS" names a grant, "mpix-nam://GRANT/WINDOW?ADDRESS" a window in it: a port name.
 struct Locator {

@@ -14,9 +14,9 @@ class Connection {
   using OnClose = std::function<void()>;
 
   /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection. It is
-  /// not called again before an answer is posted while it is `paused`. A request that is `quiet` has no answer:
-  /// what is posted meanwhile is not sent. `on_close` is called once, and must
-  /// not destroy the connection but EventLoop::later.
+  /// not called again before an answer is posted while it is `paused`. A request that is `quiet` has no
+  /// answer: what is posted meanwhile is not sent. `on_close` is called once, and must not destroy the
+  /// connection but EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
   Connection(Connection const&) = delete;
@@ -27,6 +27,8 @@ class Connection {
   void pause() noexcept { paused_ = true; }
   void resume();
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
+  void protect(SecureStream stream) { channel_.protect(std::move(stream)); }
+  std::string stream_state() const { return channel_.stream_state(); }
   /// After what is under way.
   void close_when_sent();
   /// Whether everything that came is taken in and everything posted is sent.

@@ -21,8 +21,7 @@ namespace {
 
 constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 1u << 20, .data_bytes = 0, .descriptors = 0};
-constexpr int patience_with_strangers = 4;  ///< requests
-constexpr int longest_end = 5;              ///< seconds
+constexpr int longest_end = 5;  ///< seconds
 
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
@@ -50,18 +49,27 @@ FileDescriptor take_directory(Options const& options) {
 }  // namespace
 
 std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
-    {"secret", &ControlServer::own_secret}, {"grant", &ControlServer::grant},
-    {"revoke", &ControlServer::revoke},     {"extend", &ControlServer::extend},
-    {"list", &ControlServer::list},         {"show", &ControlServer::show},
-    {"usage", &ControlServer::usage},       {"open", &ControlServer::open},
-    {"connect", &ControlServer::connect},   {"evict", &ControlServer::evict},
-    {"names", &ControlServer::names},       {"publish", &ControlServer::publish},
-    {"lookup", &ControlServer::lookup},     {"unpublish", &ControlServer::unpublish}};
+    {"secret", &ControlServer::own_secret},
+    {"grant", &ControlServer::grant},
+    {"revoke", &ControlServer::revoke},
+    {"extend", &ControlServer::extend},
+    {"list", &ControlServer::list},
+    {"show", &ControlServer::show},
+    {"usage", &ControlServer::usage},
+    {"open", &ControlServer::open},
+    {"connect", &ControlServer::connect},
+    {"evict", &ControlServer::evict},
+    {"names", &ControlServer::names},
+    {"publish", &ControlServer::publish},
+    {"lookup", &ControlServer::lookup},
+    {"unpublish", &ControlServer::unpublish},
+    {"rotate_key", &ControlServer::rotate_key}};
 
 ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread)
     : options_(std::move(options)),
       reread_(std::move(reread)),
       lock_(take_directory(options_)),
+      keys_(options_.directory / "server.key"),
       catalog_(options_.directory / "catalog.sqlite") {
   open_listeners();
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
@@ -112,6 +120,7 @@ void ControlServer::open_listeners() {
     (void)::gethostname(name, sizeof name - 1);
     address_.host = name;
   }
+  if (address_.port != 0) address_.key = to_text(keys_.current().public_key);
   (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // is short enough
 }
 
@@ -164,7 +173,7 @@ void ControlServer::on_request(ClientId id, Message& message) {
   } else if (op == "prove") {
     answer = prove(id, message.head);
   } else if (!client.identity) {
-    throw Error(ErrorCode::malformed, "who are you?");
+    throw Error(ErrorCode::malformed, "authentication required");
   } else if (auto const found = handlers.find(op); found != handlers.end()) {
     answer = (this->*found->second)(id, message.head);
   } else {
@@ -176,36 +185,45 @@ void ControlServer::on_request(ClientId id, Message& message) {
 /// Over a Unix socket the system has told who it is.
 Json ControlServer::hello(ClientId id, Json const& request) {
   Client& client = clients_.at(id);
-  if (client.identity)
-    return {{"user", user_name(client.identity->uid)}, {"admin", client.identity->is_admin}};
-  if (++client.requests > patience_with_strangers) throw Error(ErrorCode::malformed, "enough");
-  client.challenge = {field<std::string>(request, "user"), field<std::string>(request, "nonce"),
-                      random_identifier()};
-  return {{"nonce", client.challenge.server_nonce}};
+  if (!client.identity) return begin_session(id, request);
+  return {{"user", user_name(client.identity->uid)}, {"admin", client.identity->is_admin}};
+}
+
+/// Over TCP everything is encrypted after this answer.
+Json ControlServer::begin_session(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.transcript) throw Error(ErrorCode::malformed, "the session has begun already");
+  ServerHandshake const made = ServerHandshake::answer_to(
+      request,
+      [this](std::optional<PublicKey> const& expected) -> KeyPair const& { return keys_.find(expected); });
+  client.connection->post(made.answer);
+  client.connection->protect(SecureStream(made.session.keys));
+  client.transcript = made.session.transcript;
+  return nullptr;
 }
 
 /// Who is unknown, and who has no secret, learns no more than who has the wrong one.
 Json ControlServer::prove(ClientId id, Json const& request) {
   Client& client = clients_.at(id);
-  if (client.identity || client.challenge.server_nonce.empty())
-    throw Error(ErrorCode::malformed, "prove what?");
-  Challenge const challenge = std::exchange(client.challenge, {});
-  auto identity = identity_of(challenge.user);
+  if (client.identity || !client.transcript)
+    throw Error(ErrorCode::malformed, "a proof without the beginning of a session");
+  Transcript const transcript = *std::exchange(client.transcript, std::nullopt);
+  auto const user = field<std::string>(request, "user");
+  auto identity = identity_of(user);
   std::optional<UserSecret> secret;
   if (identity) secret = read_secret(options_.directory / "secrets" / std::to_string(identity->uid));
-  bool const proven = is_proof(secret.value_or(random_secret()), Prover::client, challenge,
+  bool const proven = is_proof(secret.value_or(random_secret()), Prover::client, user, transcript,
                                field<std::string>(request, "proof"));
   if (!proven || !secret)
-    throw Error(ErrorCode::denied,
-                "this is not " + challenge.user + ", or he has made no secret with 'mpix-nam secret'");
+    throw Error(ErrorCode::denied, "authentication of user '" + user +
+                                       "' failed: wrong secret, or none was made with 'mpix-nam secret'");
   identity->is_admin = is_admin(identity->uid);
   client.identity = std::move(identity);
-  client.secret = secret;
-  client.challenge = challenge;
   client.connection->set_limits(client_limits);
-  return {{"proof", make_proof(*secret, Prover::server, challenge)},
-          {"user", challenge.user},
-          {"admin", client.identity->is_admin}};
+  return {{"proof", make_proof(*secret, Prover::server, user, transcript)},
+          {"user", user},
+          {"admin", client.identity->is_admin},
+          {"key", address_.key}};
 }
 
 /// Made at the first request, and only shown to the user himself, on this host.
@@ -219,6 +237,17 @@ Json ControlServer::own_secret(ClientId id, Json const&) {
     write_secret(file, *secret);
   }
   return {{"secret", to_hex(*secret)}, {"address", nam::format(address_)}};
+}
+
+/// Clients that come while the key before is accepted are told the new one.
+Json ControlServer::rotate_key(ClientId id, Json const& request) {
+  if (!identity(id).is_admin)
+    throw Error(ErrorCode::denied, "only administrators of the server change its key");
+  keys_.rotate(calendar_.now() + static_cast<std::int64_t>(field<std::uint32_t>(request, "overlap")));
+  std::string const key = to_text(keys_.current().public_key);
+  if (address_.port != 0) address_.key = key;
+  log(Severity::info, "the server has a new key: " + key);
+  return {{"key", key}};
 }
 
 void ControlServer::on_signal(int signal) {
@@ -268,7 +297,13 @@ void ControlServer::drop_ended() {
 void ControlServer::tick() {
   if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
   for (auto& [id, live] : grants_) live.link->tick();
-  if (!is_ending_) end_expired();
+  if (is_ending_) return;
+  end_expired();
+  try {
+    keys_.drop_expired(calendar_.now());
+  } catch (Error const& error) {
+    log(Severity::warning, error.what());  // they are not accepted in any case
+  }
 }
 
 }  // namespace mpix::nam

@@ -16,6 +16,7 @@
 #include "nam/server/data_link.hpp"
 #include "nam/server/identity.hpp"
 #include "nam/server/options.hpp"
+#include "nam/server/server_keys.hpp"
 #include "nam/server/steady_calendar.hpp"
 
 namespace mpix::nam {
@@ -33,10 +34,8 @@ class ControlServer {
   struct Client {
     std::unique_ptr<Connection> connection;
     bool is_local = false;
-    std::optional<Identity> identity;  ///< once it is known
-    std::optional<UserSecret> secret;  ///< over TCP
-    Challenge challenge;
-    int requests = 0;  ///< without an identity
+    std::optional<Identity> identity;      ///< once it is known
+    std::optional<Transcript> transcript;  ///< over TCP, until the user is known
   };
   struct Live {
     Grant grant;
@@ -51,8 +50,10 @@ class ControlServer {
   void admit(FileDescriptor socket);
   void on_request(ClientId id, Message& message);
   Json hello(ClientId id, Json const& request);
+  Json begin_session(ClientId id, Json const& request);
   Json prove(ClientId id, Json const& request);
   Json own_secret(ClientId id, Json const& request);
+  Json rotate_key(ClientId id, Json const& request);
   bool is_admin(uid_t uid) const;
   void on_signal(int signal);
   void reread_options();
@@ -112,6 +113,7 @@ class ControlServer {
   std::function<std::optional<Options>()> reread_;
   EventLoop loop_;
   FileDescriptor lock_;  ///< of the directory
+  ServerKeys keys_;
   Catalog catalog_;
   SteadyCalendar calendar_;
   std::vector<FileDescriptor> listeners_;

@@ -166,6 +166,8 @@ void DataLink::give_up(Error const& error) {
 void DataLink::refuse_waiting(Error const& error) {
   for (auto& [socket, session] : waiting_) {
     Channel channel(std::move(socket), ChannelLimits{});
+    if (session.contains("stream"))
+      channel.protect(SecureStream::from_state(field<std::string>(session, "stream")));
     channel.post(to_answer(error));
     (void)channel.flush();
   }

@@ -39,8 +39,8 @@ class EventLoop {
   /// After the handlers of what happens now: for what must not go while one of them runs.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
 
-  /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake up
-  /// may take longer than what is asked for. Never unless it is called.
+  /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake
+  /// up may take longer than what is asked for. Never unless it is called.
   void linger(std::chrono::microseconds span) noexcept { linger_ = span; }
 
   void run();

@@ -51,12 +51,7 @@ void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
                {"groups", client.identity->groups},
                {"admin", client.identity->is_admin},
                {"request", request}};
-  if (client.secret) {
-    session["secret"] = to_hex(*client.secret);
-    session["user"] = client.challenge.user;
-    session["client_nonce"] = client.challenge.client_nonce;
-    session["server_nonce"] = client.challenge.server_nonce;
-  }
+  if (!client.is_local) session["stream"] = client.connection->stream_state();
   live.link->hand_over(client.connection->release(), std::move(session));
   loop_.later([this, id] { clients_.erase(id); });
 }

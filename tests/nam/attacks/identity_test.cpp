@@ -1,7 +1,15 @@
 /// Attacks on the identity of users and servers: who a session belongs to, and which server it leads to.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
+#include "nam/client/known_servers.hpp"
+#include "nam/client/secrets.hpp"
+#include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpix::nam {
@@ -9,10 +17,32 @@ namespace {
 
 constexpr uid_t attacker = 64001;
 
-TEST(Identity, LocalUserCannotClaimAnotherName) {
-  if (!is_root()) GTEST_SKIP() << "needs other users";
+/// A server with TCP, and this process's secret and pins for it in files of the test.
+struct Identity : testing::Test {
   TestServer server;
-  server.start();
+  std::filesystem::path secret;
+  std::filesystem::path pins;
+  Locator grant;  ///< by TCP
+
+  void start(TestServer::Arguments arguments = {"--size", "64M", "--listen", "127.0.0.1:0"}) {
+    server.start(arguments);
+    secret = server.directory() / "client" / "secret";
+    pins = server.directory() / "client" / "known_servers";
+    ::setenv("MPIX_NAM_SECRET_FILE", secret.c_str(), 1);
+    grant = server.grant(8u << 20);
+    grant.address.unix_path.clear();
+    write_secret(secret, secret_from_hex(server.ask({{"op", "secret"}}).at("secret").get<std::string>()));
+  }
+  Address without_key() const { return {"", grant.address.host, grant.address.port}; }
+  ~Identity() override {
+    ::unsetenv("MPIX_NAM_SECRET_FILE");
+    set_key_confirmation({});
+  }
+};
+
+TEST_F(Identity, LocalUserCannotClaimAnotherName) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
   std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
   EXPECT_TRUE(as_user(attacker, [&] {
     ::setenv("MPIX_NAM_USER", "root", 1);
@@ -20,6 +50,276 @@ TEST(Identity, LocalUserCannotClaimAnotherName) {
     return answer.at("user") == std::to_string(attacker) && !answer.at("admin").get<bool>() &&
            refusal([&] { server.grant(4096); }) == ErrorCode::denied;
   }));
+}
+
+/// Passes on what one side sends to the other until a side closes, or the server has admitted somebody.
+void relay(FileDescriptor const& client, FileDescriptor const& server) {
+  std::array<pollfd, 2> sides{pollfd{client.get(), POLLIN, 0}, pollfd{server.get(), POLLIN, 0}};
+  std::array<char, 65536> bytes;
+  while (::poll(sides.data(), sides.size(), 20000) > 0) {
+    for (std::size_t from : {0u, 1u}) {
+      if (sides[from].revents == 0) continue;
+      ssize_t const got = ::recv(sides[from].fd, bytes.data(), bytes.size(), 0);
+      if (got <= 0) return;
+      std::string_view const text(bytes.data(), static_cast<std::size_t>(got));
+      if (from == 1 && text.find("\"admin\":true") != std::string_view::npos) return;
+      if (::send(sides[1 - from].fd, bytes.data(), text.size(), MSG_NOSIGNAL) != got) return;
+    }
+  }
+}
+
+/// Whether the server takes what the relay says for a request of an administrator.
+bool is_admitted(FileDescriptor socket) {
+  Channel channel(std::move(socket), {});
+  channel.post({{"op", "list"}});
+  if (!channel.flush()) return false;
+  for (int waited = 0; waited < 2000; waited += 10) {
+    bool const open = channel.fill();
+    if (auto const answer = channel.next()) return answer->head.contains("grants");
+    if (!open) return false;
+    ::usleep(10000);
+  }
+  return false;
+}
+
+/// Lets a client come to the attacker, who plays `play` with its connection, and returns what that returns.
+bool victim_meets(std::function<bool(FileDescriptor)> const& play, std::string const& key = "") {
+  FileDescriptor const listener = listen_tcp("127.0.0.1:0");
+  pid_t const victim = ::fork();
+  if (victim == 0) {
+    try {
+      Client const client({"", "127.0.0.1", port_of(listener), key}, 5000);
+    } catch (Error const&) {
+    }
+    ::_exit(0);
+  }
+  bool const played = as_user(attacker, [&] {
+    pollfd entry{listener.get(), POLLIN, 0};
+    return ::poll(&entry, 1, 20000) == 1 && play(accept_from(listener));
+  });
+  EXPECT_EQ(::waitpid(victim, nullptr, 0), victim);
+  return played;
+}
+
+TEST_F(Identity, RelayedSessionAdmitsNobody) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  EXPECT_FALSE(victim_meets([&](FileDescriptor client) {
+    FileDescriptor to_server = connect_tcp(grant.address.host, grant.address.port, 5000);
+    relay(client, to_server);
+    return is_admitted(std::move(to_server));
+  }));
+}
+
+/// Who trusts a server of the attacker's proves nothing to it that another server takes.
+TEST_F(Identity, ProofToOneServerIsWorthNothingAtAnother) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  KeyPair const own = KeyPair::make();
+  EXPECT_TRUE(victim_meets(
+      [&](FileDescriptor socket) {
+        Channel client(std::move(socket), {});
+        (void)begin_as_server(client, own);
+        auto const proof = await_message(client);
+        if (!proof || !proof->head.contains("proof")) return false;
+        Channel to_server(connect_tcp(grant.address.host, grant.address.port, 5000), {});
+        ClientHandshake const handshake;
+        to_server.post(handshake.hello(std::nullopt));
+        SecuredSession const session =
+            handshake.finish(await_message(to_server)->head, [](PublicKey const&) {});
+        to_server.protect(SecureStream(session.keys));
+        to_server.post(proof->head);
+        auto const answer = await_message(to_server);
+        return answer && answer->head.value("error", "") == "denied";
+      },
+      to_text(own.public_key)));
+}
+
+/// What the fake server hears before it is found out does not depend on the secret.
+TEST_F(Identity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  KeyPair const own = KeyPair::make();
+  EXPECT_TRUE(victim_meets(
+      [&](FileDescriptor socket) {
+        Channel client(std::move(socket), {});
+        (void)begin_as_server(client, own);
+        return !await_message(client).has_value();
+      },
+      grant.address.key));
+  Eavesdropper other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
+    std::string text(bytes.begin(), bytes.end());
+    std::size_t const at = text.find(grant.address.key);
+    if (from_client || at == std::string::npos) return;
+    text.replace(at, grant.address.key.size(), to_text(own.public_key));
+    bytes.assign(text.begin(), text.end());
+  });
+  EXPECT_EQ(refusal([&] { Client{other.address()}; }), ErrorCode::denied);
+  EXPECT_EQ(other.seen().find("proof"), std::string::npos);
+}
+
+TEST_F(Identity, UnknownServerIsRefusedUntilItIsPinned) {
+  start();
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied);
+  pin_key(without_key(), KeyPair::make().public_key);
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied) << "another key";
+  pin_key(without_key(), *key_from_text(grant.address.key));
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
+  std::filesystem::permissions(pins, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied) << "pins that others can write";
+  std::filesystem::remove(pins);
+  int asked = 0;
+  set_key_confirmation([&](Address const& address, PublicKey const& key) {
+    EXPECT_EQ(endpoint_of(address), endpoint_of(grant.address));
+    return ++asked == 2 && to_text(key) == grant.address.key;
+  });
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied);
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
+  EXPECT_EQ(asked, 2) << "what was confirmed is pinned";
+}
+
+TEST_F(Identity, ToolTrustsAndStoresKeys) {
+  start();
+  std::string const place = endpoint_of(grant.address);
+  std::string const tool = MPIX_NAM_TOOL;
+  auto const run = [&](std::string const& arguments) {
+    int const status = std::system((tool + " " + arguments + " < /dev/null > /dev/null 2>&1").c_str());
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(run("list --server " + place), 7);
+  EXPECT_EQ(run("trust " + place), 7) << "there is no terminal";
+  EXPECT_EQ(run("trust " + place + " nonsense"), 2);
+  EXPECT_EQ(run("trust " + place + " " + grant.address.key), 0);
+  EXPECT_EQ(run("list --server " + place), 0);
+  std::filesystem::remove(pins);
+  EXPECT_EQ(run("secret --server " + server.address().unix_path), 0);
+  EXPECT_EQ(run("list --server " + place), 0) << "'secret' pins the key";
+}
+
+TEST_F(Identity, PinFollowsARotatedKey) {
+  start();
+  PublicKey const before = *key_from_text(grant.address.key);
+  pin_key(without_key(), before);
+  std::string const now = server.ask({{"op", "rotate_key"}, {"overlap", 3600}}).at("key").get<std::string>();
+  EXPECT_NE(now, grant.address.key);
+  EXPECT_EQ(server.show(grant).at("locator").get<std::string>().find(grant.address.key), std::string::npos);
+  EXPECT_EQ(refusal([&] { Client{grant.address}; }), std::nullopt) << "a locator of before";
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
+  EXPECT_EQ(to_text(*pinned_key(without_key())), now);
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
+  server.stop();
+  server.start({"--size", "64M", "--listen", endpoint_of(grant.address)});
+  EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt) << "keys outlive the server";
+}
+
+TEST_F(Identity, EarlierKeyEndsWithItsTime) {
+  start();
+  server.ask({{"op", "rotate_key"}, {"overlap", 0}});
+  EXPECT_TRUE(eventually([&] { return refusal([&] { Client{grant.address}; }) == ErrorCode::denied; }));
+}
+
+TEST_F(Identity, OnlyAdministratorsRotateTheKey) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  EXPECT_TRUE(as_user(attacker, [&] {
+    return refusal([&] { server.ask({{"op", "rotate_key"}, {"overlap", 0}}); }) == ErrorCode::denied;
+  }));
+}
+
+TEST_F(Identity, KeyThatOthersCanReadIsRefused) {
+  start();
+  server.stop();
+  std::filesystem::permissions(server.state / "server.key", std::filesystem::perms::group_read,
+                               std::filesystem::perm_options::add);
+  server.spawn({"--size", "64M", "--listen", "127.0.0.1:0"});
+  EXPECT_NE(server.exit_code(20000).value_or(0), 0);
+}
+
+/// Neither data nor names nor what the data process's engine admits by.
+TEST_F(Identity, SessionsOverTcpAreEncrypted) {
+  start();
+  Eavesdropper other(grant.address);
+  Locator const through{grant.grant, "", other.address()};
+  Session session = Session::open(through);
+  WindowInfo const window = session.allocate({100000}, {1});
+  session.write(window, 0, 0, pattern(100000, 3));
+  EXPECT_EQ(content(session, window, 0), pattern(100000, 3));
+  std::string const seen = other.seen();
+  std::vector<std::byte> const some = pattern(32, 3);
+  EXPECT_GT(seen.size(), 200000u);
+  EXPECT_EQ(seen.find(std::string(reinterpret_cast<char const*>(some.data()), some.size())),
+            std::string::npos);
+  EXPECT_EQ(seen.find(grant.grant), std::string::npos);
+  EXPECT_EQ(seen.find("allocate"), std::string::npos);
+}
+
+/// Whatever is changed, at the beginning or later, the client gets an error and no wrong data.
+TEST_F(Identity, ChangedBytesEndTheSession) {
+  start();
+  for (std::size_t const position : {30u, 100u, 200u, 300u, 450u, 1000u, 5000u, 20000u}) {
+    std::array<std::size_t, 2> passed{};
+    Eavesdropper other(grant.address, [&](bool from_client, std::vector<char>& bytes) {
+      std::size_t& before = passed[from_client ? 1 : 0];
+      if (position >= before && position < before + bytes.size()) bytes[position - before] ^= 0x10;
+      before += bytes.size();
+    });
+    EXPECT_NE(refusal([&] {
+                Locator const through{grant.grant, "", other.address()};
+                Session session = Session::open(through, 3000);
+                WindowInfo const window = session.allocate({30000}, {1});
+                session.write(window, 0, 0, pattern(30000, 3));
+                EXPECT_EQ(content(session, window, 0), pattern(30000, 3));
+              }),
+              std::nullopt)
+        << position;
+  }
+}
+
+TEST_F(Identity, ClientOfTheFirstProtocolGetsOneLine) {
+  start();
+  Channel client(connect_tcp(grant.address.host, grant.address.port, 5000), {});
+  client.post({{"op", "hello"}, {"user", "root"}, {"nonce", "00"}});
+  auto const answer = await_message(client);
+  ASSERT_TRUE(answer);
+  EXPECT_NE(answer->head.value("text", "").find("version 2"), std::string::npos);
+  EXPECT_FALSE(await_message(client));
+}
+
+/// How often `bytes` stand in the memory of a process.
+std::size_t occurrences(pid_t process, std::string const& bytes) {
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  std::ifstream memory("/proc/" + std::to_string(process) + "/mem", std::ios::binary);
+  std::size_t found = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx r", &begin, &end) != 2 || end - begin > (1u << 28)) continue;
+    std::string content(end - begin, '\0');
+    memory.clear();
+    memory.seekg(static_cast<std::streamoff>(begin));
+    memory.read(content.data(), static_cast<std::streamsize>(content.size()));
+    content.resize(static_cast<std::size_t>(memory.gcount()));
+    for (std::size_t at = content.find(bytes); at != std::string::npos; at = content.find(bytes, at + 1))
+      ++found;
+  }
+  return found;
+}
+
+TEST_F(Identity, DataProcessNeverHasTheSecretOfAUser) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  std::string const text = server.ask({{"op", "secret"}}).at("secret").get<std::string>();
+  grant = server.grant(1u << 20, {{"owner", std::to_string(attacker)}});
+  grant.address.unix_path.clear();
+  Session session = Session::open(grant);
+  (void)session.usage();
+  pid_t const process = server.data_process(grant);
+  UserSecret const bytes = secret_from_hex(text);
+  EXPECT_EQ(occurrences(process, text), 0u);
+  EXPECT_EQ(occurrences(process, std::string(bytes.begin(), bytes.end())), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+/// The key pairs of a server, in a file of its directory: the one that it has now, and earlier ones that are
+/// accepted for some time after a rotation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "nam/protocol/server_key.hpp"
+
+namespace mpix::nam {
+
+class ServerKeys {
+ public:
+  /// Makes the file and a key where there is none. Throws Error(denied): others can read the file; internal:
+  /// it is damaged, or cannot be made.
+  explicit ServerKeys(std::filesystem::path file);
+
+  KeyPair const& current() const noexcept { return keys_.front().pair; }
+  /// The one that a client expects, if it is among them; else the current one.
+  KeyPair const& find(std::optional<PublicKey> const& expected) const noexcept;
+
+  /// A new key takes the place of the current one, which is accepted until `until` (seconds since 1970).
+  /// Throws Error(internal), and then nothing has changed.
+  void rotate(std::int64_t until);
+  /// Forgets earlier keys whose time is over. Throws Error(internal) where they stay in the file.
+  void drop_expired(std::int64_t now);
+
+ private:
+  struct Key {
+    KeyPair pair;
+    std::int64_t until = 0;  ///< 0: the current one
+  };
+
+  void read();
+  enum class Target { absent, replaced };
+  void write(std::vector<Key> const& keys, Target target) const;
+
+  std::filesystem::path file_;
+  std::vector<Key> keys_;  ///< the current one first
+};
+
+}  // namespace mpix::nam
