@@ -69,8 +69,8 @@ void backup(Arguments const& arguments) {
 
 namespace {
 
-/// The first line of what backup() has written. Throws Error(bad_request) where the file is another one, or not
-/// as long as the line says.
+/// The first line of what backup() has written. Throws Error(bad_request) where the file is another one, or
+/// not as long as the line says.
 Json read_head(std::FILE* file, std::filesystem::path const& path) {
   std::string line;
   for (int c = std::fgetc(file); c != '\n' && c != EOF; c = std::fgetc(file))

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "nam/client/client.hpp"
-#include "nam/client/secrets.hpp"
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
@@ -261,19 +260,6 @@ void usage(Arguments const& arguments) {
   for (auto const& [user, bytes] : answer->at("users").items())
     table.add({printable(user), format_bytes(bytes.get<std::uint64_t>())});
   table.print();
-}
-
-/// Puts the secret where the user's clients on other hosts find it: each server has its own.
-void secret(Arguments const& arguments) {
-  Client client(address_of(arguments));
-  Json const answer = client.request({{"op", "secret"}});
-  Address const server = parse_address(text_of(answer, "address"));
-  std::vector<std::filesystem::path> files{secret_file()};
-  if (server.port != 0) files.push_back(secret_file(server));
-  for (std::filesystem::path const& file : files) {
-    write_secret(file, secret_from_hex(text_of(answer, "secret")));
-    std::cout << file.string() << "\n";
-  }
 }
 
 void check(Arguments const& arguments) {

@@ -24,6 +24,8 @@ struct Arguments {
   std::string user;  ///< whose names
   bool all = false;  ///< everybody's names
   std::string expires;
+  std::string key;
+  std::string overlap = "7d";  ///< of keys
   std::filesystem::path file;
   std::filesystem::path directory;
   bool repair = false;
@@ -41,10 +43,14 @@ void unpublish(Arguments const& arguments);
 void evict(Arguments const& arguments);
 void usage(Arguments const& arguments);
 void secret(Arguments const& arguments);
+void trust(Arguments const& arguments);
+void rotate_key(Arguments const& arguments);
 void backup(Arguments const& arguments);
 void restore(Arguments const& arguments);
 void check(Arguments const& arguments);
 
+/// From here on whoever sits at the terminal, if there is one, is asked about servers that are not known.
+void use_terminal_for_keys();
 /// Where the arguments say that the server is.
 Address address_of(Arguments const& arguments);
 /// Returns when the server answers. Throws Error when the server does not within the time of the arguments.

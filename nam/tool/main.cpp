@@ -75,8 +75,16 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
 }
 
 void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
-  add(app, "secret", "Stores this user's secret where clients on other hosts look for it", secret, chosen);
-  CLI::App* const sub =
+  add(app, "secret",
+      "Stores this user's secret where clients on other hosts look for it, and pins the server's key", secret,
+      chosen);
+  CLI::App* sub = add(app, "trust", "Pins the key of a server on another host", trust, chosen);
+  sub->add_option("server", arguments.target, "HOST:PORT")->required();
+  sub->add_option("key", arguments.key, "Its key; without it, whoever sits at the terminal is asked");
+  sub = add(app, "rotate-key", "Gives the server a new key; prints it", rotate_key, chosen);
+  sub->add_option("--overlap", arguments.overlap, "How long the key before is accepted, too")
+      ->capture_default_str();
+  sub =
       add(app, "check", "Looks whether the catalog of a server that does not run is in order", check, chosen);
   arguments.directory = default_directory();
   sub->add_option("--directory", arguments.directory, "Directory of the server")->capture_default_str();
@@ -101,6 +109,7 @@ int run(int argc, char** argv) {
   add_upkeep(app, arguments, &chosen);
   try {
     app.parse(argc, argv);
+    use_terminal_for_keys();
     if (arguments.wait_seconds > 0) await_server(arguments);
     chosen(arguments);
     return exit_ok;

@@ -1,0 +1,82 @@
+/// mpix-nam: secrets of users and keys of servers.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "nam/client/client.hpp"
+#include "nam/client/known_servers.hpp"
+#include "nam/client/secrets.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/tool/commands.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+bool is_on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1; }
+
+bool ask_whether(std::string const& question) {
+  std::fprintf(stderr, "%s (yes/no)? ", question.c_str());
+  std::string answer;
+  return std::getline(std::cin, answer) && answer == "yes";
+}
+
+bool confirm_key(Address const& server, PublicKey const& key) {
+  std::fprintf(stderr, "The memory server at %s is not known here. Its key is\n  %s\n",
+               endpoint_of(server).c_str(), to_text(key).c_str());
+  return ask_whether("Did its administrator give this key, and is it to be trusted");
+}
+
+PublicKey parse_key(std::string const& text) {
+  if (auto const key = key_from_text(text)) return *key;
+  throw Error(ErrorCode::bad_request, "'" + text + "' is not the key of a server");
+}
+
+}  // namespace
+
+void use_terminal_for_keys() {
+  if (is_on_terminal()) set_key_confirmation(confirm_key);
+}
+
+/// Puts the secret where the user's clients on other hosts find it: each server has its own. The server's key
+/// is known for certain here: the connection is a local one.
+void secret(Arguments const& arguments) {
+  Client client(address_of(arguments));
+  Json const answer = client.request({{"op", "secret"}});
+  Address const server = parse_address(field<std::string>(answer, "address"));
+  std::vector<std::filesystem::path> files{secret_file()};
+  if (server.port != 0) files.push_back(secret_file(server));
+  for (std::filesystem::path const& file : files) {
+    write_secret(file, secret_from_hex(field<std::string>(answer, "secret")));
+    std::cout << file.string() << "\n";
+  }
+  if (server.port == 0) return;
+  pin_key(server, parse_key(server.key));
+  std::cout << known_servers_file().string() << "\nkey=" << server.key << "\n";
+}
+
+void trust(Arguments const& arguments) {
+  Address const server = parse_address("tcp=" + arguments.target);
+  if (!arguments.key.empty()) return pin_key(server, parse_key(arguments.key));
+  PublicKey const key = offered_key(server);
+  if (!is_on_terminal())
+    throw Error(ErrorCode::denied,
+                "the memory server at " + endpoint_of(server) + " offers the key " + to_text(key) +
+                    "; without a terminal, 'mpix-nam trust HOST:PORT KEY' pins one that its "
+                    "administrator confirms");
+  auto const pinned = pinned_key(server);
+  if (pinned && *pinned != key)
+    std::fprintf(stderr, "The key %s is pinned for this server: it has changed.\n", to_text(*pinned).c_str());
+  if (pinned == key) return;
+  if (!confirm_key(server, key)) throw Error(ErrorCode::denied, "the key was not confirmed");
+  pin_key(server, key);
+}
+
+void rotate_key(Arguments const& arguments) {
+  Client client(address_of(arguments));
+  Json const answer = client.request({{"op", "rotate_key"}, {"overlap", parse_seconds(arguments.overlap)}});
+  std::cout << "key=" << field<std::string>(answer, "key") << "\n";
+}
+
+}  // namespace mpix::nam
