@@ -347,10 +347,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
                    Issued const& issued) const noexcept;
   template <typename Operation>
-  std::optional<Status> issue_across(Peer& peer, Operation const& operation);
+  std::optional<Status> issue_across(Peer& peer, Operation const& operation, bool held);
   template <typename Operation>
   std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
                                    std::vector<DataRange>* left);
+  template <typename Operation>
+  Status issue_held(Peer& peer, Operation const& operation);
   template <typename Operation>
   Status issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
                     std::span<DataRange const> left);

@@ -10,6 +10,7 @@
 
 #include "engine/atomic/access_order.hpp"
 #include "engine/atomic/footprint.hpp"
+#include "engine/blocking_completion.hpp"
 #include "engine/engine.hpp"
 #include "engine/kernel/whole_elements.hpp"
 #include "engine/path/cross_memory.hpp"
@@ -45,21 +46,6 @@ bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
 /// Whether a run of the target's layout may end within an element.
 bool cuts_elements(Transfer const&) noexcept { return false; }
 bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.type); }
-
-/// Of an operation that is waited for.
-struct End : Completion {
-  End() noexcept {
-    done = [](Completion& self, Status result, std::size_t) noexcept {
-      auto& end = static_cast<End&>(self);
-      end.status = result;
-      // Release: whoever sees it reads the status, and leaves.
-      end.has_come.store(true, std::memory_order_release);
-    };
-  }
-
-  Status status = Status::ok;
-  std::atomic<bool> has_come{false};
-};
 
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
@@ -212,20 +198,17 @@ bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress
 
 namespace {
 
-/// Through the kernel. `*done`: bytes of the data that must not be done again.
-Status move_across(Transfer const& transfer, pid_t pid, std::size_t*) {
-  return execute_across(transfer, pid);
-}
-Status move_across(Update const& update, pid_t pid, std::size_t* done) {
-  return execute_across(update, pid, cross_memory_call_bytes, done);
-}
+/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
+/// nobody sees the part, and nobody may see it afterwards.
+bool may_be_repeated(Transfer const&, bool held) noexcept { return !held; }
+bool may_be_repeated(Update const&, bool) noexcept { return false; }
 
 }  // namespace
 
-/// Through the kernel, where it reaches across; nullopt when it has come to refuse that. What is left of an
-/// update then goes by messages, unless the stripes are held, which these would ask for: unsupported.
+/// Through the kernel, where it reaches across; nullopt when it has come to refuse that and the operation may
+/// go another way as a whole. `held`: the stripes of the target are.
 template <typename Operation>
-std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation) {
+std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation, bool held) {
   // Kept out of freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   auto const [begin, bytes] = touched_by(operation);
@@ -234,7 +217,7 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
     if (failed(find_all(*peer.state().segments, begin, bytes, &found))) return std::nullopt;
   }
   std::size_t done = 0;
-  Status status = move_across(operation, peer.state().location.pid, &done);
+  Status status = execute_across(operation, peer.state().location.pid, cross_memory_call_bytes, &done);
   if (status == Status::bad_address) {
     RemoteSegments::Found found;
     status =
@@ -242,8 +225,7 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
   }
   if (status == Status::unsupported) {
     peer.state().cross_memory.store(false, std::memory_order_relaxed);
-    if (done == 0) return std::nullopt;
-    bool const held = !footprint_of(operation, peer.stripes()->modes).target.empty();
+    if (done == 0 || may_be_repeated(operation, held)) return std::nullopt;
     DataRange const rest{done, operation.target_layout.size() - done};
     return issue_left(peer, operation, operation, held, std::span(&rest, 1));
   }
@@ -266,19 +248,22 @@ std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation,
   return status;
 }
 
-/// What the mailbox has left of an operation.
+/// The rest of an operation that the mailbox or the kernel has left.
 template <typename Operation>
 Status Engine::issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
                           std::span<DataRange const> left) {
   Remainder const rest(operation, left);
   if (reaches_across(peer, operation)) {
-    if (auto const status = issue_across(peer, rest.operation())) return *status;
+    if (auto const status = issue_across(peer, rest.operation(), held)) return *status;
   }
-  // A message would ask for the stripes itself.
-  if (held) return Status::unsupported;
   Remainder const named_rest(named, left);
+  if (held) {
+    Status const status = issue_held(peer, named_rest.operation());
+    if (!failed(status)) count(peer, Path::agent, named_rest.operation());
+    return status;
+  }
   Operation awaited = named_rest.operation();
-  End end;
+  BlockingCompletion end;
   awaited.completion = &end;
   awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
   Issued const issued = issue_message(peer, awaited);
@@ -313,7 +298,7 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
   if (auto const status = issue_mail(peer, named, held, across, &left)) return status;
   if (!left.empty()) return issue_left(peer, operation, named, held, left);
   if (!moves_across(peer, operation)) return std::nullopt;
-  return issue_across(peer, operation);
+  return issue_across(peer, operation, held);
 }
 
 /// The rest of an operation whose memory accesses are done: its notification, if it asks for one.

@@ -13,9 +13,6 @@ namespace mpix::engine {
 
 namespace {
 
-// Positions beyond what is executed that an origin may use; an origin of ours stays far below.
-constexpr std::uint64_t furthest_ahead = 65536;
-
 bool must_not_wait(wire::CheckedRequest const& request) noexcept {
   return (request.header.flags & wire::flag_no_wait) != 0;
 }
@@ -74,7 +71,7 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
   char const* const fault = wire::check(header, payload, &request);
   if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drops_.note(fault);
   std::uint64_t const sequence = request.header.sequence;
-  if (sequence > origin.executed + furthest_ahead || origin.has_seen(sequence))
+  if (sequence > origin.executed + wire::max_sequence_gap || origin.has_seen(sequence))
     return drops_.note("its position of the stream is taken, or far off");
   if (fault != nullptr) {
     drops_.note(fault);

@@ -183,6 +183,9 @@ Header begin_header(Kind kind) noexcept {
 /// The window before the first reply, bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 
+/// Positions beyond those that are executed which an origin may use; one of ours mostly stays far below.
+inline constexpr std::uint64_t max_sequence_gap = 65536;
+
 /// Cost of requests with flag_quiet that are acknowledged at the latest when it is reached, bytes.
 inline constexpr std::size_t most_quiet = first_window / 4;
 

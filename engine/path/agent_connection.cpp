@@ -25,6 +25,7 @@ bool AgentPath::remove_peer(Peer& peer) {
   RdmaPath::forget_all(peer);
   std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
   std::erase(stalled_, &peer);
+  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
   std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == &peer; });
   peers_.erase(peer.process());
   return true;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/agent/connections.hpp"
@@ -68,6 +69,13 @@ class AgentPath {
   /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
   Issued issue(Peer& peer, Update const& update, StripeHold hold);
+
+  /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
+  /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
+  /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
+  /// suspended. unsupported: too many messages are not executed yet.
+  Issued issue_ahead(Peer& peer, Transfer const& transfer);
+  Issued issue_ahead(Peer& peer, Update const& update);
 
   /// Asks the peer's agent for a lock, after everything that was issued before. The completion is told when
   /// it is granted, or is not to be had.
@@ -159,6 +167,10 @@ class AgentPath {
   template <typename Operation>
   Issued start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold);
   Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  template <typename Operation>
+  Issued start_ahead(Peer& peer, MessageOperation message, Operation const& operation);
+  void send_all(Outstanding& entry);
+  std::uint64_t newest_ahead(Peer const& peer) const noexcept;
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);
   void send_lock(Outstanding& entry);
@@ -224,7 +236,9 @@ class AgentPath {
     RemoteAddress base;
   };
   std::vector<Revocation> revocations_;
-  OutstandingList acquiring_;   ///< requests for locks that are sent
+  OutstandingList acquiring_;  ///< requests for locks that are sent, and what was sent ahead of others
+  /// The newest message that was sent ahead of others that were not sent yet, of the few peers with such.
+  std::vector<std::pair<Peer const*, std::uint64_t>> ahead_;
   std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
   std::vector<Peer*> joining_;  ///< to whom small requests wait to leave together
   std::atomic<bool> is_joining_{false};

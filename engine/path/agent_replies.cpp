@@ -70,7 +70,8 @@ void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byt
 char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
                                   std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
-  if (header.executed > stream.newest_sent || header.done > stream.sent)
+  if ((header.executed > stream.newest_sent && header.executed > newest_ahead(peer)) ||
+      header.done > stream.sent)
     return "acknowledges messages that were not sent";
   stream.done = std::max(stream.done, header.done);
   stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);

@@ -177,11 +177,13 @@ bool is_scattered(Layout const& layout) noexcept {
   return pieces >= many_pieces && layout.size() / pieces <= small_piece;
 }
 
-Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call) {
+Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
   std::size_t moved = 0;
-  return move(way, transfer.origin, transfer.origin_layout, 0, transfer.target, transfer.target_layout, 0,
-              transfer.target_layout.size(), &moved);
+  Status const status = move(way, transfer.origin, transfer.origin_layout, 0, transfer.target,
+                             transfer.target_layout, 0, transfer.target_layout.size(), &moved);
+  if (done != nullptr) *done = moved;
+  return status;
 }
 
 /// Reads a chunk of the target, updates it, writes it back.

@@ -22,11 +22,11 @@ inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 
 /// bad_address when the target's memory is not mapped, not_writable when it can only be read, bad_origin when
 /// a put's or a get's origin is not there (what was transferred before stays); unsupported when the system
-/// refuses. The caller holds the stripes that the guarantees ask for.
+/// refuses. The caller holds the stripes that the guarantees ask for. `done`, if not null: bytes of the data
+/// that are transferred or updated, also where the rest fails.
 Status execute_across(Transfer const& transfer, pid_t pid,
-                      std::size_t bytes_per_call = cross_memory_call_bytes);
-/// An update that needs no CPU atomics. `done`, if not null: bytes of the data that are updated, also where
-/// it fails.
+                      std::size_t bytes_per_call = cross_memory_call_bytes, std::size_t* done = nullptr);
+/// An update that needs no CPU atomics.
 Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
                       std::size_t* done = nullptr);
 

@@ -61,6 +61,7 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
 
 void AgentPath::describe_lock_requests(BoundedText& text) const {
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (!entry->is_a(wire::RequestKind::acquire)) continue;
     text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
     describe(entry->operation.header, entry->operation.total, text);
     text.add(", waits for its turn\n");

@@ -49,25 +49,6 @@ bool origin_is_there(Transfer const& transfer, DataRange range) noexcept {
 }
 bool origin_is_there(Update const&, DataRange) noexcept { return true; }
 
-/// `element_flag`: what asks for atomicity of each element, where the stripes are not held.
-unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_flag) noexcept {
-  unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
-  if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
-  if (!held && has(guarantees, Guarantee::element_atomic)) flags |= element_flag;
-  return flags;
-}
-
-std::uint16_t flags_for(Transfer const& transfer, bool held) noexcept {
-  return static_cast<std::uint16_t>(flags_of(transfer.guarantees, held, wire::flag_atomic));
-}
-std::uint16_t flags_for(Update const& update, bool held) noexcept {
-  unsigned flags = flags_of(update.guarantees, held, wire::flag_elements);
-  // The first one of a single element switches its memory, for which the stripe is held.
-  if (held && !has(update.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
-  if (update.result != nullptr) flags |= wire::flag_fetch;
-  return static_cast<std::uint16_t>(flags);
-}
-
 void write(Mail& mail, Transfer const& transfer) noexcept {
   bool const get = transfer.direction == Direction::get;
   mail.kind = static_cast<std::uint8_t>(get ? wire::RequestKind::get : wire::RequestKind::put);
@@ -149,7 +130,7 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
   mail.address = operation.target;
   mail.exposure = static_cast<std::uint64_t>(operation.exposed.target);
   mail.bytes = static_cast<std::uint16_t>(bytes);
-  mail.flags = flags_for(operation, route.held);
+  mail.flags = flags_for_execution(operation, route.held);
   write(mail, operation);
   mailbox.post(*slot);
   Outcome const outcome = wait(*slot, route);
@@ -171,7 +152,7 @@ class StagedDelivery {
         message_(message_of(operation)),
         route_(route),
         target_(*route.peer.state().segments) {
-    message_.header.flags |= flags_for(operation, route.held);
+    message_.header.flags |= flags_for_execution(operation, route.held);
     message_.header.sequence = 1;
   }
 

@@ -20,6 +20,14 @@ MessageOperation begin_message(wire::RequestKind kind, Operation const& operatio
   return message;
 }
 
+/// `element_flag`: what asks for atomicity of each element, where the stripes are not held.
+unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_flag) noexcept {
+  unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
+  if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
+  if (!held && has(guarantees, Guarantee::element_atomic)) flags |= element_flag;
+  return flags;
+}
+
 }  // namespace
 
 MessageOperation message_of(Transfer const& transfer) noexcept {
@@ -56,6 +64,18 @@ MessageOperation message_of(Update const& update) noexcept {
     message.sink_layout = update.result_layout;
   }
   return message;
+}
+
+std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept {
+  return static_cast<std::uint16_t>(flags_of(transfer.guarantees, held, wire::flag_atomic));
+}
+
+std::uint16_t flags_for_execution(Update const& update, bool held) noexcept {
+  unsigned flags = flags_of(update.guarantees, held, wire::flag_elements);
+  // The first one of a single element switches its memory, for which the stripe is held.
+  if (held && !has(update.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
+  if (update.result != nullptr) flags |= wire::flag_fetch;
+  return static_cast<std::uint16_t>(flags);
 }
 
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept {

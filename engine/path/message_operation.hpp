@@ -48,6 +48,11 @@ struct MessageOperation {
 MessageOperation message_of(Transfer const& transfer) noexcept;
 MessageOperation message_of(Update const& update) noexcept;
 
+/// Flags for the guarantees of an operation that is executed as soon as it arrives. `held`: its origin holds
+/// the stripes of the target.
+std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept;
+std::uint16_t flags_for_execution(Update const& update, bool held) noexcept;
+
 /// The layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;
 

@@ -5,14 +5,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tests/support/engine_paths.hpp"
 
 namespace {
 int permitted = 0;  ///< calls that write
-}
+/// Called once, before the first refusal.
+std::function<void()> before_refusal;
+}  // namespace
 
 extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_t pid, iovec const* local,
                                                                             unsigned long locals,
@@ -20,6 +24,7 @@ extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_
                                                                             unsigned long remotes,
                                                                             unsigned long flags) noexcept {
   if (permitted-- > 0) return ::syscall(SYS_process_vm_writev, pid, local, locals, remote, remotes, flags);
+  if (before_refusal) std::exchange(before_refusal, nullptr)();
   errno = EPERM;
   return -1;
 }
@@ -29,8 +34,20 @@ namespace {
 
 constexpr std::size_t words = 50000;  // several chunks of the kernel's path
 
+void without_mail(mpix_engine_config& config) { config.mailbox_us = -1; }
+
+/// One to each word, or to every second one.
+Update sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
+  Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
+  sum.guarantees = guarantees;
+  if (step == 1) return sum;
+  static Dimension apart[1];
+  apart[0] = {ones.size(), static_cast<std::ptrdiff_t>(8 * step)};
+  sum.target_layout = Layout{8, apart, {}};
+  return sum;
+}
+
 TEST(Refusal, UpdatesEachElementOnce) {
-  auto const without_mail = [](mpix_engine_config& config) { config.mailbox_us = -1; };
   for (std::ptrdiff_t const stride : {8, 16}) {
     for (int const calls : {0, 1, 3, 50}) {
       test::run_job(2, without_mail, [=](Rank& rank) {
@@ -64,6 +81,144 @@ TEST(Refusal, UpdatesEachElementOnce) {
       });
     }
   }
+}
+
+/// The stripes are held when the kernel refuses.
+TEST(Refusal, FinishesAtomicUpdateByMessages) {
+  for (std::size_t const step : {1, 2}) {
+    for (int const calls : {0, 1, 3, 50}) {
+      test::run_job(2, without_mail, [=](Rank& rank) {
+        std::vector<std::int64_t> memory(2 * words);
+        std::iota(memory.begin(), memory.end(), 1);
+        rank.show(0, memory.data());
+        rank.barrier();
+        if (rank.rank() == 0) {
+          std::vector<std::int64_t> const ones(words, 1);
+          std::vector<std::int64_t> before(words);
+          Update sum = sum_at(rank, ones, step, Guarantee::atomic);
+          sum.result = reinterpret_cast<std::byte*>(before.data());
+          permitted = calls;
+          EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
+          for (std::size_t i = 0; i < words; ++i)
+            ASSERT_EQ(before[i], static_cast<std::int64_t>(step * i) + 1) << i << ", " << calls;
+          EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, step, Guarantee::atomic)), Status::ok)
+              << "the stripes are free again";
+        }
+        rank.barrier();
+        if (rank.rank() == 1) {
+          for (std::size_t i = 0; i < 2 * words; ++i) {
+            bool const is_target = i % step == 0 && i / step < words;
+            ASSERT_EQ(memory[i], static_cast<std::int64_t>(i) + 1 + (is_target ? 2 : 0))
+                << i << ", " << calls;
+          }
+        }
+        rank.barrier();
+      });
+    }
+  }
+}
+
+/// Messages that wait for the held stripes stand before those of the rest, more of them than are sent at
+/// once.
+TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
+  constexpr std::size_t small = 100;    // words, one message
+  constexpr std::size_t large = 20000;  // several, which ask for the stripes first
+  constexpr std::size_t long_way = 200000;
+  auto const configure = [](mpix_engine_config& config) {
+    without_mail(config);
+    config.fragment_bytes = 4096;
+    config.window_bytes = 16384;
+  };
+  for (bool const first_is_large : {false, true}) {
+    constexpr int issued = 1500;
+    test::run_job(2, configure, [=](Rank& rank) {
+      std::vector<std::int64_t> memory(2 * words + 2 * long_way);
+      rank.show(0, memory.data());
+      rank.barrier();
+      if (rank.rank() == 0) {
+        std::vector<std::int64_t> const ones(words, 1);
+        std::vector<std::int64_t> const longest(long_way, 1);
+        std::vector<std::int64_t> const few(small, 1);
+        std::vector<std::int64_t> const many(large, 1);
+        std::vector<Waiter> waiters(issued + 1);
+        permitted = 3;
+        before_refusal = [&] {
+          auto const issue = [&](std::vector<std::int64_t> const& from, Waiter& waiter) {
+            // Behind messages that are under way they do not ask for the target's stripes here, and without
+            // operands for none of this process.
+            Update sum = sum_at(
+                rank, from, 2, Guarantee::atomic | Guarantee::remote_completion | Guarantee::overlap_ordered);
+            sum.operation = Operation::increment;
+            sum.origin = nullptr;
+            sum.origin_layout = {};
+            sum.completion = &waiter;
+            EXPECT_EQ(rank.engine().issue(rank.peer(1), sum).status, Status::ok);
+          };
+          Update far = sum_at(rank, longest, 2, Guarantee::none);
+          far.target += 8 * 2 * words;
+          EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
+          if (first_is_large) issue(many, waiters[issued]);
+          for (int i = 0; i < issued; ++i) issue(few, waiters[static_cast<std::size_t>(i)]);
+          if (!first_is_large) issue(many, waiters[issued]);
+        };
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+        EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
+        for (Waiter& waiter : waiters) {
+          rank.engine().wait_until(rank.peer(1), [&] { return waiter.complete.load(); });
+          ASSERT_EQ(waiter.status, Status::ok);
+        }
+        // Positions of the stream go on.
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 2, Guarantee::none)), Status::ok);
+        rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+      }
+      rank.barrier();
+      if (rank.rank() == 1) {
+        for (std::size_t i = 0; i < memory.size(); ++i) {
+          if (i >= 2 * words) {
+            ASSERT_EQ(memory[i], i % 2 == 0 ? 1 : 0) << i;
+            continue;
+          }
+          std::int64_t expected = i < words ? 1 : 0;
+          if (i % 2 == 0) expected += 1 + (i / 2 < small ? issued : 0) + (i / 2 < large ? 1 : 0);
+          ASSERT_EQ(memory[i], expected) << i;
+        }
+      }
+      rank.barrier();
+    });
+  }
+}
+
+/// The rest of an atomic put is sent while the stripes are held. The whole put, sent again, would let others
+/// see a part before.
+TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
+  test::run_job(2, without_mail, [](Rank& rank) {
+    std::vector<std::int64_t> memory(128 * 1024);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::size_t const count = memory.size() / 2;
+      std::vector<std::int64_t> values(count);
+      std::iota(values.begin(), values.end(), 1);
+      Transfer put = contiguous(Direction::put, values.data(), rank.shown(1, 0), 8 * count);
+      Dimension const apart[] = {{count / 128, 2048}};
+      put.target_layout = Layout{1024, apart, {}};
+      put.origin_layout = Layout::contiguous(put.target_layout.size());
+      put.guarantees = Guarantee::atomic;
+      permitted = 1;
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+      std::uint64_t const sent =
+          rank.engine().statistics().traffic.bytes[static_cast<std::size_t>(Path::agent)];
+      EXPECT_GT(sent, 0u);
+      EXPECT_LT(sent, put.target_layout.size());
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      std::size_t const count = memory.size() / 2 / 128 * 128;
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(memory[i / 128 * 256 + i % 128], static_cast<std::int64_t>(i) + 1) << i;
+    }
+    rank.barrier();
+  });
 }
 
 }  // namespace
