@@ -16,7 +16,8 @@ enum class Touched : std::uint8_t {
 /// it and without taking part in a data race. The thread survives the fault: see
 /// engine/segment/fault_guard.hpp. A thread that blocks SIGSEGV or SIGBUS touches nothing. Outside of a
 /// FaultScope each call asks the system whether it does, unless the range lies in the page that the thread
-/// touched last.
+/// touched last in the same way. A thread that has blocked the signals since, where that page has gone since,
+/// does not survive: no processor tells whether an access would fault, and the mask stands in the kernel only.
 Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool write) noexcept;
 
 }  // namespace mpix::engine
