@@ -55,6 +55,15 @@ struct mpix_host_flush {
   int rank;
 };
 
+/** The failure of an operation with a request. Both are called by application threads, for MPI error codes
+ * can be made by such a thread only, and each at most once. */
+struct mpix_host_failure {
+  /** The error code, when the MPI library sees the completion. Not for a request that was freed before. */
+  int (*code)(void* context);
+  /** The end of the request. `asked` is 0 when the application has freed it and did not ask for the error. */
+  void (*end)(void* context, int asked);
+};
+
 /** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
  *  otherwise. */
 struct mpix_host_ops {
@@ -74,11 +83,9 @@ struct mpix_host_ops {
   mpix_host_request_t* (*request_create)(mpix_handle_t communicator, mpix_handle_t* handle);
 
   /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
-   *  completion at its next progress. `error_of` is NULL where the operation has succeeded. Otherwise the
-   *  application thread that makes that progress calls it, once, with `context`: MPI error codes can be
-   *  made by such a thread only. */
-  void (*request_complete)(mpix_host_request_t* request, size_t bytes, int (*error_of)(void* context),
-                           void* context);
+   *  completion at its next progress. `failure` is NULL where the operation has succeeded; it stays valid. */
+  void (*request_complete)(mpix_host_request_t* request, size_t bytes,
+                           const struct mpix_host_failure* failure, void* context);
 
   /** Completes a request whose operation has succeeded when its call returns, on an application thread: the
    *  MPI library sees it at once. */
@@ -152,12 +159,8 @@ struct mpix_host_ops {
    * without. */
   int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);
 
-  /** Nonzero when the application has freed a request that is not complete, or not shown as complete yet:
-   * nobody asks for its error. May be called where request_complete may. */
-  int (*request_is_freed)(const mpix_host_request_t* request);
-
-  /** Shows the MPI library what request_complete has completed, and asks for the errors. Returns how many.
-   * Called by an application thread. */
+  /** Shows the MPI library what request_complete has completed; requests that are freed end. Returns how
+   * many. Called by an application thread. */
   int (*requests_show)(void);
 };
 

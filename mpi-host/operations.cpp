@@ -46,7 +46,6 @@ mpix_host_ops const& host_operations() noexcept {
     ops.datatype_is_committed = &datatype_is_committed;
     ops.request_create = &create_request;
     ops.request_complete = &complete_request;
-    ops.request_is_freed = &request_is_freed;
     ops.requests_show = &show_completed;
     ops.request_finish = &finish_request;
     ops.request_completed = &completed_request;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <utility>
 
 #include "datatype/handle.hpp"
 #include "engine/mpix_engine.h"
@@ -14,8 +15,9 @@ struct mpix_host_request {
   MPI_Request handle = MPI_REQUEST_NULL;
   std::size_t bytes = 0;
   int code = MPI_SUCCESS;
-  int (*error_of)(void*) = nullptr;
+  mpix_host_failure const* failure = nullptr;
   void* context = nullptr;
+  bool asked = false;                 ///< the application was told `code`, or will be
   mpix_host_request* next = nullptr;  ///< in the list of completed ones, or of unused ones
 
   /// One of MPI's, or of the application where it is persistent, until it is freed, and one until it is
@@ -32,6 +34,11 @@ namespace mpix::host {
 namespace {
 
 using Request = mpix_host_request;
+
+void end_failure(Request& request) {
+  if (request.failure == nullptr) return;
+  std::exchange(request.failure, nullptr)->end(request.context, request.asked ? 1 : 0);
+}
 
 /// Unused objects of one kind.
 class Pool {
@@ -65,7 +72,8 @@ std::unordered_map<mpix_handle_t, Request*> persistent;
 std::atomic<int> persistent_count{0};  ///< objects that were ever made
 
 int query(void* object, MPI_Status* status) {
-  auto const& request = *static_cast<Request const*>(object);
+  auto& request = *static_cast<Request*>(object);
+  request.asked = true;
   PMPI_Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(request.bytes));
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -76,8 +84,9 @@ int query(void* object, MPI_Status* status) {
 
 void release(Request& request) {
   // Whoever comes last sees what the other has done with the object.
-  if (request.references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    (request.tag < 0 ? pool : persistent_pool).give_back(request);
+  if (request.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  end_failure(request);
+  (request.tag < 0 ? pool : persistent_pool).give_back(request);
 }
 
 int set_free(void* object) {
@@ -116,12 +125,14 @@ int start_generalized(Request& request) {
 #endif
 
 void show(Request& request) {
-  request.code = request.error_of != nullptr ? request.error_of(request.context) : MPI_SUCCESS;
+  bool const freed = request.references.load(std::memory_order_relaxed) == 1;
+  request.code = request.failure != nullptr && !freed ? request.failure->code(request.context) : MPI_SUCCESS;
   Completer::instance().completed();
   if (request.tag < 0) {
     PMPI_Grequest_complete(request.handle);
   } else {
-    // A receive can show no error but that its message is too long.
+    // A receive can show no error but that its message is too long, and does not tell whether it was asked.
+    request.asked = !freed;
     int const length = request.code == MPI_SUCCESS ? 0 : 1;
     char const byte = 0;
     PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
@@ -148,6 +159,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   Request* request = pool.take();
   if (request == nullptr) request = new (std::nothrow) Request;
   if (request == nullptr) return nullptr;
+  request->asked = false;
   request->references.store(2, std::memory_order_relaxed);
   if (start_generalized(*request) != MPI_SUCCESS) {
     pool.give_back(*request);
@@ -158,13 +170,9 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   return request;
 }
 
-int request_is_freed(mpix_host_request_t const* request) {
-  return request->references.load(std::memory_order_relaxed) == 1 ? 1 : 0;
-}
-
-void complete_request(mpix_host_request_t* request, std::size_t bytes, int (*error_of)(void*),
+void complete_request(mpix_host_request_t* request, std::size_t bytes, mpix_host_failure const* failure,
                       void* context) {
-  request->error_of = error_of;
+  request->failure = failure;
   request->context = context;
   request->bytes = bytes;
   request->next = completed.load(std::memory_order_relaxed);
@@ -174,7 +182,7 @@ void complete_request(mpix_host_request_t* request, std::size_t bytes, int (*err
 }
 
 void finish_request(mpix_host_request_t* request) {
-  request->error_of = nullptr;
+  request->failure = nullptr;
   request->bytes = 0;
   show(*request);
 }
@@ -208,6 +216,8 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
 }
 
 void start_request(mpix_host_request_t* request, mpix_handle_t) {
+  end_failure(*request);  // of the operation before
+  request->asked = false;
   request->references.fetch_add(1, std::memory_order_relaxed);
   PMPI_Start(&request->handle);
   Completer::instance().issued();

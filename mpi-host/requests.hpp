@@ -14,8 +14,7 @@ int show_completed();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);
-int request_is_freed(mpix_host_request_t const* request);
-void complete_request(mpix_host_request_t* request, size_t bytes, int (*error_of)(void* context),
+void complete_request(mpix_host_request_t* request, size_t bytes, mpix_host_failure const* failure,
                       void* context);
 void finish_request(mpix_host_request_t* request);
 mpix_handle_t completed_request();

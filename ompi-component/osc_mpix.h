@@ -55,10 +55,9 @@ void ompi_osc_mpix_communicator_refuse_calls(mpix_handle_t communicator, int ref
 void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
 mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle);
-int ompi_osc_mpix_request_is_freed(const mpix_host_request_t *request);
 mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle);
 void ompi_osc_mpix_request_complete(mpix_host_request_t *request, size_t bytes,
-                                    int (*error_of)(void *context), void *context);
+                                    const struct mpix_host_failure *failure, void *context);
 void ompi_osc_mpix_request_finish(mpix_host_request_t *request);
 mpix_handle_t ompi_osc_mpix_request_completed(void);
 mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_handle_t handle),

@@ -31,7 +31,6 @@ static const struct mpix_host_ops host_ops = {
     .request_create_persistent = ompi_osc_mpix_request_create_persistent,
     .request_start = ompi_osc_mpix_request_start,
     .request_is_active = ompi_osc_mpix_request_is_active,
-    .request_is_freed = ompi_osc_mpix_request_is_freed,
     .requests_show = ompi_osc_mpix_requests_drain,
     .window_request_create = ompi_osc_mpix_window_request_create,
     .window_targets = ompi_osc_mpix_window_targets,

@@ -7,20 +7,24 @@
  * makes the next request. Nobody need ever come who has freed his requests: without the latter the list
  * would grow by every operation.
  */
+#define _GNU_SOURCE /* dladdr */
 #include "osc_mpix.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_free_list.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
+#include <string.h>
 
 typedef struct osc_mpix_request_t {
     ompi_request_t super;
     struct osc_mpix_request_t *next_completed;
     int mpi_error;           /* of an operation that was shown to Open MPI */
-    int (*error_of)(void *); /* failed operations: gives mpi_error */
-    void *error_context;
+    const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
+    void *failure_context;
+    bool asked; /* the application was told the failure */
     size_t bytes;
     atomic_int references;        /* one of the engine until completion, one of the user until free */
     void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
@@ -53,10 +57,20 @@ static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
 #define AFTER_TAKE_FROM_LIST(object) ((void) 0)
 #endif
 
+static void end_failure(osc_mpix_request_t *request, bool asked)
+{
+    const struct mpix_host_failure *failure = request->failure;
+    if (NULL != failure) {
+        request->failure = NULL;
+        failure->end(request->failure_context, asked);
+    }
+}
+
 static void release(osc_mpix_request_t *request)
 {
     /* Whoever comes last sees what the other has done with the request, and its list comes after that. */
     if (1 == atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel)) {
+        end_failure(request, request->asked);
         /* Open MPI frees a failed request first and calls the error handler then: the communicator is kept
          * until the request is used again. */
         if (MPI_SUCCESS == request->mpi_error) {
@@ -68,9 +82,27 @@ static void release(osc_mpix_request_t *request)
     }
 }
 
+/* Whether the error of a request that is freed was told: MPI_Wait and the like free a failed request, too, by
+ * the same function, and leave no trace in it. What is between the call of MPI and this function is inlined;
+ * where it is not, the failure counts as told. */
+static bool was_asked(const osc_mpix_request_t *request, const void *caller)
+{
+    if (!REQUEST_COMPLETE(&request->super)) {
+        return false; /* only MPI_Request_free frees it */
+    }
+    if (MPI_SUCCESS == request->mpi_error || OMPI_REQUEST_INACTIVE == request->super.req_state) {
+        return true;
+    }
+    Dl_info symbol;
+    /* By name: libmpix_rma has a function of this name, too. */
+    const char *name = 0 != dladdr(caller, &symbol) ? symbol.dli_sname : NULL;
+    return NULL == name || (0 != strcmp(name, "PMPI_Request_free") && 0 != strcmp(name, "MPI_Request_free"));
+}
+
 static int request_free(ompi_request_t **handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) *handle;
+    request->asked = was_asked(request, __builtin_return_address(0));
     if (NULL != request->freed) {
         request->freed((mpix_handle_t) request);
     }
@@ -136,6 +168,7 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), m
         request->freed = freed;
         atomic_store_explicit(&request->references, 1, memory_order_relaxed);
         request->mpi_error = MPI_SUCCESS;
+        request->failure = NULL;
         *handle = (mpix_handle_t) request;
     }
     return request;
@@ -143,6 +176,8 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), m
 
 static void activate(osc_mpix_request_t *request)
 {
+    end_failure(request, true); /* of the operation before */
+    request->mpi_error = MPI_SUCCESS;
     request->super.req_complete = REQUEST_PENDING;
     request->super.req_state = OMPI_REQUEST_ACTIVE;
     request->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
@@ -200,19 +235,12 @@ int ompi_osc_mpix_request_is_active(mpix_host_request_t *request)
     return OMPI_REQUEST_ACTIVE == ((osc_mpix_request_t *) request)->super.req_state;
 }
 
-/* The engine's reference is there until the completion is shown. */
-int ompi_osc_mpix_request_is_freed(const mpix_host_request_t *handle)
-{
-    const osc_mpix_request_t *request = (const osc_mpix_request_t *) handle;
-    return 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
-}
-
-void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes, int (*error_of)(void *),
-                                    void *context)
+void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes,
+                                    const struct mpix_host_failure *failure, void *context)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
-    request->error_of = error_of;
-    request->error_context = context;
+    request->failure = failure;
+    request->failure_context = context;
     request->bytes = bytes;
     request->next_completed = atomic_load_explicit(&completed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&completed, &request->next_completed, request,
@@ -222,7 +250,11 @@ void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes, i
 
 static void show(osc_mpix_request_t *request)
 {
-    request->mpi_error = NULL == request->error_of ? MPI_SUCCESS : request->error_of(request->error_context);
+    /* The engine's reference is the last one where the request is freed. */
+    const bool freed = 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
+    if (NULL != request->failure && !freed) {
+        request->mpi_error = request->failure->code(request->failure_context);
+    }
     request->super.req_status.MPI_ERROR = request->mpi_error;
     request->super.req_status._ucount = request->bytes;
     ompi_request_complete(&request->super, true);
@@ -232,7 +264,7 @@ static void show(osc_mpix_request_t *request)
 void ompi_osc_mpix_request_finish(mpix_host_request_t *handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
-    request->error_of = NULL;
+    request->failure = NULL;
     request->bytes = 0;
     show(request);
 }

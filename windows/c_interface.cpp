@@ -7,6 +7,7 @@
 #include "engine/log.hpp"
 #include "hosting/hosted.hpp"
 #include "hosting/statistics_table.hpp"
+#include "windows/unasked.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {
@@ -16,7 +17,9 @@ namespace {
 Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
 
 /// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize.
-int at_finalize(MPI_Comm, int, void*, void*) noexcept try {
+int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
+  print_unasked();
+  if (counts == nullptr) return MPI_SUCCESS;
   int rank = 0;
   int size = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -28,18 +31,18 @@ int at_finalize(MPI_Comm, int, void*, void*) noexcept try {
 }
 
 /// Also of programs that are not linked with libmpix_rma.
-void prepare_statistics() {
-  if (!begin_statistics()) return;
+void prepare_finalize() {
+  static char counts = 0;
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
-  PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, begin_statistics() ? &counts : nullptr);
 }
 
 void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {
     begin_datatypes(mpix_host_operations()->datatype_is_committed);
-    prepare_statistics();
+    prepare_finalize();
   });
 }
 

@@ -4,6 +4,7 @@
 #include "hosting/completion_pool.hpp"
 #include "hosting/hosted.hpp"
 #include "windows/error.hpp"
+#include "windows/unasked.hpp"
 
 namespace mpix::windows {
 
@@ -11,14 +12,11 @@ namespace {
 
 CompletionPool<RequestCompletion> pool;
 
-/// Whether the application has freed the request of a failed operation: the failure is kept then.
-bool keep_if_freed(RequestCompletion const& completion) noexcept {
-  if (mpix_host_operations()->request_is_freed(completion.request) == 0) return false;
-  Subject const& subject = completion.subject;
+void keep(RequestCompletion const& failed) noexcept {
+  Subject const& subject = failed.subject;
   engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
                                     engine::ExposureId::none};
-  hosted_engine()->keep_error(completion.context, {completion.status, subject.kind, memory, subject.rank});
-  return true;
+  keep_unasked(failed.context, {failed.status, subject.kind, memory, subject.rank});
 }
 
 int code_of(RequestCompletion const& failed) noexcept {
@@ -31,19 +29,20 @@ int code_of(RequestCompletion const& failed) noexcept {
   }
 }
 
-/// Called by an application thread, for a failed operation.
-int error_of(void* context) noexcept {
+void end_failed(void* context, int asked) noexcept {
   auto* const completion = static_cast<RequestCompletion*>(context);
-  int const code = keep_if_freed(*completion) ? class_of(completion->status) : code_of(*completion);
+  if (asked == 0) keep(*completion);
   pool.give_back(completion);
-  return code;
 }
+
+constexpr mpix_host_failure failure_of_request{
+    [](void* context) noexcept { return code_of(*static_cast<RequestCompletion*>(context)); }, &end_failed};
 
 void tell(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   completion.status = status;
-  bool const failed = engine::failed(status) && !keep_if_freed(completion);
-  mpix_host_operations()->request_complete(completion.request, bytes, failed ? &error_of : nullptr,
+  bool const failed = engine::failed(status);
+  mpix_host_operations()->request_complete(completion.request, bytes, failed ? &failure_of_request : nullptr,
                                            &completion);
   if (!failed) pool.give_back(&completion);
 }

@@ -6,6 +6,7 @@
 #include "datatype/datatype.hpp"
 #include "engine/log.hpp"
 #include "hosting/hosted.hpp"
+#include "windows/unasked.hpp"
 
 namespace mpix::windows {
 
@@ -38,6 +39,7 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
       holder_(engine.own_holder(lock_owner)),
       held_(held_locks, holder_, [this] { return is_passive(); }) {
   for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
+  begin_telling(context_);
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &size_);
   PMPI_Comm_group(comm, &members_);
@@ -50,6 +52,7 @@ engine::HeldLocks Window::held_locks;
 constinit Target Window::nobody{};
 
 Window::~Window() {
+  end_telling(context_);
   held_.forget();
   give_up_memory();
   give_up_counters();
@@ -201,6 +204,8 @@ int Window::close(bool* closed) {
   int error = complete_opened();
   error = first_of(error, complete_all());
   end_joint_requests();
+  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
+  end_telling(context_);
   error = first_of(error, take_failures());
   if (table_.is_shared()) find_successors();
   synchronise();  // nobody's operations are on their way any more

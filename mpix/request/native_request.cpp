@@ -18,20 +18,16 @@ int code_of(NativeCompletion const& failed) noexcept {
   }
 }
 
-/// Whether the application has freed the request of a failed operation: the failure is kept then.
-bool keep_if_freed(NativeCompletion const& native) noexcept {
-  if (host().request_is_freed(native.request) == 0) return false;
-  engine_of_process().keep_error(native.context, late_error_of(native.status, native.subject));
-  return true;
+/// The next completion call tells the failure where nobody has asked for it.
+void end_failed(void* context, int asked) noexcept {
+  auto* const native = static_cast<NativeCompletion*>(context);
+  if (asked == 0)
+    engine_of_process().keep_error(native->context, late_error_of(native->status, native->subject));
+  pool.give_back(native);
 }
 
-/// Called by an application thread, for a failed operation.
-int error_of(void* context) noexcept {
-  auto* const native = static_cast<NativeCompletion*>(context);
-  int const code = keep_if_freed(*native) ? class_of(native->status) : code_of(*native);
-  pool.give_back(native);
-  return code;
-}
+constexpr mpix_host_failure failure_of_request{
+    [](void* context) noexcept { return code_of(*static_cast<NativeCompletion*>(context)); }, &end_failed};
 
 NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle, Site const& site,
                                 Subject const& subject) {
@@ -43,8 +39,8 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
     auto& native = static_cast<NativeCompletion&>(self);
     native.status = status;
-    bool const failed = engine::failed(status) && !keep_if_freed(native);
-    host().request_complete(native.request, bytes, failed ? &error_of : nullptr, &native);
+    bool const failed = engine::failed(status);
+    host().request_complete(native.request, bytes, failed ? &failure_of_request : nullptr, &native);
     if (!failed) pool.give_back(&native);
   };
   return completion;

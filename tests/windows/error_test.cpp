@@ -276,6 +276,40 @@ TEST_F(LateFailure, OfFreedRequestIsToldByFlush) {
   EXPECT_EQ(MPI_Win_unlock(next_, window_), MPI_SUCCESS);
 }
 
+/// The request is complete, and MPI has seen it, before it is freed.
+TEST_F(LateFailure, OfRequestThatIsFreedWithoutBeingAskedIsToldByWindow) {
+  long value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
+  int told = MPI_Rget(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, window_, &request);
+  bool const issued = told == MPI_SUCCESS;
+  if (issued) {
+    EXPECT_EQ(MPI_Win_flush(next_, window_), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+  }
+  int const unlocked = MPI_Win_unlock(next_, window_);
+  int const freed = MPI_Win_free(&window_);
+  for (int const code : {unlocked, freed}) told = told != MPI_SUCCESS ? told : code;
+  EXPECT_EQ(class_of(told), MPI_ERR_RMA_RANGE);
+  EXPECT_TRUE(unlocked == MPI_SUCCESS || freed == MPI_SUCCESS) << "told twice";
+}
+
+TEST_F(LateFailure, OfRequestThatIsAskedIsToldOnce) {
+  long value = 0;
+  for (bool const tests : {false, true}) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
+    int told = MPI_Rget(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, window_, &request);
+    for (int complete = 0; told == MPI_SUCCESS && complete == 0;) {
+      told = tests ? MPI_Test(&request, &complete, MPI_STATUS_IGNORE) : MPI_Wait(&request, MPI_STATUS_IGNORE);
+      if (!tests) complete = 1;
+    }
+    EXPECT_EQ(class_of(told), MPI_ERR_RMA_RANGE);
+    EXPECT_EQ(MPI_Win_unlock(next_, window_), MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS);
+}
+
 TEST_F(LateFailure, IsToldByFreeOfWindow) {
   long const value = 1;
   MPI_Win_fence(0, window_);

@@ -54,6 +54,21 @@ static int get_with_freed_request(MPI_Aint address)
     return MPI_SUCCESS != MPIX_RMA_Complete(&world, 1);
 }
 
+/* The request is waited for, or freed when Complete has let MPI see that it is complete. */
+static int get_that_is_seen(MPI_Aint address, int waits)
+{
+    static long value;
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_SUCCESS !=
+            MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, &request, &world, NULL) ||
+        MPI_SUCCESS != MPIX_RMA_Complete(&world, 1)) {
+        fprintf(stderr, "the failure is told too early\n");
+        return 1;
+    }
+    return waits ? MPI_SUCCESS == MPI_Wait(&request, MPI_STATUS_IGNORE) : MPI_SUCCESS != MPI_Request_free(&request);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -69,6 +84,8 @@ int main(int argc, char **argv)
     if (0 == rank) {
         if (0 == strcmp(mode, "request")) {
             failed = get_with_freed_request(address);
+        } else if (0 == strcmp(mode, "seen") || 0 == strcmp(mode, "waited")) {
+            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"));
         } else if (0 == strcmp(mode, "communicator")) {
             accumulate(copy, address, 3);
         } else {

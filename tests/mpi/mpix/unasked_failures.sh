@@ -1,8 +1,9 @@
 #!/bin/sh
-# usage: unasked_failures.sh MPIRUN PROGRAM: failures that the program does not ask for are told when MPI ends.
+# usage: unasked_failures.sh MPIRUN PROGRAM WINDOWS_PROGRAM: failures that the program does not ask for are told when MPI ends.
 set -eu
 mpirun=$1
 program=$2
+windows=$3
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -29,3 +30,19 @@ grep -q "$told $operation failed: " "$log" || fail "no line about operations of 
 run request
 [ "$status" -eq 0 ] || fail "the failure of a freed request is lost"
 if grep -q "nobody asked" "$log"; then fail "a failure is told twice"; fi
+
+told="MPI_Finalize: 1 operation failed and nobody asked; the first: [a-z ]* of 8 bytes at"
+run seen
+grep -q "$told address 0x[0-9a-f]* of rank 1 failed: " "$log" || fail "no line about a request that is freed when MPI has seen it"
+run waited
+[ "$status" -eq 0 ] || fail "MPI_Wait does not tell the failure"
+if grep -q "nobody asked" "$log"; then fail "what MPI_Wait has told is told again"; fi
+MPIX_HOST=public MPIX_PATH=agent run seen
+grep -q "$told address 0x[0-9a-f]* of rank 1 failed: " "$log" || fail "no line about such a request on the public host"
+program=$windows
+run free
+[ "$status" -eq 0 ] || fail "a call on the window fails"
+grep -q "$told displacement [0-9]* of rank 1 failed: " "$log" || fail "no line about a request that outlives its window"
+run wait
+[ "$status" -eq 0 ] || fail "MPI_Wait does not tell the failure behind the window"
+if grep -q "nobody asked" "$log"; then fail "what MPI_Wait has told behind the window is told again"; fi
