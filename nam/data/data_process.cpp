@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/segment/fault_guard.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/log.hpp"
 
@@ -12,7 +13,7 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 2};
+constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
 /// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
@@ -27,6 +28,7 @@ DataProcess::DataProcess(FileDescriptor control) {
   loop_.every(std::chrono::seconds(1), [this] {
     take_back_spares(Spares::idle_for_a_second);
     give_back_concealed();
+    store_some();
     wait_for_control();
   });
   loop_.linger(std::chrono::microseconds(100));
@@ -37,6 +39,9 @@ DataProcess::DataProcess(FileDescriptor control) {
 }
 
 int DataProcess::run() {
+  // This thread does not block the signals of faults.
+  engine::FaultScope::admit_always();
+  (void)engine::admit_faults();
   loop_.run();
   return exit_code_;
 }
@@ -74,11 +79,11 @@ void DataProcess::be_adopted() {
   control_->post(ready, {}, memory_to_pass());
 }
 
-/// For the control process, which keeps what is not a file beyond the life of this one.
+/// For the control process, which keeps it beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
   memory.emplace_back(::fcntl(shared_->descriptor().get(), F_DUPFD_CLOEXEC, 0));
-  if (kind_ != StorageKind::file) memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
   return memory;
 }
 
@@ -88,9 +93,8 @@ void DataProcess::wait_for_control() {
   bool const goes_on = temporary_ ? !sessions_.empty() : ++seconds_alone_ <= longest_alone;
   if (goes_on) return;
   log(Severity::error, "no control process has come back; the memory of the grant goes");
-  withdraw_all();
   exit_code_ = 1;
-  loop_.stop();
+  end(true);
 }
 
 void DataProcess::on_control(Message& message) {
@@ -109,8 +113,7 @@ void DataProcess::on_control(Message& message) {
     if (loading_) loading_->listed.erase(field<std::string>(message.head, "window"));
     drop(field<std::string>(message.head, "window"));
   } else if (op == "end") {
-    withdraw_all();
-    loop_.stop();
+    end(field_or(message.head, "keep_windows", true));
   }
 }
 
@@ -128,16 +131,23 @@ void DataProcess::set_up(Message& message) {
     // First: whoever listens there is the one process that uses the memory.
     adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);
     open_memory(message);
+    free_.emplace(storage_->bytes());
     loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
   } catch (Error const& error) {
-    Json answer = to_answer(error);
-    answer["op"] = "failed";
-    control_->post(answer);
-    return control_->close_when_sent();
+    return refuse_grant(error);
   }
-  free_.emplace(storage_->bytes());
   loading_ = Loading{};
   control_->post({{"op", "load"}, {"after", 0u}});
+}
+
+/// Without its memory this process does nothing more, and writes nothing to the file.
+void DataProcess::refuse_grant(Error const& error) {
+  file_.reset();
+  storage_.reset();
+  Json answer = to_answer(error);
+  answer["op"] = "failed";
+  control_->post(answer);
+  control_->close_when_sent();
 }
 
 /// A page of the catalog's windows. After the last one, a process that has just started is ready.
@@ -152,6 +162,11 @@ void DataProcess::load(Json const& page) {
     return control_->post({{"op", "load"}, {"after", next}});
   Loading const loaded = std::move(*std::exchange(loading_, std::nullopt));
   reconcile(loaded);
+  try {
+    if (file_ && !loaded.adopted) storage_->is_fresh() ? load_windows() : store_all();
+  } catch (Error const& error) {
+    return refuse_grant(error);
+  }
   is_loaded_ = true;
   if (loaded.adopted) return;
   Json ready = usage();
@@ -159,23 +174,33 @@ void DataProcess::load(Json const& page) {
   control_->post(ready, {}, memory_to_pass());
 }
 
-/// What the control process has kept of an earlier process, or new.
+/// What the control process has kept of an earlier process, or new; the storage file comes last.
 void DataProcess::open_memory(Message& message) {
   auto const bytes = field<std::uint64_t>(message.head, "bytes");
   auto const places =
       std::max<std::uint64_t>(quotas_.windows, field<std::uint64_t>(message.head, "window_count"));
-  auto& kept = message.descriptors;
-  if (kept.size() > 1) {
-    storage_.emplace(kind_, bytes, std::move(kept[1]));
-  } else {
-    storage_.emplace(kind_, bytes, field<std::string>(message.head, "file"));
+  auto& passed = message.descriptors;
+  if (kind_ == StorageKind::file) {
+    if (passed.empty()) throw Error(ErrorCode::unavailable, "the grant's storage file was not passed");
+    file_.emplace(std::move(passed.back()), StorageIdentity{grant_, bytes},
+                  field<bool>(message.head, "new_file"));
+    passed.pop_back();
   }
-  shared_.emplace(kept.empty() ? SharedControl::make(places) : SharedControl(std::move(kept[0])));
+  bool const is_kept = passed.size() == 2;
+  is_kept ? storage_.emplace(kind_, bytes, std::move(passed[1])) : storage_.emplace(kind_, bytes);
+  shared_.emplace(is_kept ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
 }
 
 /// Whoever uses them finds out.
 void DataProcess::withdraw_all() noexcept {
   if (shared_) shared_->withdraw_others({});
+}
+
+/// `keep_windows`: the grant goes on with the next data process.
+void DataProcess::end(bool keep_windows) {
+  withdraw_all();
+  if (keep_windows) store_all();
+  loop_.stop();
 }
 
 /// The windows of the catalog are those that are here. A process that has served before does not know a
@@ -246,6 +271,7 @@ void DataProcess::close_session(SessionId id) {
   }
   sessions_.erase(id);
   for (std::string const& window : ended) drop(window);
+  background_rounds_ = 2;
   tell_usage();
 }
 

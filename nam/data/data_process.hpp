@@ -14,6 +14,7 @@
 #include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/storage.hpp"
+#include "nam/data/storage_file.hpp"
 #include "nam/data/window.hpp"
 #include "nam/protocol/shared_control.hpp"
 #include "nam/server/connection.hpp"
@@ -53,6 +54,7 @@ class DataProcess {
   struct Piece {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    bool in_file = false;               ///< it was a persistent window
     mpix_engine_concealed concealed{};  ///< clients may still reach it by this
   };
   /// Memory that sessions keep for their next windows.
@@ -84,10 +86,12 @@ class DataProcess {
   void wait_for_control();
   void set_up(Message& message);
   void open_memory(Message& message);
+  void refuse_grant(Error const& error);
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
   void withdraw_all() noexcept;
+  void end(bool keep_windows);
   void open_session(Message& message);
   void close_session(SessionId id);
   void on_created(Json const& answer);
@@ -107,6 +111,12 @@ class DataProcess {
   void read(SessionId id, Json const& request);
   void write(SessionId id, Message const& message);
   void map(SessionId id);
+
+  // durability.cpp: the storage file.
+  void load_windows();
+  void store(Window const& window, bool sync) const;
+  void store_all() const noexcept;
+  void store_some();
 
   // unmapped.cpp: for owners who cannot map the memory.
   void reach(SessionId id);
@@ -134,6 +144,7 @@ class DataProcess {
   uid_t owner_ = 0;
   StorageKind kind_ = StorageKind::memory;
   std::optional<Storage> storage_;
+  std::optional<StorageFile> file_;
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
   std::string interfaces_;  ///< for the engine; empty: there is none
@@ -153,8 +164,11 @@ class DataProcess {
   bool usage_told_ = true;
   int usage_timer_ = -1;
   bool usage_due_ = false;
-  bool temporary_ = false;  ///< the server is not started again
-  int seconds_alone_ = 0;   ///< without a control process
+  std::string stored_window_;       ///< where the write-back in the background goes on
+  std::uint64_t stored_bytes_ = 0;  ///< of this window
+  int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
+  bool temporary_ = false;          ///< the server is not started again
+  int seconds_alone_ = 0;           ///< without a control process
   int exit_code_ = 0;
 };
 

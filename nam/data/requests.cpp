@@ -138,6 +138,8 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
 Json DataProcess::enter(SessionId id, Held& held) {
   if (!control_)
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
+  // The file may still have what another window has left there.
+  store(held.window, held.window.durability == Durability::storage);
   held.session = 0;
   held.window.persistent = true;
   std::uint64_t const creation = next_creation_++;
@@ -156,10 +158,15 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
   Window window = make_window(session, request);
   std::string const name = window.id;
-  keep(std::move(window), persistent ? 0 : id);
+  keep(std::move(window), id);
   Held& held = windows_.at(name);
   tell_usage_of(held.window);
-  return persistent ? enter(id, held) : describe(id, held);
+  try {
+    return persistent ? enter(id, held) : describe(id, held);
+  } catch (Error const&) {
+    drop(name);
+    throw;
+  }
 }
 
 /// A window of the session becomes a persistent one.
@@ -173,20 +180,21 @@ Json DataProcess::join(SessionId id, Json const& request) {
   return describe(id, window_for(id, request, Access::none));
 }
 
-/// A persistent window stays.
+/// A persistent window stays, and its storage file has what is in it.
 void DataProcess::release(SessionId id, Json const& request) {
   Held const& held = window_for(id, request, Access::write);
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
     drop(std::string(held.window.id));
+  } else {
+    store(held.window, false);
   }
   sessions_.at(id).connection->post(done);
 }
 
 void DataProcess::persist(SessionId id, Json const& request) {
   Window const& window = window_for(id, request, Access::write).window;
-  if (window.durability == Durability::storage)
-    storage_->sync(window.offset, SegmentAllocator::footprint(window.bytes));
+  store(window, window.durability == Durability::storage);
   sessions_.at(id).connection->post(done);
 }
 
@@ -209,14 +217,15 @@ void DataProcess::read(SessionId id, Json const& request) {
   Window const& window = window_for(id, request, Access::read).window;
   auto const bytes = field<std::uint64_t>(request, "bytes");
   if (bytes > largest_read) throw Error(ErrorCode::bad_request, "a message has at most 1M of data");
-  std::byte const* const from = storage_->base() + locate(window, request, bytes);
-  sessions_.at(id).connection->post(done, std::vector<std::byte>(from, from + bytes));
+  std::vector<std::byte> values(bytes);
+  storage_->read(locate(window, request, bytes), values);
+  sessions_.at(id).connection->post(done, std::move(values));
 }
 
 void DataProcess::write(SessionId id, Message const& message) {
   Window const& window = window_for(id, message.head, Access::write).window;
   std::uint64_t const at = locate(window, message.head, message.data.size());
-  if (!message.data.empty()) std::memcpy(storage_->base() + at, message.data.data(), message.data.size());
+  storage_->write(at, message.data);
   sessions_.at(id).connection->post(done);
 }
 
@@ -251,8 +260,8 @@ void DataProcess::drop(std::string const& name) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
   Window const& window = found->second.window;
-  shared_->withdraw(found->second.slot);
-  Piece piece{window.offset, window.bytes};
+  shared_->free_place(found->second.slot);
+  Piece piece{window.offset, window.bytes, window.persistent};
   if (found->second.exposure != 0) piece.concealed = engine_->conceal(found->second.exposure);
   if (found->second.exposure != 0 && !engine_->is_unreachable(piece.concealed)) {
     concealed_.push_back(piece);

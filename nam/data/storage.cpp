@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/segment/fault_guard.hpp"
 #include "nam/protocol/error.hpp"
 
 namespace mpix::nam {
@@ -21,23 +22,15 @@ constexpr std::uint64_t huge_page_bytes = 2u << 20;
   throw Error(code, what + ": " + std::strerror(errno));
 }
 
-/// With all of its blocks, so that nobody finds out by a signal that the disk is full.
-engine::FileDescriptor make_file(std::uint64_t bytes, std::filesystem::path const& path, bool* fresh) {
-  engine::FileDescriptor file(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) fail(ErrorCode::internal, "cannot open " + path.string());
-  *fresh = status.st_size == 0;
-  if (static_cast<std::uint64_t>(status.st_size) == bytes) return file;
-  if (status.st_size != 0)
-    throw Error(ErrorCode::unavailable, path.string() + " has " + std::to_string(status.st_size) +
-                                            " bytes in place of " + std::to_string(bytes));
-  int const error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
-  if (error == 0) return file;
-  ::unlink(path.c_str());
-  errno = error;
-  fail(error == ENOSPC || error == EFBIG ? ErrorCode::no_space : ErrorCode::internal,
-       "no room for " + std::to_string(bytes) + " bytes in " + path.string());
+/// Calls access(), which touches `length` bytes at `address`.
+template <typename Access>
+void guarded(std::byte const* address, std::size_t length, Access access) {
+  if (length == 0) return;
+  engine::FaultScope const scope;
+  (void)engine::admit_faults();
+  auto const begin = reinterpret_cast<std::uintptr_t>(address);
+  if (engine::run_guarded({begin, begin + length}, access))
+    throw Error(ErrorCode::unavailable, "the system has no memory behind this part of the grant");
 }
 
 }  // namespace
@@ -57,19 +50,13 @@ char const* to_string(StorageKind kind) noexcept {
   }
 }
 
-Storage::Storage(StorageKind kind, std::uint64_t bytes, std::filesystem::path const& file) : kind_(kind) {
-  if (kind == StorageKind::file) {
-    descriptor_ = make_file(bytes, file, &fresh_);
-  } else {
-    fresh_ = true;
-    auto const status =
-        kind == StorageKind::huge
-            ? engine::create_shared_huge(
-                  "mpix-nam", (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes, &descriptor_)
-            : engine::create_shared("mpix-nam", bytes, &descriptor_);
-    if (engine::failed(status))
-      throw Error(ErrorCode::no_space, "the system has no such memory for the grant");
-  }
+Storage::Storage(StorageKind kind, std::uint64_t bytes) : kind_(kind), fresh_(true) {
+  auto const status =
+      kind == StorageKind::huge
+          ? engine::create_shared_huge(
+                "mpix-nam", (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes, &descriptor_)
+          : engine::create_shared("mpix-nam", bytes, &descriptor_);
+  if (engine::failed(status)) throw Error(ErrorCode::no_space, "the system has no such memory for the grant");
   map(bytes);
 }
 
@@ -90,18 +77,21 @@ void Storage::map(std::uint64_t bytes) {
 
 void Storage::clear(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return;
-  // Blocks of a file stay its own: others could take them.
-  int const how =
-      kind_ == StorageKind::memory ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : FALLOC_FL_ZERO_RANGE;
   bool const done =
-      kind_ != StorageKind::huge &&
-      ::fallocate(descriptor_.get(), how, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0;
-  if (!done) std::memset(base() + offset, 0, length);
+      kind_ != StorageKind::huge && ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                                static_cast<off_t>(offset), static_cast<off_t>(length)) == 0;
+  if (done) return;
+  guarded(base() + offset, length, [&] { std::memset(base() + offset, 0, length); });
 }
 
-void Storage::sync(std::uint64_t offset, std::uint64_t length) const {
-  if (kind_ != StorageKind::file || length == 0) return;
-  if (::msync(base() + offset, length, MS_SYNC) != 0) fail(ErrorCode::internal, "msync");
+void Storage::read(std::uint64_t offset, std::span<std::byte> into) const {
+  std::byte const* const from = base() + offset;
+  guarded(from, into.size(), [&] { std::memcpy(into.data(), from, into.size()); });
+}
+
+void Storage::write(std::uint64_t offset, std::span<std::byte const> from) {
+  std::byte* const into = base() + offset;
+  guarded(into, from.size(), [&] { std::memcpy(into, from.data(), from.size()); });
 }
 
 }  // namespace mpix::nam

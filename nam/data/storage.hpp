@@ -1,9 +1,10 @@
-/// The memory of a grant: anonymous, of huge pages, or a file that is mapped.
+/// The memory of a grant: an anonymous file of ordinary or huge pages, whose length nobody can change.
+/// Clients map it. With a storage file (StorageFile) it is the copy that clients work on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <span>
 #include <string>
 
 #include "engine/segment/shared_memory.hpp"
@@ -19,10 +20,9 @@ char const* to_string(StorageKind kind) noexcept;
 class Storage {
  public:
   Storage() = default;
-  /// Makes it. `file` only matters for StorageKind::file: an existing file is used as it is, and must have
-  /// `bytes` bytes. Throws Error(no_space) where there is not enough of it.
-  Storage(StorageKind kind, std::uint64_t bytes, std::filesystem::path const& file);
-  /// The one that another process has made.
+  /// New memory. Throws Error(no_space) where the system has too little.
+  Storage(StorageKind kind, std::uint64_t bytes);
+  /// The one that another process has made. Throws Error(unavailable) where it is shorter.
   Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor descriptor);
 
   int descriptor() const noexcept { return descriptor_.get(); }
@@ -33,8 +33,10 @@ class Storage {
   bool is_fresh() const noexcept { return fresh_; }
   /// Makes [offset, offset + length), whole pages, zero, and gives memory back where that is no risk.
   void clear(std::uint64_t offset, std::uint64_t length);
-  /// Returns when these bytes are on storage, if it is a file. Throws Error.
-  void sync(std::uint64_t offset, std::uint64_t length) const;
+  /// Copies between the memory and a buffer. The caller has checked the range. Throws Error(unavailable)
+  /// where the system has no memory behind it (SIGBUS); then a part may be copied.
+  void read(std::uint64_t offset, std::span<std::byte> into) const;
+  void write(std::uint64_t offset, std::span<std::byte const> from);
 
  private:
   void map(std::uint64_t bytes);

@@ -28,7 +28,9 @@ std::uint64_t DataProcess::expose(Held& held) {
 }
 
 void DataProcess::give_back(Piece const& piece) {
-  storage_->clear(piece.offset, SegmentAllocator::footprint(piece.bytes));
+  std::uint64_t const length = SegmentAllocator::footprint(piece.bytes);
+  storage_->clear(piece.offset, length);
+  if (file_ && piece.in_file) file_->clear(piece.offset, length);
   free_->give_back(piece.offset, piece.bytes);
 }
 
@@ -59,7 +61,7 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   if (known != session.locks.end()) return known->second;
   if (session.locks.size() >= quotas_.windows)
     throw Error(ErrorCode::quota, "the session locks as many windows as the grant may have");
-  return session.locks.emplace(holder, SharedControl(shared_->reopen())).first->second;
+  return session.locks.emplace(holder, SharedControl::take_over(shared_->reopen())).first->second;
 }
 
 /// One attempt: who waits asks again.

@@ -25,25 +25,35 @@ std::uint64_t key_of(std::string const& window) {
 
 SharedControl SharedControl::make(std::uint64_t windows) {
   FileDescriptor made;
-  std::uint64_t const slots = std::min(windows, most_slots);
-  if (engine::failed(engine::create_shared("mpix-nam-control", bytes_for(slots), &made)))
+  if (engine::failed(
+          engine::create_shared("mpix-nam-control", bytes_for(std::min(windows, most_slots)), &made)))
     throw Error(ErrorCode::no_space, "the system has no memory for the windows of the grant");
-  engine::Mapping const mapping = engine::Mapping::of(made, bytes_for(slots));
-  if (!mapping) throw Error(ErrorCode::no_space, "the system has no memory for the windows of the grant");
-  auto& header = *reinterpret_cast<Header*>(mapping.base());
-  header.mark = header_mark;
-  header.slots = slots;
-  return SharedControl(std::move(made));
+  return take_over(std::move(made));
 }
 
-SharedControl::SharedControl(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {
+SharedControl::SharedControl(FileDescriptor descriptor) : SharedControl(std::move(descriptor), true) {}
+
+SharedControl SharedControl::take_over(FileDescriptor descriptor) {
+  return SharedControl(std::move(descriptor), false);
+}
+
+/// The number of places is that of the file, whose length is sealed, and is kept: the header can change at
+/// any time.
+SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
+    : descriptor_(std::move(descriptor)) {
   struct stat status {};
   bool const is_there = ::fstat(descriptor_.get(), &status) == 0;
   auto const bytes = static_cast<std::uint64_t>(status.st_size);
   if (is_there && bytes >= sizeof(Header)) mapping_ = engine::Mapping::of(descriptor_, bytes);
-  if (!mapping_ || header().mark != header_mark || header().slots > most_slots ||
-      bytes_for(header().slots) > bytes)
+  if (!mapping_)
     throw Error(ErrorCode::unavailable, "what belongs to the memory of the grant cannot be mapped");
+  slots_ = std::min((bytes - sizeof(Header)) / sizeof(Entry), most_slots);
+  if (!believes_header) {
+    header().mark = header_mark;
+    header().slots = slots_;
+  } else if (header().mark != header_mark) {
+    throw Error(ErrorCode::unavailable, "what belongs to the memory of the grant is of another version");
+  }
 }
 
 FileDescriptor SharedControl::reopen() const {
@@ -53,21 +63,26 @@ FileDescriptor SharedControl::reopen() const {
   return opened;
 }
 
-std::optional<SharedControl::Slot> SharedControl::find(std::string const& window) const noexcept {
+std::optional<SharedControl::Slot> SharedControl::find(std::string const& window) noexcept {
   std::uint64_t const key = key_of(window);
-  for (std::uint64_t slot = 0; slot < slots(); ++slot) {
+  taken_.resize(slots_);
+  for (std::uint64_t slot = 0; slot < slots_; ++slot) {
     // Relaxed, as below: only the data process writes them.
-    if (entry(slot).window.load(std::memory_order_relaxed) == key) return static_cast<Slot>(slot);
+    if (taken_[slot] || entry(slot).window.load(std::memory_order_relaxed) != key) continue;
+    taken_[slot] = true;
+    return static_cast<Slot>(slot);
   }
   return std::nullopt;
 }
 
 /// The search goes on where the last one has ended: most often the first place is free.
 std::optional<SharedControl::Slot> SharedControl::place(std::string const& window) noexcept {
-  for (std::uint64_t tried = 0; tried < slots(); ++tried) {
+  taken_.resize(slots_);
+  for (std::uint64_t tried = 0; tried < slots_; ++tried) {
     std::uint64_t const slot = next_;
-    next_ = (next_ + 1) % slots();
-    if (entry(slot).window.load(std::memory_order_relaxed) != 0) continue;
+    next_ = (next_ + 1) % slots_;
+    if (taken_[slot]) continue;
+    taken_[slot] = true;
     entry(slot).window.store(key_of(window), std::memory_order_relaxed);
     return static_cast<Slot>(slot);
   }
@@ -98,6 +113,11 @@ std::uint64_t SharedControl::spare(Slot slot) const noexcept {
   return offered == entry(slot).generation.load(std::memory_order_relaxed) ? offered : 0;
 }
 
+void SharedControl::free_place(Slot slot) noexcept {
+  if (slot < taken_.size()) taken_[slot] = false;
+  withdraw(slot);
+}
+
 void SharedControl::withdraw(Slot slot) const noexcept {
   // First: who takes it now has a generation that ends below.
   entry(slot).spare.store(0, std::memory_order_release);
@@ -110,7 +130,7 @@ void SharedControl::withdraw_others(std::vector<std::string> const& windows) noe
   std::vector<std::uint64_t> keys(windows.size());
   std::transform(windows.begin(), windows.end(), keys.begin(), key_of);
   std::sort(keys.begin(), keys.end());
-  for (std::uint64_t slot = 0; slot < slots(); ++slot) {
+  for (std::uint64_t slot = 0; slot < slots_; ++slot) {
     std::uint64_t const there = entry(slot).window.load(std::memory_order_relaxed);
     if (there != 0 && !std::binary_search(keys.begin(), keys.end(), there)) withdraw(static_cast<Slot>(slot));
   }

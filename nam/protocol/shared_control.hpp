@@ -28,6 +28,9 @@ class SharedControl {
   static SharedControl make(std::uint64_t windows);
   /// One that was made before. Throws Error(unavailable) where it is none.
   explicit SharedControl(FileDescriptor descriptor);
+  /// The same for the data process, which passes `descriptor` on: whoever maps it may have changed every
+  /// byte, so that only its length counts.
+  static SharedControl take_over(FileDescriptor descriptor);
 
   /// The locks of whoever uses the new descriptor are told from those of all others. Throws Error.
   FileDescriptor reopen() const;
@@ -38,18 +41,21 @@ class SharedControl {
 
   /// Changes when the window in this place has ended.
   Generation const& generation(Slot slot) const noexcept { return entry(slot).generation; }
-  std::uint64_t slots() const noexcept { return header().slots; }
+  std::uint64_t slots() const noexcept { return slots_; }
 
   /// Whether there is a window in this place.
   bool is_taken(Slot slot) const noexcept;
 
-  // For the data process, and to withdraw for whoever finds that there is none. Windows are known by their
-  // identifiers.
+  // For the data process. Windows are known by their identifiers. Which places are taken it knows by itself:
+  // all that stands in the shared memory may be forged.
 
-  /// The place that a window has.
-  std::optional<Slot> find(std::string const& window) const noexcept;
+  /// The place that a window has had in an earlier data process, and keeps.
+  std::optional<Slot> find(std::string const& window) noexcept;
   /// A place for a window that has none; nothing where all are taken.
   std::optional<Slot> place(std::string const& window) noexcept;
+  /// The window ends, and its place is free.
+  void free_place(Slot slot) noexcept;
+  /// The window ends. Also by whoever finds that the data process has gone.
   void withdraw(Slot slot) const noexcept;
   /// Those that are not among `windows`.
   void withdraw_others(std::vector<std::string> const& windows) noexcept;
@@ -96,12 +102,16 @@ class SharedControl {
   Entry& entry(std::uint64_t slot) const noexcept {
     return reinterpret_cast<Entry*>(mapping_.base() + sizeof(Header))[slot];
   }
+  static FileDescriptor create(std::uint64_t slots);
+  SharedControl(FileDescriptor descriptor, bool believes_header);
   bool try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const;
   void release_range(std::uint64_t begin, std::uint64_t length) const noexcept;
 
   FileDescriptor descriptor_;
   engine::Mapping mapping_;
-  std::uint64_t next_ = 0;  ///< where the search for a free place begins
+  std::uint64_t slots_ = 0;
+  std::vector<bool> taken_;  ///< of the data process, from its first window on
+  std::uint64_t next_ = 0;   ///< where the search for a free place begins
 };
 
 }  // namespace mpix::nam

@@ -36,8 +36,10 @@ FileDescriptor take_directory(Options const& options) {
   make_private(options.directory);
   make_private(options.directory / "run");
   if (options.storage == StorageKind::file) {
-    std::error_code ignored;
-    std::filesystem::create_directories(options.storage_directory, ignored);
+    std::error_code error;
+    // Only this server makes files there.
+    if (std::filesystem::create_directories(options.storage_directory, error))
+      (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
   }
   std::filesystem::path const file = options.directory / "lock";
   FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -49,6 +51,7 @@ FileDescriptor take_directory(Options const& options) {
 }  // namespace
 
 std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
+    {"repair", &ControlServer::repair},
     {"secret", &ControlServer::own_secret},
     {"grant", &ControlServer::grant},
     {"revoke", &ControlServer::revoke},
@@ -82,6 +85,8 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       end();
     });
   for (Grant const& each : catalog_.grants()) start(each, 0);
+  GrantFile::sweep(options_.storage_directory,
+                   [this](std::string const& id) { return grants_.contains(id); });
 }
 
 int ControlServer::run() {
@@ -283,7 +288,7 @@ void ControlServer::end() {
   log(Severity::info, "ends");
   for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));
   grants_.clear();
-  for (auto const& link : ending_) link->end();
+  for (auto const& link : ending_) link->end(true);
   drop_ended();
 }
 

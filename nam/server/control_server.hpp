@@ -14,6 +14,7 @@
 #include "nam/server/catalog.hpp"
 #include "nam/server/connection.hpp"
 #include "nam/server/data_link.hpp"
+#include "nam/server/grant_file.hpp"
 #include "nam/server/identity.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/server_keys.hpp"
@@ -40,7 +41,8 @@ class ControlServer {
   struct Live {
     Grant grant;
     std::unique_ptr<DataLink> link;
-    ClientId asked_by = 0;  ///< waits to be told that it is ready
+    std::optional<GrantFile> file;  ///< where the storage is one
+    ClientId asked_by = 0;          ///< waits to be told that it is ready
   };
   using Handler = Json (ControlServer::*)(ClientId, Json const&);
 
@@ -68,6 +70,7 @@ class ControlServer {
   Json list(ClientId id, Json const& request);
   Json show(ClientId id, Json const& request);
   Json usage(ClientId id, Json const& request);
+  Json repair(ClientId id, Json const& request);
   void check_capacity(Identity const& who, Grant const& grant) const;
   void start(Grant const& grant, ClientId asked_by);
   void end_grant(std::string const& id);

@@ -16,7 +16,7 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 2};
+constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
 
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
   return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -55,6 +55,13 @@ bool DataLink::adopt() {
 }
 
 void DataLink::spawn() {
+  // First: without the file no process is needed, and somebody has to act before it is tried again.
+  std::optional<GrantFile::Opened> file;
+  try {
+    if (events_.open_file) file = events_.open_file();
+  } catch (Error const& error) {
+    return give_up(error);
+  }
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
     throw Error(ErrorCode::unavailable, std::string("socketpair: ") + std::strerror(errno));
@@ -75,16 +82,20 @@ void DataLink::spawn() {
     throw Error(ErrorCode::unavailable, std::string("cannot start a data process: ") + std::strerror(error));
   adopting_ = false;
   attach(std::move(ours));
-  set_up();
+  set_up(std::move(file));
 }
 
-void DataLink::set_up() {
+void DataLink::set_up(std::optional<GrantFile::Opened> file) {
   if (volatile_ && memory_.empty()) events_.memory_lost();
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
+  if (file) {
+    message["new_file"] = file->is_new;
+    memory.push_back(std::move(file->descriptor));
+  }
   connection_->post(message, {}, std::move(memory));
 }
 
@@ -115,6 +126,12 @@ void DataLink::on_message(Message& message) {
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
   if (!message.descriptors.empty()) memory_ = std::move(message.descriptors);
+  try {
+    if (events_.file_is_whole) events_.file_is_whole();
+  } catch (Error const& error) {
+    connection_->post({{"op", "end"}});
+    return give_up(error);
+  }
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
   if (!std::exchange(was_ready_, true)) events_.ready();
@@ -138,7 +155,7 @@ void DataLink::on_close() {
   connection_.reset();
   bool const has_served = std::exchange(ready_, false);
   if (ending_) return events_.ended();
-  if (failed_) return;
+  if (!failure_.empty()) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " has ended");
   restart_due_ = true;
@@ -146,7 +163,7 @@ void DataLink::on_close() {
 }
 
 void DataLink::tick() {
-  if (!std::exchange(restart_due_, false) || ending_ || failed_) return;
+  if (!std::exchange(restart_due_, false) || ending_ || !failure_.empty()) return;
   try {
     if (!adopt()) spawn();
   } catch (Error const& error) {
@@ -155,8 +172,14 @@ void DataLink::tick() {
   }
 }
 
+void DataLink::retry() {
+  // A process that has failed and is still there is replaced when its connection ends.
+  if (std::exchange(failure_, {}).empty() || ending_ || connection_) return;
+  start();
+}
+
 void DataLink::give_up(Error const& error) {
-  failed_ = true;
+  failure_ = error.what();
   log(Severity::error, "grant " + field<std::string>(setup_, "grant") + ": " + error.what());
   refuse_waiting(
       Error(ErrorCode::unavailable, std::string("the grant's memory is not there: ") + error.what()));
@@ -177,9 +200,8 @@ void DataLink::refuse_waiting(Error const& error) {
 void DataLink::hand_over(FileDescriptor socket, Json session) {
   if (!ready_) {
     waiting_.emplace_back(std::move(socket), std::move(session));
-    if (failed_)
-      refuse_waiting(
-          Error(ErrorCode::unavailable, "the grant's memory is not there; the server's log says why"));
+    if (!failure_.empty())
+      refuse_waiting(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
     return;
   }
   session["op"] = "session";
@@ -192,10 +214,10 @@ void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
 }
 
-void DataLink::end() {
+void DataLink::end(bool keep_windows) {
   if (std::exchange(ending_, true)) return;
   refuse_waiting(Error(ErrorCode::not_found, "the grant has ended"));
-  if (connection_) connection_->post({{"op", "end"}});
+  if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keep_windows}});
 }
 
 }  // namespace mpix::nam

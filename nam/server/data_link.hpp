@@ -5,11 +5,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nam/server/connection.hpp"
+#include "nam/server/grant_file.hpp"
 
 namespace mpix::nam {
 
@@ -17,30 +19,38 @@ class DataLink {
  public:
   struct Events {
     std::function<void()> ready;                          ///< for the first time
-    std::function<void(Error const&)> failed;             ///< could not be made ready; it is not tried again
+    std::function<void(Error const&)> failed;             ///< could not be made ready; waits for retry()
     std::function<std::uint64_t()> window_count;          ///< of the catalog
     std::function<Json(std::uint64_t after)> windows;     ///< a page of them
     std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
     std::function<std::string(Json const&)> create;       ///< keeps a window; its port. Throws Error
     std::function<void()> ended;                          ///< after end()
     std::function<void(std::string const&)> lost_window;  ///< one of the catalog's is not there
+    std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
+    std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
   };
 
-  /// `setup` is what the data process is told, but for the windows. `volatile_memory`: its memory is not a
-  /// file.
+  /// `setup` is what the data process is told, but for the windows. `volatile_memory`: its memory has no
+  /// storage file.
   DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events);
 
   /// Takes up the data process that runs, or starts one.
   void start();
   bool is_ready() const noexcept { return ready_; }
+  /// Why the memory is not there and nothing is tried; empty where it is not so.
+  std::string const& failure() const noexcept { return failure_; }
+  /// After a failure.
+  void retry();
+  /// Whether what was in memory is still there.
+  bool has_memory() const noexcept { return !memory_.empty(); }
   pid_t pid() const noexcept { return pid_; }
   Json const& usage() const noexcept { return usage_; }
 
   /// The connection of a session, and who it is. It waits where the process is not ready.
   void hand_over(FileDescriptor socket, Json session);
   void remove_window(std::string const& id);
-  /// The process ends, and is not started again.
-  void end();
+  /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
+  void end(bool keep_windows);
   bool has_ended() const noexcept { return ending_ && !connection_; }
   /// Once a second.
   void tick();
@@ -49,7 +59,7 @@ class DataLink {
   bool adopt();
   void spawn();
   void attach(FileDescriptor socket);
-  void set_up();
+  void set_up(std::optional<GrantFile::Opened> file);
   void on_message(Message& message);
   void on_ready(Message& message);
   void on_create(Json const& request);
@@ -67,7 +77,7 @@ class DataLink {
   bool adopting_ = false;
   bool ready_ = false;
   bool was_ready_ = false;
-  bool failed_ = false;
+  std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;
   std::deque<std::pair<FileDescriptor, Json>> waiting_;

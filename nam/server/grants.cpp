@@ -54,8 +54,10 @@ Json ControlServer::grant(ClientId id, Json const& request) {
   made.created = calendar_.now();
   if (request.contains("seconds"))
     made.expires = made.created + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));
-  if (made.storage == StorageKind::file) made.file = options_.storage_directory / (made.id + ".memory");
+  if (made.storage == StorageKind::file) made.file = GrantFile::name_for(options_.storage_directory, made.id);
   check_capacity(identity(id), made);
+  // Before the catalog has the grant: from then on a missing file is a loss.
+  if (!made.file.empty()) GrantFile(made.file, {made.id, made.bytes}).create();
   catalog_.add(made);
   clients_.at(id).connection->pause();
   start(made, id);
@@ -67,7 +69,6 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"owner", grant.owner},
           {"bytes", grant.bytes},
           {"storage", to_string(grant.storage)},
-          {"file", grant.file},
           {"temporary", options_.temporary},
           {"interfaces", options_.interfaces},
           {"rdma", to_string(options_.remote_keys)},
@@ -101,6 +102,12 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   Live& live = grants_[id];
   live.grant = grant;
   live.asked_by = asked_by;
+  if (!grant.file.empty()) {
+    live.file.emplace(grant.file, StorageIdentity{grant.id, grant.bytes});
+    // By value: a link that ends outlives its grant.
+    events.open_file = [file = *live.file] { return file.open(); };
+    events.file_is_whole = [file = *live.file] { file.commit(); };
+  }
   live.link = std::make_unique<DataLink>(loop_, setup_of(grant), grant.storage != StorageKind::file,
                                          std::move(events));
   live.link->start();
@@ -133,8 +140,8 @@ void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
 void ControlServer::end_grant(std::string const& id) {
   auto const found = grants_.find(id);
   catalog_.remove_grant(id);
-  if (!found->second.grant.file.empty()) ::unlink(found->second.grant.file.c_str());
-  found->second.link->end();
+  if (found->second.file) found->second.file->remove();
+  found->second.link->end(false);
   ending_.push_back(std::move(found->second.link));
   grants_.erase(found);
   log(Severity::info, "grant " + id + " has ended");
@@ -167,6 +174,26 @@ Json ControlServer::extend(ClientId id, Json const& request) {
   return describe(live);
 }
 
+/// After a failure: another attempt, or with `new_file` a new storage file in place of the one that is
+/// missing or damaged. Windows that are in no memory either go.
+Json ControlServer::repair(ClientId id, Json const& request) {
+  Live& live = grant_for(id, request);
+  if (!identity(id).is_admin)
+    throw Error(ErrorCode::denied, "only administrators of the server repair grants");
+  if (live.link->failure().empty())
+    throw Error(ErrorCode::bad_request, "grant " + live.grant.id + " needs no repair");
+  if (field_or(request, "new_file", false)) {
+    if (!live.file) throw Error(ErrorCode::bad_request, "the storage of the grant is not a file");
+    live.file->replace();
+    std::int64_t const lost = live.link->has_memory() ? 0 : catalog_.remove_windows(live.grant.id);
+    if (lost != 0)
+      log(Severity::warning,
+          std::to_string(lost) + " windows of grant " + live.grant.id + " are lost with its storage file");
+  }
+  live.link->retry();
+  return describe(live);
+}
+
 Json ControlServer::describe(Live const& live) const {
   Grant const& grant = live.grant;
   Json json{{"grant", grant.id},
@@ -177,6 +204,7 @@ Json ControlServer::describe(Live const& live) const {
             {"created", grant.created},
             {"expires_in", nullptr},
             {"ready", live.link->is_ready()},
+            {"reason", live.link->failure()},
             {"pid", live.link->pid()}};
   if (grant.expires) json["expires_in"] = *grant.expires - calendar_.now();
   for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})

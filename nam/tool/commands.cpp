@@ -60,6 +60,8 @@ void print_grant(Json const& grant) {
             << "\nused     " << bytes_of(grant, "used") << "\nstorage  " << text_of(grant, "storage")
             << "\nexpires  " << expiry_of(grant) << "\nsessions " << count_of(grant, "sessions")
             << "\nprocess  " << count_of(grant, "pid") << "\n";
+  std::string const reason = field_or<std::string>(grant, "reason", "");
+  if (!reason.empty()) std::cout << "not ready: " << reason << "\n";
 }
 
 void print_windows(Json const& windows) {
@@ -165,6 +167,14 @@ void extend(Arguments const& arguments) {
   add_expiry(arguments, request);
   for (Json const& answer : ask_for_each(arguments, request, OnFailure::go_on))
     std::cout << "expires  " << expiry_of(answer) << "\n";
+}
+
+void repair_grant(Arguments const& arguments) {
+  for (Json const& answer :
+       ask_for_each(arguments, {{"op", "repair"}, {"new_file", arguments.new_file}}, OnFailure::go_on)) {
+    std::string const reason = text_of(answer, "reason");
+    if (!reason.empty()) throw Error(ErrorCode::unavailable, reason);
+  }
 }
 
 void list(Arguments const& arguments) {

@@ -29,6 +29,7 @@ struct Arguments {
   std::filesystem::path file;
   std::filesystem::path directory;
   bool repair = false;
+  bool new_file = false;
 };
 
 void grant(Arguments const& arguments);
@@ -47,6 +48,7 @@ void trust(Arguments const& arguments);
 void rotate_key(Arguments const& arguments);
 void backup(Arguments const& arguments);
 void restore(Arguments const& arguments);
+void repair_grant(Arguments const& arguments);
 void check(Arguments const& arguments);
 
 /// From here on whoever sits at the terminal, if there is one, is asked about servers that are not known.

@@ -43,6 +43,12 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub = add(app, "extend", "Sets anew when a grant ends, counted from now", extend, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
+  sub =
+      add(app, "repair-grant", "Tries again to make a grant ready whose storage file was missing or damaged",
+          repair_grant, chosen);
+  sub->add_option("grant", arguments.target, grant_help)->required();
+  sub->add_flag("--new-file", arguments.new_file,
+                "Put a new file in its place; windows that were in the file alone are lost");
   add(app, "list", "Shows grants", list, chosen);
   sub = add(app, "show", "Shows a grant and its persistent windows", show, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();

@@ -128,7 +128,7 @@ TEST(Server, a_file_that_was_cut_is_refused_and_the_others_go_on) {
   (void)make_persistent(cut, 100, 1);
   std::string const port = make_persistent(whole, 100, 5).port;
   server.stop();
-  std::filesystem::resize_file(server.directory() / "state/memory" / (cut.grant + ".memory"), 4096);
+  std::filesystem::resize_file(server.directory() / "state/memory" / (cut.grant + ".storage"), 4096);
   server.start(arguments);
   expect_pattern(port, 100, 5);
   EXPECT_EQ(refusal([&] { Session::open(cut); }), ErrorCode::unavailable);

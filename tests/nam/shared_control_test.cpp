@@ -16,19 +16,19 @@ TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
   for (std::string const window : {"a", "b", "c", "d"}) places[window] = control.place(window).value();
   std::set<SharedControl::Slot> distinct;
   for (auto const& [window, slot] : places) {
-    EXPECT_EQ(control.find(window), slot);
+    EXPECT_EQ(SharedControl::take_over(control.reopen()).find(window), slot);
     EXPECT_TRUE(distinct.insert(slot).second);
   }
   EXPECT_FALSE(control.place("e"));
   EXPECT_FALSE(control.find("e"));
   for (std::string const ended : {"b", "a"}) {
     std::uint64_t const generation = control.generation(places[ended]).load();
-    control.withdraw(places[ended]);
-    EXPECT_FALSE(control.find(ended));
+    control.free_place(places[ended]);
+    EXPECT_FALSE(SharedControl::take_over(control.reopen()).find(ended));
     EXPECT_EQ(control.place("after " + ended), places[ended]);
     EXPECT_NE(control.generation(places[ended]).load(), generation);
   }
-  EXPECT_EQ(control.find("d"), places["d"]);
+  EXPECT_EQ(SharedControl::take_over(control.reopen()).find("d"), places["d"]);
 }
 
 TEST(SharedControlTest, what_is_spare_is_taken_once) {

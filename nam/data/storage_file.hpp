@@ -1,0 +1,42 @@
+/// The data process's side of a storage file: reads windows from it, and writes changed pages back. Nothing
+/// maps the file, so that no change of its length is a fault; no client has a descriptor of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "engine/segment/shared_memory.hpp"
+#include "nam/data/storage_identity.hpp"
+
+namespace mpix::nam {
+
+class StorageFile {
+ public:
+  /// `descriptor`: opened by the control process for this process alone. A new file gets all of its blocks
+  /// and its identity. Throws Error(exists) while another process uses the file, Error(no_space) or
+  /// Error(internal).
+  StorageFile(engine::FileDescriptor descriptor, StorageIdentity const& identity, bool is_new);
+
+  /// Copies [offset, offset + length) of the file into the same range of file `memory`. Throws Error.
+  void load(int memory, std::uint64_t offset, std::uint64_t length) const;
+
+  /// Writes the pages of [offset, offset + length) in which file `memory` differs. When this returns, the
+  /// range survives the processes of the server; after sync() a crash of the machine, too. Throws Error: the
+  /// file is gone, was cut, or cannot be written.
+  void store(int memory, std::uint64_t offset, std::uint64_t length) const;
+  void sync() const;
+
+  /// Makes [offset, offset + length) zero. Throws Error.
+  void clear(std::uint64_t offset, std::uint64_t length) const;
+
+ private:
+  void check_length() const;
+  void store_piece(std::byte const* wanted, std::byte const* present, std::uint64_t offset,
+                   std::size_t length) const;
+
+  engine::FileDescriptor descriptor_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace mpix::nam
