@@ -16,10 +16,7 @@ class MappedNamWindow final : public ServedWindow {
  public:
   MappedNamWindow(std::shared_ptr<NamGrant> grant, nam::WindowInfo info)
       : ServedWindow(std::move(info)), grant_(std::move(grant)) {
-    for (nam::WindowRegion const& region : info_.regions) {
-      if (region.offset > grant_->memory().bytes() || region.bytes > grant_->memory().bytes() - region.offset)
-        throw NamError(MPI_ERR_INTERN, "the server has told of regions that do not lie in the grant");
-    }
+    at_server([this] { grant_->memory().check(info_); });
     locks_ = grant_->locks_for(info_.slot);
   }
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }

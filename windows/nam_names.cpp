@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "nam/client/follow.hpp"
 #include "nam/client/spread.hpp"
 #include "windows/nam_error.hpp"
 
@@ -75,7 +76,10 @@ std::string nam_lookup(std::string const& name) {
                      "MPIX_NAM_SERVER and MPIX_NAM_ALLOCATION name no memory server, and there is none at " +
                          nam::format(server));
     try {
-      return nam::field<std::string>(ask(server, {{"op", "lookup"}, {"name", name}}), "port");
+      nam::Client client(server);
+      auto port = nam::field<std::string>(client.request({{"op", "lookup"}, {"name", name}}), "port");
+      nam::check_own_port(client, server, port);
+      return port;
     } catch (nam::Error const& error) {
       if (error.code() == ErrorCode::unavailable) throw;  // names the server
       throw nam::Error(error.code(), "the memory server at " + nam::format(server) + ": " + error.what());

@@ -1,4 +1,5 @@
-/// Grants of one kind that this process uses, by their identifiers: kept for later windows.
+/// Grants of one kind that this process uses, by their locators: kept for later windows. The identifier of a
+/// grant alone does not tell its server, and anybody can write it into a port name.
 #pragma once
 
 #include <map>
@@ -16,13 +17,13 @@ class GrantRegistry {
   /// The one of the locator, served or not; nullptr: there is none.
   std::shared_ptr<Grant> known(nam::Locator const& locator) {
     std::lock_guard const held(lock_);
-    auto const known = grants_.find(locator.grant);
+    auto const known = grants_.find(name_of(locator));
     return known != grants_.end() ? known->second : nullptr;
   }
   /// The one of the locator that is served still; nullptr: there is none.
   std::shared_ptr<Grant> find(nam::Locator const& locator) {
     std::lock_guard const held(lock_);
-    auto const known = grants_.find(locator.grant);
+    auto const known = grants_.find(name_of(locator));
     return known != grants_.end() && is_served(known->second) ? known->second : nullptr;
   }
 
@@ -30,7 +31,7 @@ class GrantRegistry {
   template <typename Predicate>
   std::shared_ptr<Grant> find_or_open(nam::Locator const& locator, Predicate fits) {
     std::lock_guard const held(lock_);
-    std::shared_ptr<Grant>& known = grants_[locator.grant];
+    std::shared_ptr<Grant>& known = grants_[name_of(locator)];
     if (is_served(known) && fits(*known)) return known;
     // Windows that use the former one keep it.
     known.reset();
@@ -41,6 +42,9 @@ class GrantRegistry {
   }
 
  private:
+  static std::string name_of(nam::Locator const& locator) {
+    return nam::format(nam::Locator{locator.grant, "", locator.address});
+  }
   static bool is_served(std::shared_ptr<Grant> const& grant) {
     return grant != nullptr && grant->is_served();
   }

@@ -93,7 +93,10 @@ class RemoteNamWindow final : public ServedWindow {
 RemoteGrant::RemoteGrant(nam::Locator const& locator)
     : locator_{locator.grant, "", locator.address},
       session_(nam::Session::open(locator_)),
-      address_(session_.reach()) {}
+      address_(session_.reach()) {
+  // The other processes of the job trust the server by this key.
+  locator_.address.key = session_.server_key().empty() ? locator_.address.key : session_.server_key();
+}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {
   return remote_registry().find(locator);

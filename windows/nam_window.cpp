@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/agent/network_devices.hpp"
+#include "nam/client/follow.hpp"
 #include "nam/client/private_server.hpp"
 #include "nam/client/spread.hpp"
 #include "windows/nam_description.hpp"
@@ -50,7 +51,11 @@ nam::Locator private_grant(bool one_host) {
 /// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
 std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
   std::lock_guard const held(settings_lock);
-  if (!settings.allocation.empty()) return nam::parse_grants(settings.allocation);
+  if (!settings.allocation.empty()) {
+    std::vector<nam::Locator> grants = nam::parse_grants(settings.allocation);
+    for (nam::Locator const& grant : grants) nam::note_known_server(grant.address);
+    return grants;
+  }
   if (auto grants = nam::job_grants(); !grants.empty()) return grants;
   if (wishes.persistent)
     throw NamError(MPI_ERR_OTHER,

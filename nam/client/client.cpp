@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "nam/client/known_servers.hpp"
+#include "nam/client/local_server.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/default_socket.hpp"
 #include "nam/protocol/handshake.hpp"
@@ -37,7 +38,10 @@ bool avoids_unix_sockets() {
 FileDescriptor connect_to(Address const& address) {
   bool const has_choice = address.port != 0 && avoids_unix_sockets();
   if (!address.unix_path.empty() && !has_choice) {
-    if (FileDescriptor socket = connect_unix(address.unix_path)) return socket;
+    if (FileDescriptor socket = connect_unix(address.unix_path)) {
+      check_local_server(socket, address.unix_path);
+      return socket;
+    }
   }
   if (address.port != 0) {
     if (FileDescriptor socket = connect_tcp(address.host, address.port, connect_timeout_ms)) return socket;

@@ -1,5 +1,7 @@
 #include "nam/client/session.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "engine/peer/address.hpp"
@@ -10,6 +12,26 @@ namespace {
 
 constexpr std::size_t piece_bytes = 1u << 20;
 constexpr std::uint64_t region_alignment = 64;
+constexpr std::size_t most_regions = 65536;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;  ///< sums of two of them fit
+
+[[noreturn]] void refuse_window() {
+  throw Error(ErrorCode::malformed, "the memory server has described a window that cannot be");
+}
+
+/// Nothing of it is believed: what does not fit together ends the call here.
+void add_regions(Json const& answer, WindowInfo* window) {
+  auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
+  auto const units = field<std::vector<std::uint64_t>>(answer, "units");
+  std::uint64_t end = field<std::uint64_t>(answer, "offset");
+  if (sizes.size() != units.size() || sizes.size() > most_regions || end > most_bytes) refuse_window();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    end = (end + region_alignment - 1) / region_alignment * region_alignment;
+    if (units[i] == 0 || sizes[i] > most_bytes || end > most_bytes - sizes[i]) refuse_window();
+    window->regions.push_back({end, sizes[i], units[i]});
+    end += sizes[i];
+  }
+}
 
 WindowInfo window_from(Json const& answer) {
   WindowInfo window;
@@ -26,23 +48,42 @@ WindowInfo window_from(Json const& answer) {
   window.slot = field<SharedControl::Slot>(answer, "slot");
   window.generation = field<std::uint64_t>(answer, "generation");
   window.exposure = field_or<std::uint64_t>(answer, "exposure", 0);
-  auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
-  auto const units = field<std::vector<std::uint64_t>>(answer, "units");
-  if (sizes.size() != units.size()) throw Error(ErrorCode::malformed, "the window has sizes without units");
-  std::uint64_t end = field<std::uint64_t>(answer, "offset");
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    end = (end + region_alignment - 1) / region_alignment * region_alignment;
-    window.regions.push_back({end, sizes[i], units[i]});
-    end += sizes[i];
-  }
+  if (window.other_parts.size() >= most_parts || window.stripe_bytes % stripe_granularity != 0)
+    refuse_window();
+  add_regions(answer, &window);
   return window;
+}
+
+/// The window that was asked for, and no other one.
+void check_shape(WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
+                 std::vector<std::uint64_t> const& units) {
+  if (window.regions.size() != sizes.size() || sizes.size() != units.size()) refuse_window();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) refuse_window();
+  }
+}
+
+/// Pages that the descriptor's file does not have would end the process at the first touch.
+engine::Mapping mapping_of(FileDescriptor const& descriptor, std::uint64_t bytes) {
+  struct stat status {};
+  if (::fstat(descriptor.get(), &status) != 0 || status.st_size < 0 ||
+      static_cast<std::uint64_t>(status.st_size) < bytes)
+    throw Error(ErrorCode::malformed, "the memory server has sent less memory than the grant has");
+  return engine::Mapping::of(descriptor, bytes);
 }
 
 }  // namespace
 
 GrantMapping::GrantMapping(FileDescriptor const& descriptor, std::uint64_t bytes, SharedControl control)
-    : mapping_(engine::Mapping::of(descriptor, bytes)), control_(std::move(control)) {
+    : mapping_(mapping_of(descriptor, bytes)), control_(std::move(control)) {
   if (!mapping_) throw Error(ErrorCode::unavailable, "the memory of the grant cannot be mapped");
+}
+
+void GrantMapping::check(WindowInfo const& window) const {
+  bool fits = window.slot < control_.slots();
+  for (WindowRegion const& region : window.regions)
+    fits = fits && region.offset <= bytes() && region.bytes <= bytes() - region.offset;
+  if (!fits) refuse_window();
 }
 
 Session Session::open(Locator const& grant, int patience_ms) {
@@ -52,7 +93,11 @@ Session Session::open(Locator const& grant, int patience_ms) {
 }
 
 Session Session::connect(std::string const& port, WindowInfo* window) {
-  Client client(parse_locator(port).address);
+  return connect(port, parse_locator(port).address, window);
+}
+
+Session Session::connect(std::string const& port, Address const& server, WindowInfo* window) {
+  Client client(server);
   *window = window_from(client.request({{"op", "connect"}, {"port", port}}));
   window->port = port;
   return Session(std::move(client));
@@ -60,22 +105,28 @@ Session Session::connect(std::string const& port, WindowInfo* window) {
 
 WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                              WindowWishes const& wishes) {
-  return window_from(client_.request({{"op", "allocate"},
-                                      {"sizes", sizes},
-                                      {"units", units},
-                                      {"persistent", wishes.persistent},
-                                      {"durability", wishes.durability},
-                                      {"mode", wishes.mode},
-                                      {"other_parts", wishes.other_parts},
-                                      {"stripe", wishes.stripe_bytes}}));
+  WindowInfo window = window_from(client_.request({{"op", "allocate"},
+                                                   {"sizes", sizes},
+                                                   {"units", units},
+                                                   {"persistent", wishes.persistent},
+                                                   {"durability", wishes.durability},
+                                                   {"mode", wishes.mode},
+                                                   {"other_parts", wishes.other_parts},
+                                                   {"stripe", wishes.stripe_bytes}}));
+  check_shape(window, sizes, units);
+  return window;
 }
 
 WindowInfo Session::join(std::string const& window) {
-  return window_from(client_.request({{"op", "join"}, {"window", window}}));
+  WindowInfo joined = window_from(client_.request({{"op", "join"}, {"window", window}}));
+  if (joined.id != window) refuse_window();
+  return joined;
 }
 
 void Session::keep(WindowInfo* window) {
-  *window = window_from(client_.request({{"op", "keep"}, {"window", window->id}}));
+  WindowInfo kept = window_from(client_.request({{"op", "keep"}, {"window", window->id}}));
+  if (kept.id != window->id || kept.slot != window->slot || kept.regions != window->regions) refuse_window();
+  *window = std::move(kept);
 }
 
 namespace {

@@ -18,6 +18,8 @@ struct WindowRegion {
   std::uint64_t offset = 0;  ///< in the grant's memory
   std::uint64_t bytes = 0;
   std::uint64_t unit = 1;  ///< of displacements, bytes
+
+  bool operator==(WindowRegion const&) const = default;
 };
 
 struct WindowInfo {
@@ -57,6 +59,8 @@ class GrantMapping {
   std::byte* base() const noexcept { return mapping_.base(); }
   std::uint64_t bytes() const noexcept { return mapping_.length(); }
   SharedControl const& control() const noexcept { return control_; }
+  /// Throws Error(malformed): the server has told of a window that does not lie in this memory.
+  void check(WindowInfo const& window) const;
 
  private:
   engine::Mapping mapping_;
@@ -72,6 +76,8 @@ class Session {
   /// Opens the window with this port name. Error(not_found): there is none, or its owner does not let this
   /// user see it.
   static Session connect(std::string const& port, WindowInfo* window);
+  /// The same at this address of the server.
+  static Session connect(std::string const& port, Address const& server, WindowInfo* window);
 
   /// One round trip for all regions. Error(no_space): with what is left; quota; unsupported: the grant's
   /// storage does not give that durability; denied: not the owner of the grant.
@@ -108,6 +114,8 @@ class Session {
   void end_locks(std::uint64_t holder);
 
   Json usage();
+  /// As Client::server_key().
+  std::string const& server_key() const noexcept { return client_.server_key(); }
   int descriptor() const noexcept { return client_.descriptor(); }
   /// Whether the data process has not closed it, as far as this host knows.
   bool is_open() const noexcept { return client_.is_open(); }

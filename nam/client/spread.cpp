@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "nam/client/follow.hpp"
+
 namespace mpix::nam {
 
 namespace {
@@ -102,7 +104,9 @@ std::vector<WindowInfo> find_parts(std::string const& port, std::vector<Session>
   std::vector<std::string> const others = parts.front().other_parts;
   for (std::string const& other : others) {
     try {
-      used.push_back(Session::connect(other, &parts.emplace_back()));
+      Address const server = followed(parse_locator(other).address, parse_locator(port).address);
+      used.push_back(Session::connect(other, server, &parts.emplace_back()));
+      parts.back().port = format(Locator{parts.back().grant, parts.back().id, server});
     } catch (Error const& error) {
       throw Error(error.code(), "part " + std::to_string(parts.size()) + " of " +
                                     std::to_string(others.size() + 1) + ": " + error.what());

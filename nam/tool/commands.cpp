@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nam/client/client.hpp"
+#include "nam/client/follow.hpp"
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
@@ -226,7 +227,12 @@ void publish(Arguments const& arguments) {
 void lookup(Arguments const& arguments) {
   Json request{{"op", "lookup"}, {"name", arguments.target}};
   add_user(arguments, request);
-  if (auto const answer = ask(arguments, request)) std::cout << text_of(*answer, "port") << "\n";
+  Address const server = address_of(arguments);
+  Client client(server);
+  Json const answer = client.request(request);
+  check_own_port(client, server, field<std::string>(answer, "port"));
+  if (arguments.json) return print_json(answer);
+  std::cout << text_of(answer, "port") << "\n";
 }
 
 void unpublish(Arguments const& arguments) {
@@ -241,7 +247,7 @@ Json evict_window(Address const& server, std::string const& port) {
   std::optional<Error> failure;
   for (auto const& part : field<std::vector<std::string>>(evicted, "other_parts")) {
     try {
-      (void)Client(parse_locator(part).address)
+      (void)Client(followed(parse_locator(part).address, server))
           .request({{"op", "evict"}, {"port", part}, {"owner", evicted.at("owner")}});
     } catch (Error const& error) {
       if (error.code() == ErrorCode::not_found) continue;

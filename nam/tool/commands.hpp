@@ -25,6 +25,7 @@ struct Arguments {
   bool all = false;  ///< everybody's names
   std::string expires;
   std::string key;
+  bool follow = false;
   std::string overlap = "7d";  ///< of keys
   std::filesystem::path file;
   std::filesystem::path directory;

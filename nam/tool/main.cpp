@@ -1,6 +1,7 @@
 /// mpix-nam: what administrators and users do with a memory server by hand and in scripts.
 #include <CLI/CLI.hpp>
 
+#include "nam/client/follow.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/server/exit_codes.hpp"
@@ -109,6 +110,8 @@ int run(int argc, char** argv) {
   app.fallthrough();
   app.add_flag("--json", arguments.json, "Print JSON");
   app.add_option("--server", arguments.server, "Path of its socket, or HOST:PORT");
+  app.add_flag("--follow", arguments.follow,
+               "Go to servers that only the owner of a window has named as those of its parts");
   app.add_option("--wait", arguments.wait_seconds, "Seconds to wait for a server that is being started");
   add_grants(app, arguments, &chosen);
   add_windows(app, arguments, &chosen);
@@ -116,6 +119,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     use_terminal_for_keys();
+    if (arguments.follow) consent_to_follow();
     if (arguments.wait_seconds > 0) await_server(arguments);
     chosen(arguments);
     return exit_ok;

@@ -1,0 +1,90 @@
+#include "nam/client/follow.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "nam/client/known_servers.hpp"
+#include "nam/client/local_server.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+std::mutex noted_lock;
+std::vector<Address> noted;
+bool has_consent = false;
+
+bool is_same(Address const& one, Address const& other) {
+  bool const same_socket = !one.unix_path.empty() && one.unix_path == other.unix_path;
+  bool const same_port = one.port != 0 && endpoint_of(one) == endpoint_of(other);
+  // An address of both kinds is that of one server only if neither leads elsewhere.
+  bool const other_socket =
+      !one.unix_path.empty() && !other.unix_path.empty() && one.unix_path != other.unix_path;
+  bool const other_port = one.port != 0 && other.port != 0 && endpoint_of(one) != endpoint_of(other);
+  return (same_socket || same_port) && !other_socket && !other_port;
+}
+
+std::vector<Address> named_by_user() {
+  std::vector<Address> known;
+  for (Locator const& grant : job_grants()) known.push_back(grant.address);
+  if (char const* const given = std::getenv("MPIX_NAM_SERVER"); given != nullptr && *given != '\0')
+    known.push_back(server_address());
+  std::lock_guard const held(noted_lock);
+  known.insert(known.end(), noted.begin(), noted.end());
+  return known;
+}
+
+bool consents() {
+  char const* const given = std::getenv("MPIX_NAM_FOLLOW");
+  std::lock_guard const held(noted_lock);
+  return has_consent || (given != nullptr && std::string_view(given) == "1");
+}
+
+}  // namespace
+
+void note_known_server(Address const& server) {
+  std::lock_guard const held(noted_lock);
+  if (std::find(noted.begin(), noted.end(), server) == noted.end()) noted.push_back(server);
+}
+
+void consent_to_follow() {
+  std::lock_guard const held(noted_lock);
+  has_consent = true;
+}
+
+Address followed(Address const& written, Address const& teller) {
+  if (is_same(written, teller)) return teller;
+  for (Address const& known : named_by_user()) {
+    if (is_same(written, known)) return known;
+  }
+  if (consents()) return written;
+  // Nobody but root and this user has made it.
+  if (is_own_or_roots_server(written.unix_path)) return {written.unix_path, "", 0};
+  // By its pinned key alone: the writer may have put another one, or a socket of his own, beside it.
+  if (Address const pinned{"", written.host, written.port}; written.port != 0 && pinned_key(pinned))
+    return pinned;
+  throw Error(
+      ErrorCode::denied,
+      "a part of the window is at the memory server " + format(written) +
+          ", which its owner has named and this user has not: name it in MPIX_NAM_SERVER, pin its key "
+          "with 'mpix-nam trust', or set MPIX_NAM_FOLLOW=1");
+}
+
+void check_own_port(Client const& client, Address const& address, std::string const& port) {
+  Address const told = parse_locator(port).address;
+  std::error_code ignored;
+  bool const is_own = client.is_local()
+                          ? told.unix_path == address.unix_path ||
+                                (!told.key.empty() && told.key == address.key) ||
+                                std::filesystem::equivalent(told.unix_path, address.unix_path, ignored)
+                          : told.key == client.server_key();
+  if (!is_own)
+    throw Error(ErrorCode::denied, "the memory server at " + format(address) +
+                                       " has told of a window at another server: " + format(told));
+}
+
+}  // namespace mpix::nam

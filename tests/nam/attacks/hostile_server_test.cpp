@@ -1,0 +1,299 @@
+/// Servers that are not what a client takes them for: sockets of other users, answers that cannot be, windows
+/// whose parts lead elsewhere.
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "engine/peer/address.hpp"
+#include "nam/client/follow.hpp"
+#include "nam/client/spread.hpp"
+#include "tests/nam/attacks/fake_server.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr uid_t attacker = 64001;
+
+/// Answers each request at a Unix socket by what `answer` makes of it.
+class FakeServer {
+ public:
+  using Answer = std::function<Message(Json const& request)>;
+
+  explicit FakeServer(Answer answer) : directory_(make_held_directory("mpix-nam-fake-")) {
+    listener_ = listen_unix(path(), 0666);
+    thread_ = std::thread([this, answer = std::move(answer)] { run(answer); });
+  }
+  ~FakeServer() {
+    stopping_ = true;
+    thread_.join();
+    std::filesystem::remove_all(directory_.path);
+  }
+
+  std::string path() const { return directory_.path / "socket"; }
+  Locator grant() const { return {"0a", "", {path(), "", 0}}; }
+
+ private:
+  void run(Answer const& answer) {
+    std::vector<std::unique_ptr<Channel>> channels;
+    while (!stopping_) {
+      pollfd entry{listener_.get(), POLLIN, 0};
+      if (::poll(&entry, 1, 1) == 1)
+        channels.push_back(std::make_unique<Channel>(accept_from(listener_), ChannelLimits{}));
+      std::erase_if(channels, [&](auto& channel) {
+        bool const open = channel->fill();
+        while (auto request = channel->next()) {
+          Message reply = answer(request->head);
+          channel->post(reply.head, std::move(reply.data), std::move(reply.descriptors));
+        }
+        return !channel->flush() || !open;
+      });
+    }
+  }
+
+  HeldDirectory directory_;
+  FileDescriptor listener_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+Json window_answer() {
+  return {{"window", "0b"},  {"grant", "0a"}, {"owner", 0},         {"persistent", false},
+          {"read", true},    {"write", true}, {"slot", 0},          {"durability", "clients"},
+          {"generation", 0}, {"offset", 0},   {"sizes", {4096}},    {"units", {1}},
+          {"mode", 0600},    {"group", 0},    {"storage", "memory"}};
+}
+
+FileDescriptor memory_of(std::uint64_t bytes) {
+  FileDescriptor made(::memfd_create("mpix-nam-fake", MFD_CLOEXEC));
+  EXPECT_EQ(::ftruncate(made.get(), static_cast<off_t>(bytes)), 0);
+  return made;
+}
+
+/// A genuine answer to "map", but for `bytes`, which it says the memory has.
+Message memory_answer(std::uint64_t bytes) {
+  Message reply;
+  reply.head = {{"bytes", bytes}, {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}};
+  reply.descriptors.push_back(memory_of(1u << 20));
+  reply.descriptors.push_back(FileDescriptor(::dup(SharedControl::make(16).descriptor().get())));
+  return reply;
+}
+
+/// What the client makes of a window that the server describes like this.
+std::optional<ErrorCode> refusal_of(Json const& described) {
+  FakeServer const server([&](Json const& request) {
+    if (request.at("op") == "map") return memory_answer(1u << 20);
+    return Message{request.at("op") == "allocate" ? described : Json{{"ok", true}}, {}, {}};
+  });
+  return refusal([&] {
+    Session session = Session::open(server.grant());
+    WindowInfo const window = session.allocate({4096}, {1});
+    session.map().check(window);
+  });
+}
+
+Json changed(char const* name, Json const& value) {
+  Json answer = window_answer();
+  answer[name] = value;
+  return answer;
+}
+
+TEST(HostileServer, WindowThatCannotBeIsRefused) {
+  EXPECT_EQ(refusal_of(window_answer()), std::nullopt);
+  for (Json const& wrong :
+       {changed("slot", 4'000'000'000u), changed("slot", 16), changed("offset", 1u << 20),
+        changed("offset", UINT64_MAX), changed("offset", UINT64_MAX - 63), changed("sizes", {UINT64_MAX}),
+        changed("sizes", {8192}), changed("sizes", Json::array()), changed("units", {0}),
+        changed("units", {2}), changed("units", {1, 1}), changed("slot", -1), changed("stripe", 5),
+        changed("other_parts", std::vector<std::string>(100, "mpix-nam://a/b?unix=/c")),
+        changed("sizes", std::vector<std::uint64_t>(70000, 1))})
+    EXPECT_EQ(refusal_of(wrong), ErrorCode::malformed) << wrong.dump().substr(0, 300);
+}
+
+TEST(HostileServer, MemoryThatIsNotThereIsRefused) {
+  for (std::uint64_t const bytes : {(std::uint64_t{1} << 20) + 1, std::uint64_t{1} << 40, UINT64_MAX}) {
+    FakeServer const server([=](Json const& request) {
+      return request.at("op") == "map" ? memory_answer(bytes) : Message{{{"ok", true}}, {}, {}};
+    });
+    EXPECT_EQ(refusal([&] { (void)Session::open(server.grant()).map(); }), ErrorCode::malformed) << bytes;
+  }
+  FakeServer const without_control([](Json const& request) {
+    Message reply = memory_answer(1u << 20);
+    if (request.at("op") == "map") reply.descriptors[1] = memory_of(64);
+    if (request.at("op") != "map") reply.descriptors.clear();
+    return reply;
+  });
+  EXPECT_EQ(refusal([&] { (void)Session::open(without_control.grant()).map(); }), ErrorCode::unavailable);
+}
+
+/// Random values in random fields: an error, or a window that lies in the memory.
+TEST(HostileServer, RandomAnswersLeadToErrorsOrSoundWindows) {
+  std::uint64_t const seed = std::random_device()();
+  std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  std::vector<Json> const values{0,
+                                 1,
+                                 -1,
+                                 15,
+                                 16,
+                                 4096,
+                                 1u << 20,
+                                 UINT32_MAX,
+                                 UINT64_MAX,
+                                 UINT64_MAX / 2,
+                                 "",
+                                 "0b",
+                                 nullptr,
+                                 true,
+                                 Json::array(),
+                                 Json::array({4096}),
+                                 Json::array({UINT64_MAX, 1}),
+                                 Json::object(),
+                                 1.5};
+  FakeServer const server([&](Json const& request) {
+    if (request.at("op") == "map") return memory_answer(1u << 20);
+    Json answer = window_answer();
+    for (unsigned i = 0; i < 1 + random() % 2; ++i) {
+      auto field = answer.begin();
+      std::advance(field, random() % answer.size());
+      field.value() = values[random() % values.size()];
+    }
+    return Message{std::move(answer), {}, {}};
+  });
+  Session session = Session::open(server.grant());
+  GrantMapping const memory = session.map();
+  int sound = 0;
+  for (int round = 0; round < 1000; ++round) {
+    try {
+      WindowInfo const window = session.allocate({4096}, {1});
+      memory.check(window);
+      (void)memory.control().generation(window.slot).load();
+      for (WindowRegion const& region : window.regions) std::memset(memory.at(region), 1, region.bytes);
+      ++sound;
+    } catch (Error const&) {
+    }
+  }
+  EXPECT_GT(sound, 0);
+}
+
+TEST(HostileServer, DeeplyNestedAnswerIsRefused) {
+  Json deep = 1;
+  for (int i = 0; i < 1000; ++i) deep = Json::array({deep});
+  FakeServer const server([&](Json const&) { return Message{{{"deep", deep}}, {}, {}}; });
+  EXPECT_EQ(refusal([&] { Client(server.grant().address).request({{"op", "list"}}); }), ErrorCode::malformed);
+}
+
+/// A socket of another user, where a server was, or might be.
+TEST(HostileServer, SocketOfAnotherUserIsRefused) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  HeldDirectory const directory = make_held_directory("mpix-nam-fake-");
+  std::string const path = directory.path / "socket";
+  ASSERT_EQ(::chown(directory.path.c_str(), attacker, attacker), 0);
+  std::filesystem::permissions(directory.path, std::filesystem::perms(0755));
+  std::array<int, 2> life{};
+  ASSERT_EQ(::pipe(life.data()), 0);
+  pid_t const squatter = ::fork();
+  if (squatter == 0) {
+    (void)::setgid(attacker);
+    (void)::setuid(attacker);
+    ::close(life[1]);
+    FileDescriptor const listener = listen_unix(path, 0666);
+    char ended = 0;
+    (void)!::read(life[0], &ended, 1);
+    ::_exit(0);
+  }
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(path); }));
+  EXPECT_EQ(refusal([&] { Client(Address{path, "", 0}); }), ErrorCode::denied);
+  EXPECT_TRUE(as_user(64002, [&] {
+    return refusal([&] { Client(Address{path, "", 0}); }) == ErrorCode::denied;
+  }));
+  ::close(life[1]);
+  EXPECT_EQ(::waitpid(squatter, nullptr, 0), squatter);
+  ::close(life[0]);
+  std::filesystem::remove_all(directory.path);
+}
+
+/// A server of a user who owns a directory that only he and root can change is the one that is expected
+/// there.
+TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  std::filesystem::path const directory = "/run/mpix-nam-test-" + random_identifier();
+  std::filesystem::create_directory(directory);
+  ASSERT_EQ(::chown(directory.c_str(), attacker, attacker), 0);
+  std::filesystem::permissions(directory, std::filesystem::perms(0755));
+  std::string const path = directory / "socket";
+  pid_t const owner = ::fork();
+  if (owner == 0) {
+    (void)::setgid(attacker);
+    (void)::setuid(attacker);
+    FileDescriptor const listener = listen_unix(path, 0666);
+    ::pause();
+  }
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(path); }));
+  EXPECT_TRUE(as_user(64002, [&] {
+    Client const client(Address{path, "", 0});
+    return client.is_open();
+  }));
+  std::filesystem::permissions(directory, std::filesystem::perms(0777));
+  EXPECT_TRUE(as_user(64002, [&] {
+    return refusal([&] { Client(Address{path, "", 0}); }) == ErrorCode::denied;
+  }));
+  ::kill(owner, SIGKILL);
+  EXPECT_EQ(::waitpid(owner, nullptr, 0), owner);
+  std::filesystem::remove_all(directory);
+}
+
+/// The owner of a window names a server of his own as that of its second part: nobody goes there.
+TEST(HostileServer, PartAtAServerThatTheOwnerNamesIsNotFollowed) {
+  TestServer server;
+  server.start();
+  FileDescriptor const lure = listen_tcp("127.0.0.1:0");
+  std::string const at = "127.0.0.1:" + std::to_string(port_of(lure));
+  std::string const key = to_text(KeyPair::make().public_key);
+  Locator const grant = server.grant(1u << 20);
+  std::string const port =
+      make_persistent(grant, 100, 1, {.other_parts = {"mpix-nam://0a/0b?tcp=" + at + "&key=" + key}}).port;
+  EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::denied);
+  EXPECT_FALSE(accept_from(lure)) << "a client came";
+  std::string const tool = std::string(MPIX_NAM_TOOL) + " evict --server " + server.address().unix_path +
+                           " '" + port + "' > /dev/null 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(tool.c_str())), 7);
+  EXPECT_FALSE(accept_from(lure)) << "mpix-nam came";
+}
+
+TEST(HostileServer, ConsentPinOrNameLetsAPartBeFollowed) {
+  Address const teller{"/run/one/socket", "", 0};
+  std::string const key = to_text(KeyPair::make().public_key);
+  Address const written{"", "other", 7726, key};
+  EXPECT_EQ(followed(teller, teller), teller);
+  EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied);
+  EXPECT_EQ(refusal([&] {
+              (void)followed({"/run/one/socket", "other", 7726}, {"/run/one/socket", "one", 1});
+            }),
+            ErrorCode::denied)
+      << "the same socket, and a port elsewhere";
+  ::setenv("MPIX_NAM_SERVER", "other:7726", 1);
+  EXPECT_EQ(followed(written, teller).key, "") << "not the key that somebody has written";
+  ::setenv("MPIX_NAM_SERVER", "third:7726", 1);
+  EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied);
+  ::setenv("MPIX_NAM_FOLLOW", "1", 1);
+  EXPECT_EQ(followed(written, teller), written);
+  ::unsetenv("MPIX_NAM_FOLLOW");
+  ::unsetenv("MPIX_NAM_SERVER");
+}
+
+TEST(HostileServer, NameThatLeadsToAnotherServerIsRefused) {
+  FakeServer const server([](Json const&) {
+    return Message{{{"name", "n"}, {"owner", "o"}, {"port", "mpix-nam://0a/0b?tcp=10.0.0.1:7726"}}, {}, {}};
+  });
+  std::string const tool =
+      std::string(MPIX_NAM_TOOL) + " lookup n --server " + server.path() + " > /dev/null 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(tool.c_str())), 7);
+}
+
+}  // namespace
+}  // namespace mpix::nam
