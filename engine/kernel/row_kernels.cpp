@@ -298,6 +298,36 @@ void scaled_update_rows(Rows const& rows) noexcept {
   for_rows<T, 1, true>(rows, [factor](T a, T b, T) { return add(a, multiply(factor, b)); });
 }
 
+constexpr bool depends_on_sign(Operation operation) noexcept {
+  switch (operation) {
+    case Operation::min:
+    case Operation::max:
+    case Operation::compare_swap_lt:
+    case Operation::compare_swap_le:
+    case Operation::compare_swap_ge:
+    case Operation::compare_swap_gt: return true;
+    default: return false;
+  }
+}
+
+/// The type whose kernel computes the same bits: fewer kernels to compile, half of all.
+constexpr ElementType kernel_type(ElementType type, Operation operation) noexcept {
+  using enum ElementType;
+  bool const moves = operation == Operation::replace || operation == Operation::no_op;
+  switch (type) {
+    case none:
+    case boolean: return uint8;
+    case int8: return depends_on_sign(operation) ? type : uint8;
+    case int16: return depends_on_sign(operation) ? type : uint16;
+    case int32: return depends_on_sign(operation) ? type : uint32;
+    case int64: return depends_on_sign(operation) ? type : uint64;
+    case float32: return moves ? uint32 : type;
+    case float64:
+    case complex_float: return moves ? uint64 : type;
+    default: return type;
+  }
+}
+
 constexpr RowKernels make_table() {
   RowKernels table{};
   table.copy = &copy_rows;
@@ -306,12 +336,13 @@ constexpr RowKernels make_table() {
     if constexpr (defined(operation, type)) {
       constexpr auto row = static_cast<std::size_t>(type);
       constexpr auto column = static_cast<std::size_t>(operation);
-      table.update.of[row][column] = &update_rows<type, operation>;
+      constexpr ElementType kernel = kernel_type(type, operation);
+      table.update.of[row][column] = &update_rows<kernel, operation>;
       if constexpr (operand_count(operation) < 2)
-        table.combine.of[row][column] = &combine_rows<type, operation>;
+        table.combine.of[row][column] = &combine_rows<kernel, operation>;
       if constexpr (operation == Operation::sum) {
-        table.update.scaled_sum[row] = &scaled_update_rows<type>;
-        table.combine.scaled_sum[row] = &scaled_sum_rows<type>;
+        table.update.scaled_sum[row] = &scaled_update_rows<kernel>;
+        table.combine.scaled_sum[row] = &scaled_sum_rows<kernel>;
       }
     }
   });
