@@ -1,3 +1,8 @@
+# The libraries' code as fast as it gets, at all levels of optimisation but none. Sanitizers look at what runs, not at how fast.
+set(mpix_fastest $<$<NOT:$<CONFIG:Debug>>:-O3>)
+if(MPIX_SANITIZE)
+  set(mpix_fastest "")
+endif()
 # Tools run for moments, and their command lines are templates of CLI11, which the optimiser takes long for.
 set(mpix_tool_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 
