@@ -3,8 +3,8 @@
 # mpix_precompile(TARGET [HEADER...])
 #   TARGET's C++ sources see the headers of the standard library that most sources include, and HEADERs.
 # mpix_precompile_tests(DIRECTORY)
-#   Every C++ program of DIRECTORY and below shares one precompiled header, with GoogleTest where the program is linked
-#   with it. Call it when all targets exist.
+#   Every C++ program of DIRECTORY and below, and what it has of objects for several programs, shares one precompiled
+#   header, with GoogleTest where it is linked with it. Call it when all targets exist.
 set(mpix_standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
     <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 
@@ -35,7 +35,13 @@ function(mpix_precompile_tests directory)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
     get_target_property(sources ${target} SOURCES)
-    if(type STREQUAL EXECUTABLE AND sources MATCHES "\\.cpp")
+    get_target_property(without ${target} DISABLE_PRECOMPILE_HEADERS)
+    if(NOT without AND type MATCHES "EXECUTABLE|OBJECT_LIBRARY|STATIC_LIBRARY" AND sources MATCHES "\\.cpp")
+      if(NOT type STREQUAL EXECUTABLE)
+        # As programs are compiled; CMake takes it for a part of a shared library.
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+        target_compile_options(${target} PRIVATE -fPIE)
+      endif()
       mpix_links_gtest(${target} gtest)
       if(gtest)
         target_precompile_headers(${target} REUSE_FROM mpix_precompiled_gtest)
