@@ -8,6 +8,7 @@
 #include <random>
 
 #include "engine/atomic/stripes.hpp"
+#include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"
 
@@ -271,9 +272,10 @@ template <typename Word>
 void contend(Rank& rank, Expected& expected, unsigned seed) {
   Buffers buffers(rank);
   Contestant<Word> contestant(rank, expected, seed);
-  constexpr std::size_t step = 2 * granule / sizeof(Word);
+  std::size_t const step =
+      2 * granule / sizeof(Word) * static_cast<std::size_t>(test::slowness * test::shortened(3));
   constexpr std::size_t last = Buffers::bytes / sizeof(Word) - Contestant<Word>::count;
-  for (std::size_t first = 0; first < last; first += step * static_cast<std::size_t>(test::slowness)) {
+  for (std::size_t first = 0; first < last; first += step) {
     for (int kind = 0; kind < 3; ++kind) {
       rank.barrier();
       contestant.update(kind, first, 12, rank.rank() * 3);

@@ -2,7 +2,7 @@
 /// sides, fetching or not, atomic or not, several under way at once. And updates that several processes make
 /// of the same elements: none is lost, and each value is fetched once.
 ///
-/// MPIX_TEST_UPDATES=N: N updates on all paths together instead of a million.
+/// MPIX_TEST_UPDATES=N: N updates on all paths together instead of 250,000, or a million in the long run.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 
+#include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/random_layout.hpp"
@@ -38,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Paths, Updates, every_path(), path_name);
 
 std::uint64_t updates_per_rank() {
   char const* const given = std::getenv("MPIX_TEST_UPDATES");
-  std::uint64_t const all = given != nullptr ? std::strtoull(given, nullptr, 10) : 1000000;
+  std::uint64_t const all = given != nullptr ? std::strtoull(given, nullptr, 10)
+                                             : 1000000U / static_cast<unsigned>(test::shortened(4));
   return all / (path_cases * ranks) / static_cast<std::uint64_t>(test::slowness);
 }
 
