@@ -27,9 +27,27 @@ set(mpix_sanitized_ranks 2 3)
 # a job starts in two thirds of the time. The tests of installed files leave the choice to Open MPI.
 set(mpix_mpi_environment OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
     ${mpix_sanitizer_environment})
+# Jobs run side by side, and one that waits gives its core to another. On two hosts two ranks do not: these have the cores
+# for themselves.
+set(mpix_shared_cores OMPI_MCA_mpi_yield_when_idle=1)
 # For programs that are not linked with the library, as in share/env.sh.in.
 set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma
     OMPI_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma/openmpi:SYSTEM_DEFAULT)
+
+# mpix_processors(RANKS RESULT [LABEL...])
+#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out four: while a
+#   job starts and ends, the cores are idle half of the time. Litmus tests need the cores for themselves.
+function(mpix_processors ranks result)
+  set(processors 2)
+  if(ranks EQUAL 1)
+    set(processors 1)
+  elseif(ranks GREATER 7 OR "litmus" IN_LIST ARGN)
+    set(processors 4)
+  elseif(ranks GREATER 3)
+    set(processors 3)
+  endif()
+  set(${result} ${processors} PARENT_SCOPE)
+endfunction()
 
 function(mpix_mpi_test name)
   cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
@@ -68,11 +86,12 @@ function(mpix_mpi_test name)
     if(arg_RESULTS)
       set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.np${ranks}.json")
     endif()
+    mpix_processors(${ranks} processors ${arg_LABELS})
     add_test(NAME mpi.${test_name}.np${ranks}
              COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
     set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT}
-      LABELS "mpi;${arg_LABELS};${sanitized}" PROCESSORS 2
-      ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
+      LABELS "mpi;${arg_LABELS};${sanitized}" PROCESSORS ${processors}
+      ENVIRONMENT "${mpix_mpi_environment};${mpix_shared_cores};${arg_ENVIRONMENT};${result}")
     mpix_sanitized_tests(mpi.${test_name}.np${ranks})
   endforeach()
   if(arg_TWO_HOSTS)
@@ -83,7 +102,7 @@ function(mpix_mpi_test name)
       add_test(NAME two_hosts.${test_name}.${ranks}x2
                COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
       set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
-        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS 2
+        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS 4
         ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
     endforeach()
   endif()

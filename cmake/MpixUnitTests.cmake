@@ -28,7 +28,7 @@ function(mpix_unit_test name)
   endif()
   # UCX 1.18 starts a thread when it is loaded, which looks for a daemon and ends: a test that forks meanwhile gives the
   # child locks of UCX that this thread holds.
-  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
+  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" PROCESSORS 2
     ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;${arg_ENVIRONMENT}")
   mpix_sanitized_tests(${test_name})
 endfunction()
