@@ -18,10 +18,11 @@ int code_of(NativeCompletion const& failed) noexcept {
   }
 }
 
-/// The next completion call tells the failure where nobody has asked for it.
+/// The next completion call tells the failure where nobody has asked for it, of the communicator if there is
+/// one.
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
-  if (asked == 0)
+  if (asked == 0 && native->context != NativeCompletion::no_communicator)
     engine_of_process().keep_error(native->context, late_error_of(native->status, native->subject));
   pool.give_back(native);
 }
@@ -34,6 +35,7 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   NativeCompletion* const completion = pool.take();
   completion->request = request;
   completion->handle = handle;
+  completion->context = NativeCompletion::no_communicator;
   completion->call = site.call;
   completion->subject = subject;
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {

@@ -13,10 +13,13 @@ namespace mpix {
 
 /// Completes a native request when the engine completes the operation. From a pool; gives itself back.
 struct NativeCompletion : engine::Completion {
+  /// The request belongs to no operation: a failure is nobody's once it is freed.
+  static constexpr std::uint32_t no_communicator = 0;
+
   mpix_host_request_t* request = nullptr;
-  MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
-  std::uint32_t context = 0;              ///< of the communicator: a failure that nobody waits for goes there
-  char const* call = nullptr;             ///< with `subject`, what its error says
+  MPI_Request handle = MPI_REQUEST_NULL;    ///< of `request`
+  std::uint32_t context = no_communicator;  ///< to which a failure goes that nobody waits for
+  char const* call = nullptr;               ///< with `subject`, what its error says
   Subject subject;
   engine::Status status = engine::Status::ok;
   NativeCompletion* next = nullptr;
