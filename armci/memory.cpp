@@ -54,7 +54,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (void* const base : allocated) (void)mpix::engine_of_process().free(base);
+  for (void* const base : allocated) (void)MPIX_RMA_Free_local(base);
   allocated.clear();
   modes = AccessModes{};
 }

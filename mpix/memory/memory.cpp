@@ -9,6 +9,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/memory/handed_out.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
@@ -17,7 +18,16 @@ namespace mpix {
 
 namespace {
 
+using engine::Status;
+
 constexpr char not_allocated[] = "base %p was not allocated, or is free already";
+
+HandedOut handed_out;
+
+/// Ends what allocate() began.
+Status free_handed_out(void* base) {
+  return handed_out.remove(base) ? engine_of_process().free(base) : Status::bad_argument;
+}
 
 /// For local calls: MPI_SUCCESS when the library can be used.
 int usable(char const* call) {
@@ -61,7 +71,11 @@ Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
   if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
   if (Failure wrong = read_hints(info, &hints)) return wrong;
   if (size == 0) return {};
-  engine::Status const status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
+  Status status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
+  if (!engine::failed(status) && !handed_out.add(*base)) {
+    (void)engine_of_process().free(*base);
+    status = Status::out_of_memory;
+  }
   if (!engine::failed(status)) return {};
   return failure(class_of(status), "%lld bytes cannot be allocated: %s", static_cast<long long>(size),
                  engine::to_string(status));
@@ -101,7 +115,7 @@ int MPIX_RMA_Free_local(void* base) try {
   using namespace mpix;
   Site const site{"MPIX_RMA_Free_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
-  Status const status = engine_of_process().free(base);
+  Status const status = free_handed_out(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
   return mpix::raise_exception(nullptr);
@@ -155,7 +169,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
-    if (base != nullptr) (void)engine_of_process().free(base);
+    if (base != nullptr) (void)free_handed_out(base);
     return raise_agreed(site, own, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
   }
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
@@ -173,7 +187,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   // Before anything changes: all can call again with the right base.
-  bool const right = base == nullptr || engine_of_process().is_allocated(base);
+  bool const right = base == nullptr || handed_out.contains(base);
   Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (refused != MPI_SUCCESS) return refused;
@@ -182,7 +196,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   failed = late_failure(late);
   PMPI_Barrier(site.comm);  // nobody's operations are on their way any more
   if (base != nullptr) {
-    Status const freed = engine_of_process().free(base);
+    Status const freed = free_handed_out(base);
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);
   }
   Verdict const verdict = agree_on_class(site.comm, failed.error_class);
