@@ -50,6 +50,11 @@ class HandleCache {
   void clear() noexcept {
     for (auto& entry : entries_) entry.store(nullptr, std::memory_order_relaxed);
   }
+  /// While nobody inserts another state of the same handle.
+  void remove(State& state) noexcept {
+    State* expected = &state;
+    entries_[slot_of(state.handle())].compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
+  }
   void insert(State& state) noexcept {
     entries_[slot_of(state.handle())].store(&state, std::memory_order_release);
   }

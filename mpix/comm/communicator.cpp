@@ -4,6 +4,7 @@
 
 #include "datatype/state_pool.hpp"
 #include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/freeing.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
@@ -29,6 +30,7 @@ HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 Communicator* Communicator::find_slowly(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
   if (host().communicator_is_live(number_of(comm)) == 0) return nullptr;
+  if (Communicator* const kept = Freeing::kept(comm)) return kept;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
@@ -36,6 +38,7 @@ Communicator* Communicator::find_slowly(MPI_Comm comm) {
   if (found == 0) {
     Communicator* const state = &pool.take();
     state->open(comm, next_context++);
+    if (Freeing::keep(comm, *state)) return state;
     PMPI_Comm_set_attr(comm, keys().communicator, state);
     attribute = state;
   }
@@ -121,10 +124,19 @@ void for_each_communicator(std::function<void(Communicator&)> const& visit) {
   });
 }
 
-int communicator_freed(MPI_Comm, int, void* state, void*) try {
+void Communicator::give_back(Communicator& state) {
   forget_handles();
-  pool.give_back(*static_cast<Communicator*>(state),
-                 [](Communicator& communicator) { communicator.retire(); });
+  pool.give_back(state, [](Communicator& communicator) { communicator.retire(); });
+}
+
+void Communicator::hide(Communicator& state) noexcept {
+  cache_.remove(state);
+  forget_handles();
+}
+
+int communicator_freed(MPI_Comm comm, int, void* attribute, void*) try {
+  auto& state = *static_cast<Communicator*>(attribute);
+  if (!Freeing::keep(comm, state)) Communicator::give_back(state);
   return MPI_SUCCESS;
 } catch (...) {
   return code_of_exception();

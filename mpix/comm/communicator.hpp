@@ -102,6 +102,11 @@ class MPIX_WAIST_API Communicator {
 
   bool is_open() const noexcept { return comm_.is_published(); }
 
+  /// Retires a state, for another communicator to use.
+  static void give_back(Communicator& state);
+  /// find_known() does not find the state any more; it stays in use.
+  static void hide(Communicator& state) noexcept;
+
   /// The communicator is being freed: the state is reset and may be reused for another.
   void retire();
   /// Takes the state into use for `comm`.

@@ -3,6 +3,7 @@
 
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
+#include "mpix/comm/freeing.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/nam/connection.hpp"
 #include "mpix/nam/windows.hpp"
@@ -122,7 +123,7 @@ extern "C" MPIX_RMA_API int MPI_Comm_free(MPI_Comm* comm) {
 }
 
 extern "C" MPIX_RMA_API int MPI_Comm_disconnect(MPI_Comm* comm) {
-  return end_if_connection(comm) ? MPI_SUCCESS : PMPI_Comm_disconnect(comm);
+  return end_if_connection(comm) ? MPI_SUCCESS : free_communicator(comm, &PMPI_Comm_disconnect);
 }
 
 extern "C" MPIX_RMA_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
