@@ -1,0 +1,316 @@
+/// Read-modify-write of every type, by every kind of memory, from all processes and threads at once;
+/// notification counters.
+#include <atomic>
+#include <complex>
+#include <random>
+#include <thread>
+
+#include "tests/support/mpix_fixture.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::test {
+
+namespace {
+
+class AtomicAttacks : public ::testing::Test {
+ protected:
+  static constexpr int bytes = 8192;
+
+  void SetUp() override { MPI_Barrier(world); }
+  int rank() const { return memory_.rank(); }
+  int size() const { return memory_.size(); }
+  MPI_Aint address(int rank, int kind, int offset) const {
+    return reinterpret_cast<MPI_Aint>(memory_.at(rank, kind, offset));
+  }
+
+  ErrorsReturn const returned_{MPI_COMM_WORLD};
+  ErrorsReturn const returned_self_{MPI_COMM_SELF};
+  Memory memory_{bytes};
+};
+
+template <typename T>
+struct Typed {
+  MPI_Datatype type;
+};
+
+/// Adds 1 so often, by turns as rmw, as atomic accumulate, with and without a result, one element or several.
+template <typename T>
+void add_ones(MPI_Datatype type, int target, MPI_Aint where, int rounds, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < rounds; ++i) {
+    T one[2] = {T{1}, T{1}};
+    T before[2];
+    MPIX_RMA_Attributes chosen = attributes((random() % 16) | MPIX_RMA_ATTR_BLOCKING);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_SUCCESS;
+    switch (random() % 5) {
+      case 0:
+        code = MPIX_RMA_rmw(MPIX_RMW_SUM, one, 1, type, before, target, where, nullptr, &world, nullptr);
+        break;
+      case 1:
+        code = MPIX_RMA_rmw(MPIX_RMW_SUM, one, 1, type, nullptr, target, where, &request, &world, &chosen);
+        break;
+      case 2:
+        code = MPIX_RMA_rmw(MPIX_RMW_SUM, one, 2, type, before, target,
+                            where - static_cast<MPI_Aint>(sizeof(T)), nullptr, &world, &chosen);
+        break;
+      case 3:
+        chosen.set |= MPIX_RMA_ATTR_ATOMICITY;
+        code = MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, one, 1, type, target, reinterpret_cast<void*>(where), 1,
+                             type, nullptr, &world, &chosen);
+        break;
+      default:
+        chosen.set |= MPIX_RMA_ATTR_ATOMICITY;
+        code = MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, one, 2, type, target, reinterpret_cast<void*>(where), 2,
+                             type, &request, &world, &chosen);
+    }
+    ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, target), MPI_SUCCESS);
+  }
+}
+
+template <typename T>
+void contend(Memory& memory, MPI_Datatype type, char const* name) {
+  constexpr int rounds = 60;
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPI_Barrier(world);
+    std::memset(memory.own(kind), 0, 1024);
+    MPI_Barrier(world);
+    int const target = 0;
+    auto const where = reinterpret_cast<MPI_Aint>(memory.at(target, kind, 512));
+    auto const rank = static_cast<std::uint64_t>(memory.rank());
+    std::thread other([&] { add_ones<T>(type, target, where, rounds, 2 * rank); });
+    add_ones<T>(type, target, where, rounds, 2 * rank + 1);
+    other.join();
+    MPI_Barrier(world);
+    if (memory.rank() == target) {
+      T const found = *reinterpret_cast<T const*>(memory.own(kind) + 512);
+      EXPECT_EQ(found, T(static_cast<float>(2 * rounds * memory.size()))) << name << " kind " << kind;
+    }
+  }
+}
+
+TEST_F(AtomicAttacks, NoUpdateOfAnyTypeIsLost) {
+  contend<std::int16_t>(memory_, MPI_INT16_T, "int16");
+  contend<std::uint16_t>(memory_, MPI_UNSIGNED_SHORT, "unsigned short");
+  contend<std::int32_t>(memory_, MPI_INT, "int");
+  contend<std::uint64_t>(memory_, MPI_UINT64_T, "uint64");
+  contend<float>(memory_, MPI_FLOAT, "float");
+  contend<double>(memory_, MPI_DOUBLE, "double");
+  contend<long double>(memory_, MPI_LONG_DOUBLE, "long double");
+  contend<std::complex<float>>(memory_, MPI_C_FLOAT_COMPLEX, "float complex");
+  contend<std::complex<double>>(memory_, MPI_C_DOUBLE_COMPLEX, "double complex");
+  contend<std::complex<long double>>(memory_, MPI_C_LONG_DOUBLE_COMPLEX, "long double complex");
+}
+
+/// Integers of different widths on the same bytes.
+TEST_F(AtomicAttacks, IntegersOfAllWidthsAreAtomicWithEachOther) {
+  constexpr int rounds = 100;  // of 3 ranks: below 2^15
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPI_Barrier(world);
+    std::memset(memory_.own(kind), 0, 64);
+    MPI_Barrier(world);
+    MPI_Aint const where = address(size() - 1, kind, 16);
+    for (int i = 0; i < rounds; ++i) {
+      std::int64_t wide = std::int64_t{1} << 48;
+      std::int32_t middle = 1 << 16;
+      std::int16_t narrow = 1;
+      std::int64_t none = 0;
+      std::int64_t before = 0;
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &wide, 1, MPI_INT64_T, nullptr, size() - 1, where, nullptr, &world,
+                             nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &middle, 1, MPI_INT32_T, nullptr, size() - 1, where, nullptr,
+                             &world, nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &narrow, 1, MPI_INT16_T, nullptr, size() - 1, where, nullptr,
+                             &world, nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &narrow, 1, MPI_INT16_T, nullptr, size() - 1, where + 4, nullptr,
+                             &world, nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_BOR, &none, 1, MPI_INT64_T, &before, size() - 1, where, nullptr, &world,
+                             nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_MASK_SWAP, &none, 1, MPI_INT64_T, &wide, &before, size() - 1, where,
+                              nullptr, &world, nullptr),
+                MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_Complete(&world, size() - 1), MPI_SUCCESS);
+    }
+    MPI_Barrier(world);
+    if (rank() == size() - 1) {
+      std::int64_t const n = rounds * size();
+      EXPECT_EQ(*reinterpret_cast<std::int64_t*>(memory_.own(kind) + 16),
+                (n << 48) + (n << 32) + (n << 16) + n)
+          << "kind " << kind;
+    }
+  }
+}
+
+/// Everything that may notify does so exactly once, nothing else does.
+TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
+  std::mt19937_64 random(seed() + static_cast<unsigned>(rank()));
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 5), MPI_SUCCESS);
+  int const right = (rank() + 1) % size();
+  MPI_Datatype vector = MPI_DATATYPE_NULL;
+  MPI_Type_vector(8, 1, 2, MPI_LONG, &vector);
+  MPI_Type_commit(&vector);
+  MPI_Count expected[5] = {};
+  std::vector<long> values(1024, 1);
+  for (int i = 0; i < 400; ++i) {
+    int const index = static_cast<int>(random() % 5);
+    int const kind = static_cast<int>(random() % 3);
+    MPIX_RMA_Attributes chosen = attributes((random() % 16) | MPIX_RMA_ATTR_NOTIFY);
+    chosen.notify_index = index;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Request* const asked = random() % 2 == 0 ? &request : nullptr;
+    auto* const there = memory_.at(right, kind);
+    long before = 0;
+    int code = MPI_SUCCESS;
+    bool counts = true;
+    switch (random() % 8) {
+      case 0:
+        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 100, MPI_LONG, right, there, 100, MPI_LONG, asked,
+                             &comm, &chosen);
+        break;
+      case 1:
+        code = MPIX_RMA_xfer(MPIX_RMA_GET, values.data(), 1000, MPI_LONG, right, there, 1000, MPI_LONG, asked,
+                             &comm, &chosen);
+        break;
+      case 2:
+        code = MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 10, MPI_LONG, right, there, 10, MPI_LONG,
+                             asked, &comm, &chosen);
+        break;
+      case 3:
+        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, vector, right, there, 8, MPI_LONG, asked, &comm,
+                             &chosen);
+        break;
+      case 4:
+        code = MPIX_RMA_rmw(MPIX_RMW_SUM, values.data(), 1, MPI_LONG, &before, right, address(right, kind, 0),
+                            asked, &comm, &chosen);
+        break;
+      case 5:
+        code = MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, values.data(), 2, MPI_LONG, values.data() + 10, nullptr,
+                             right, address(right, kind, 0), asked, &comm, &chosen);
+        break;
+      case 6:
+        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, MPI_PROC_NULL, there, 1, MPI_LONG,
+                             asked, &comm, &chosen);
+        counts = false;
+        break;
+      default:
+        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // there is none
+        code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr,
+                             &comm, &chosen);
+        EXPECT_EQ(class_of(code), MPI_ERR_ARG);
+        code = MPI_SUCCESS;
+        counts = false;
+    }
+    ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
+    if (counts) ++expected[index];
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    if (before != 0) before = 0;
+    if (random() % 8 == 0) ASSERT_EQ(MPIX_RMA_Complete(&comm, right), MPI_SUCCESS);
+  }
+  MPI_Count arriving[5] = {};
+  MPI_Sendrecv(expected, 5, MPI_COUNT, right, 0, arriving, 5, MPI_COUNT, (rank() + size() - 1) % size(), 0,
+               comm, MPI_STATUS_IGNORE);
+  MPI_Request waits[5];
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Waitall(5, waits, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+  MPI_Barrier(comm);
+  for (int i = 0; i < 5; ++i) {
+    MPI_Count value = -1;
+    EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, i, &value), MPI_SUCCESS);
+    EXPECT_EQ(value, arriving[i]) << i;
+  }
+  MPI_Type_free(&vector);
+  MPI_Comm_free(&comm);
+}
+
+/// A counter is reset while others increment it, and several wait for it.
+TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 1), MPI_SUCCESS);
+  constexpr int rounds = 300;
+  std::atomic<bool> done{false};
+  MPI_Count taken = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  EXPECT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, MPI_Count{1} << 40, &request), MPI_SUCCESS);
+  std::thread reader([&] {
+    while (!done.load()) {
+      MPI_Count before = 0;
+      EXPECT_EQ(MPIX_RMA_Reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
+      taken += before;
+      MPI_Request soon = MPI_REQUEST_NULL;
+      EXPECT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 0, &soon), MPI_SUCCESS);
+      EXPECT_EQ(MPI_Wait(&soon, MPI_STATUS_IGNORE), MPI_SUCCESS);
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < rounds; ++i) {
+    for (int target = 0; target < size(); ++target) {
+      long value = i;
+      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
+      EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, target,
+                              memory_.at(target, i % 3, 8 * rank()), 1, MPI_LONG, nullptr, &comm, &chosen),
+                MPI_SUCCESS);
+      if (i % 10 == 0)
+        EXPECT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
+      else
+        EXPECT_EQ(MPIX_RMA_Complete(&comm, target), MPI_SUCCESS);
+    }
+  }
+  MPI_Barrier(comm);
+  done.store(true);
+  reader.join();
+  MPI_Count rest = 0;
+  EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 0, &rest), MPI_SUCCESS);
+  EXPECT_EQ(taken + rest, MPI_Count{rounds} * size());
+  MPI_Barrier(comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  EXPECT_EQ(MPIX_RMA_Set_num_notify(&comm, 0), MPI_SUCCESS);
+  EXPECT_NE(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
+}
+
+/// Displacements from a base that each rank declares or not.
+TEST_F(AtomicAttacks, DisplacementsCountFromTheBaseOfTheTarget) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int round = 0; round < 4; ++round) {
+      MPI_Barrier(world);
+      std::memset(memory_.own(kind), 0, 1024);
+      bool const none = (rank() + round) % 2 == 0;
+      ASSERT_EQ(MPIX_RMA_Set_base(none ? nullptr : memory_.own(kind) + 512, &comm), MPI_SUCCESS);
+      for (int target = 0; target < size(); ++target) {
+        bool const absolute = (target + round) % 2 == 0;
+        for (int offset : {-512, -8, 0, 8, 400}) {
+          long one = 1;
+          long before = 0;
+          MPI_Aint const where = absolute ? address(target, kind, 512 + offset) : MPI_Aint{offset};
+          ASSERT_EQ(
+              MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, target, where, nullptr, &comm, nullptr),
+              MPI_SUCCESS);
+        }
+        ASSERT_EQ(MPIX_RMA_Complete(&comm, target), MPI_SUCCESS);
+      }
+      MPI_Barrier(world);
+      for (int offset : {-512, -8, 0, 8, 400})
+        EXPECT_EQ(*reinterpret_cast<long*>(memory_.own(kind) + 512 + offset), size())
+            << kind << " " << round << " " << offset;
+    }
+  }
+  MPI_Comm_free(&comm);
+}
+
+}  // namespace
+}  // namespace mpix::test

@@ -1,0 +1,419 @@
+/// Allocation, registration and release while others operate.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "tests/support/mpix_fixture.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpix::test {
+
+namespace {
+
+class MemoryAttacks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MPI_Barrier(world);
+    MPIX_RMA_Error_classes(&address_class_, &transport_class_);
+    MPI_Comm_rank(world, &rank_);
+    MPI_Comm_size(world, &size_);
+  }
+  bool is_permitted(int code) const {
+    int const error_class = class_of(code);
+    return error_class == MPI_SUCCESS || error_class == address_class_;
+  }
+
+  ErrorsReturn const returned_{MPI_COMM_WORLD};
+  ErrorsReturn const returned_self_{MPI_COMM_SELF};
+  int address_class_ = 0;
+  int transport_class_ = 0;
+  int rank_ = 0;
+  int size_ = 0;
+};
+
+struct Range {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+/// The part of the union of overlapping ranges that has `address`, or an empty one.
+Range segment_of(std::vector<Range> ranges, std::uintptr_t address) {
+  std::sort(ranges.begin(), ranges.end(), [](Range a, Range b) { return a.begin < b.begin; });
+  Range now{0, 0};
+  for (Range const& range : ranges) {
+    if (range.begin < now.end) {
+      now.end = std::max(now.end, range.end);
+    } else {
+      if (address >= now.begin && address < now.end) return now;
+      now = range;
+    }
+  }
+  return address >= now.begin && address < now.end ? now : Range{0, 0};
+}
+
+TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
+  std::mt19937_64 random(seed());
+  constexpr std::size_t bytes = 1 << 16;
+  std::vector<char> arena(bytes);
+  auto const base = reinterpret_cast<std::uintptr_t>(arena.data());
+  std::vector<Range> registered;
+  for (int round = 0; round < 400; ++round) {
+    if (registered.size() < 20 && random() % 3 != 0) {
+      std::size_t const begin = random() % (bytes - 8) & ~std::size_t{random() % 2 == 0 ? 7u : 0u};
+      std::size_t const length =
+          1 + random() % std::min<std::size_t>(bytes - begin, random() % 2 == 0 ? 100 : 20000);
+      ASSERT_EQ(MPIX_RMA_Register(arena.data() + begin, static_cast<MPI_Aint>(length)), MPI_SUCCESS);
+      registered.push_back({base + begin, base + begin + length});
+    } else if (!registered.empty()) {
+      std::uintptr_t const which = registered[random() % registered.size()].begin;
+      ASSERT_EQ(MPIX_RMA_Deregister(reinterpret_cast<void*>(which)), MPI_SUCCESS);
+      auto const newest =
+          std::find_if(registered.rbegin(), registered.rend(), [&](Range r) { return r.begin == which; });
+      registered.erase(std::next(newest).base());
+    }
+    for (int i = 0; i < 10; ++i) {
+      std::uintptr_t const address = base + random() % bytes;
+      int flag = -1;
+      void* found = nullptr;
+      MPI_Aint size = 0;
+      ASSERT_EQ(MPIX_RMA_Query(&world, rank_, reinterpret_cast<void*>(address), &flag, &found, &size),
+                MPI_SUCCESS);
+      Range const expected = segment_of(registered, address);
+      ASSERT_EQ(flag, expected.end != 0 ? 1 : 0) << round;
+      if (flag != 0) {
+        EXPECT_LE(reinterpret_cast<std::uintptr_t>(found), expected.begin);
+        EXPECT_GE(reinterpret_cast<std::uintptr_t>(found) + static_cast<std::uintptr_t>(size), expected.end);
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(found), expected.begin);
+        ASSERT_EQ(static_cast<std::uintptr_t>(size), expected.end - expected.begin);
+      }
+    }
+  }
+  for (Range const& range : registered)
+    EXPECT_EQ(MPIX_RMA_Deregister(reinterpret_cast<void*>(range.begin)), MPI_SUCCESS);
+}
+
+TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
+  long* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(8192, 1, MPI_INFO_NULL, world, &base, &window);
+  EXPECT_EQ(class_of(MPIX_RMA_Free_local(base)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_RMA_Free(base, &world)), MPI_ERR_ARG);
+  long const value = rank_;
+  int const right = (rank_ + 1) % size_;
+  MPI_Win_fence(0, window);
+  MPI_Put(&value, 1, MPI_LONG, right, 0, 1, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  EXPECT_EQ(base[0], (rank_ + size_ - 1) % size_);
+  MPI_Win_free(&window);
+  void* from_mpi = nullptr;
+  MPI_Alloc_mem(8192, MPI_INFO_NULL, &from_mpi);
+  EXPECT_EQ(class_of(MPIX_RMA_Free_local(from_mpi)), MPI_ERR_ARG);
+  EXPECT_EQ(MPI_Free_mem(from_mpi), MPI_SUCCESS);
+}
+
+TEST_F(MemoryAttacks, OfTwoThreadsThatFreeTheSameOneSucceeds) {
+  for (int round = 0; round < 200; ++round) {
+    void* base = nullptr;
+    ASSERT_EQ(MPIX_RMA_Allocate_local(5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
+    std::atomic<int> freed{0};
+    auto const release = [&] { freed += MPIX_RMA_Free_local(base) == MPI_SUCCESS ? 1 : 0; };
+    std::thread other(release);
+    release();
+    other.join();
+    EXPECT_EQ(freed.load(), 1);
+  }
+}
+
+/// Addresses in which nothing but the program's own mappings stand: what is unmapped leaves no room for
+/// others.
+class ReservedAddresses {
+ public:
+  explicit ReservedAddresses(std::size_t bytes)
+      : bytes_(bytes),
+        base_(static_cast<char*>(
+            mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
+  ~ReservedAddresses() { munmap(base_, bytes_); }
+  ReservedAddresses(ReservedAddresses const&) = delete;
+  ReservedAddresses& operator=(ReservedAddresses const&) = delete;
+
+  void* map(std::size_t offset, std::size_t bytes) {
+    return mmap(base_ + offset, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0);
+  }
+  static void unmap(void* base, std::size_t bytes) {
+    mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
+
+ private:
+  std::size_t bytes_;
+  char* base_;
+};
+
+/// Rank 0 allocates and frees; the others use addresses that may be old.
+TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
+  std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
+  constexpr int slots = 8;
+  std::vector<void*> bases(static_cast<std::size_t>(size_));
+  ASSERT_EQ(MPIX_RMA_Allocate(slots * 8 + 64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  auto* const table = static_cast<std::uint64_t*>(bases[static_cast<std::size_t>(rank_)]);
+  std::fill_n(table, slots + 8, 0);
+  MPI_Barrier(world);
+  std::uint64_t stop = 0;
+  if (rank_ == 0) {
+    void* mine[slots] = {};
+    int kind[slots] = {};
+    constexpr std::size_t bytes = 8192;
+    ReservedAddresses reserved(2 * slots * bytes);
+    for (int round = 0; round < 3000; ++round) {
+      auto const slot = random() % slots;
+      if (mine[slot] != nullptr) {
+        void* const base = mine[slot];
+        mine[slot] = nullptr;
+        if (kind[slot] == 0) {
+          ASSERT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+        }
+        if (kind[slot] == 1) {
+          ASSERT_EQ(MPIX_RMA_Deregister(base), MPI_SUCCESS);
+        }
+        if (kind[slot] != 0) ReservedAddresses::unmap(base, bytes);
+      } else {
+        kind[slot] = static_cast<int>(random() % 3);
+        if (kind[slot] == 0) {
+          ASSERT_EQ(MPIX_RMA_Allocate_local(bytes, MPI_INFO_NULL, &mine[slot]), MPI_SUCCESS);
+        } else {
+          mine[slot] = reserved.map(2 * slot * bytes, bytes);
+          if (kind[slot] == 1) {
+            ASSERT_EQ(MPIX_RMA_Register(mine[slot], bytes), MPI_SUCCESS);
+          }
+        }
+        __atomic_store_n(&table[slot], reinterpret_cast<std::uint64_t>(mine[slot]), __ATOMIC_RELEASE);
+      }
+    }
+    __atomic_store_n(&table[slots], 1, __ATOMIC_RELEASE);
+    MPI_Barrier(world);
+    for (int slot = 0; slot < slots; ++slot) {
+      if (mine[slot] == nullptr) continue;
+      if (kind[slot] == 0) {
+        EXPECT_EQ(MPIX_RMA_Free_local(mine[slot]), MPI_SUCCESS);
+      }
+      if (kind[slot] == 1) {
+        EXPECT_EQ(MPIX_RMA_Deregister(mine[slot]), MPI_SUCCESS);
+      }
+    }
+  } else {
+    std::vector<long> values(1024);
+    long operations = 0;
+    long failures = 0;
+    while (stop == 0 || operations < 100) {
+      std::uint64_t addresses[slots + 1];
+      ASSERT_EQ(
+          transfer(MPIX_RMA_GET, addresses, slots + 1, MPI_UINT64_T, 0, bases[0], MPIX_RMA_ATTR_BLOCKING),
+          MPI_SUCCESS);
+      stop = addresses[slots];
+      for (std::uint64_t const address : addresses) {
+        if (address <= 1) continue;
+        auto* const there = reinterpret_cast<char*>(address) + 8 * (random() % 512);
+        int const count = 1 + static_cast<int>(random() % 500);
+        std::uint64_t const set = random() % 16;
+        int code = 0;
+        MPI_Request request = MPI_REQUEST_NULL;
+        bool const asks = random() % 2 == 0;
+        switch (random() % 4) {
+          case 0:
+            code = transfer(MPIX_RMA_PUT, values.data(), count, MPI_LONG, 0, there, set,
+                            asks ? &request : nullptr);
+            break;
+          case 1:
+            code = transfer(MPIX_RMA_GET, values.data(), count, MPI_LONG, 0, there, set,
+                            asks ? &request : nullptr);
+            break;
+          case 2:
+            code = transfer(MPIX_RMA_ACCUMULATE, values.data(), count, MPI_LONG, 0, there, set,
+                            asks ? &request : nullptr);
+            break;
+          default: {
+            long one = 1;
+            code =
+                MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, values.data(), 0,
+                             reinterpret_cast<MPI_Aint>(there), asks ? &request : nullptr, &world, nullptr);
+            int const waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            if (code == MPI_SUCCESS) code = waited;
+            int const late = MPIX_RMA_Complete(&world, 0);
+            if (code == MPI_SUCCESS) code = late;
+          }
+        }
+        int const waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        ASSERT_TRUE(is_permitted(code)) << text_of(code);
+        ASSERT_TRUE(is_permitted(waited)) << text_of(waited);
+        failures += code != MPI_SUCCESS || waited != MPI_SUCCESS;
+        ++operations;
+      }
+      int const late = MPIX_RMA_Complete(&world, 0);
+      ASSERT_TRUE(is_permitted(late)) << text_of(late);
+    }
+    if (rank_ == 1) std::printf("%ld of %ld operations failed\n", failures, operations);
+    MPI_Barrier(world);
+  }
+  EXPECT_EQ(MPIX_RMA_Free(table, &world), MPI_SUCCESS);
+}
+
+/// Memory whose protection changes while others put, get and accumulate.
+TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
+  std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
+  constexpr std::size_t bytes = 1 << 16;
+  void* const mine = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  bool const registers = rank_ % 2 == 0;
+  if (registers) {
+    ASSERT_EQ(MPIX_RMA_Register(mine, bytes), MPI_SUCCESS);
+  }
+  std::vector<std::intptr_t> all(static_cast<std::size_t>(size_));
+  auto const own = reinterpret_cast<std::intptr_t>(mine);
+  MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, world);
+  std::vector<char> values(bytes);
+  int const right = (rank_ + 1) % size_;
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    int const protections[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE};
+    for (int i = 0; !stop.load(); ++i) {
+      mprotect(static_cast<char*>(mine) + 4096 * (i % 4), bytes / 2, protections[i % 3]);
+      std::this_thread::yield();
+    }
+    mprotect(mine, bytes, PROT_READ | PROT_WRITE);
+  });
+  for (int round = 0; round < 1500; ++round) {
+    auto const offset = static_cast<std::ptrdiff_t>(random() % (bytes / 2)) & ~std::ptrdiff_t{7};
+    auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(right)]) + offset;
+    int const count = static_cast<int>(8 + random() % (random() % 2 == 0 ? 64 : bytes / 2 - 8));
+    std::uint64_t const set = random() % 16;
+    int const op = 1 + static_cast<int>(random() % 3);
+    int const code =
+        transfer(static_cast<MPIX_RMA_Op>(op), values.data(), count, MPI_UINT8_T, right, there, set);
+    int const late = MPIX_RMA_Complete(&world, right);
+    ASSERT_TRUE(is_permitted(code)) << text_of(code);
+    ASSERT_TRUE(is_permitted(late)) << text_of(late);
+  }
+  MPI_Barrier(world);
+  stop.store(true);
+  changes.join();
+  MPI_Barrier(world);
+  // And it works again.
+  long value = 4711 + rank_;
+  long back = 0;
+  auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(right)]);
+  EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, there), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, right), MPI_SUCCESS);
+  EXPECT_EQ(transfer(MPIX_RMA_GET, &back, 1, MPI_LONG, right, there, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
+  EXPECT_EQ(back, value);
+  MPI_Barrier(world);
+  if (registers) {
+    EXPECT_EQ(MPIX_RMA_Deregister(mine), MPI_SUCCESS);
+  }
+  munmap(mine, bytes);
+}
+
+/// Communicators, counters and attributes come and go in one thread while others of the process operate.
+TEST_F(MemoryAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
+  constexpr int n = 64;
+  Memory memory(n * 8 * 8);
+  int const right = (rank_ + 1) % size_;
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  MPI_Comm shared = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &shared);
+  MPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
+  auto const operate = [&](int thread) {
+    std::mt19937_64 random(seed() + static_cast<unsigned>(10 * rank_ + thread));
+    for (int round = 0; round < 2000; ++round) {
+      int const kind = static_cast<int>(random() % 3);
+      long value = static_cast<long>(random());
+      long back = 0;
+      void* const there = memory.at(right, kind, thread * 64);
+      MPIX_RMA_Attributes chosen = attributes(random() % 16);
+      wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &shared,
+                             &chosen) != MPI_SUCCESS;
+      switch (random() % 3) {
+        case 0: wrong += MPIX_RMA_Complete(&shared, right) != MPI_SUCCESS; break;
+        case 1: wrong += MPIX_RMA_Complete(&shared, MPIX_ALL_RANKS) != MPI_SUCCESS; break;
+        default: wrong += MPIX_RMA_Fence(&shared, random() % 2 == 0 ? right : MPIX_ALL_RANKS) != MPI_SUCCESS;
+      }
+      MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
+      wrong += MPIX_RMA_xfer(MPIX_RMA_GET, &back, 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr, &shared,
+                             &blocking) != MPI_SUCCESS;
+      wrong += back != value;
+      wrong += MPIX_RMA_Complete(&shared, right) != MPI_SUCCESS;
+      if (round % 64 == 0) {
+        int flag = 0;
+        wrong +=
+            MPIX_RMA_Query(&shared, right, memory.at(right, 0), &flag, nullptr, nullptr) != MPI_SUCCESS ||
+            flag != 1;
+        MPIX_RMA_Path_statistics statistics;
+        wrong += MPIX_RMA_Statistics(&shared, MPIX_ALL_RANKS, &statistics) != MPI_SUCCESS;
+      }
+    }
+  };
+  std::thread threads[] = {std::thread(operate, 0), std::thread(operate, 1), std::thread(operate, 2)};
+  for (int round = 0; round < 60; ++round) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &comm);
+    MPI_Comm_set_attr(comm, MPIX_RMA_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
+    EXPECT_EQ(MPIX_RMA_Set_num_notify(&comm, 2), MPI_SUCCESS);
+    long value = round;
+    MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
+    chosen.notify_index = 1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT_EQ(MPIX_RMA_Wait_notify_value(&comm, 1, 1, &request), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, memory.at(right, round % 3, 480), 1,
+                            MPI_LONG, nullptr, &comm, &chosen),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(*reinterpret_cast<long volatile*>(memory.own(round % 3) + 480), value);
+    EXPECT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
+    MPI_Comm_free(&comm);
+    void* base = nullptr;
+    EXPECT_EQ(MPIX_RMA_Allocate_local(100 + round * 5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
+    MPI_Comm_set_attr(shared, MPIX_RMA_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
+    EXPECT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  }
+  for (std::thread& thread : threads) thread.join();
+  stop.store(true);
+  EXPECT_EQ(wrong.load(), 0);
+  MPI_Barrier(world);
+  MPI_Comm_free(&shared);
+}
+
+/// Operations are under way when their communicator goes.
+TEST_F(MemoryAttacks, CommunicatorsMayBeFreedWithOperationsUnderWay) {
+  constexpr int n = 256;
+  Memory memory(n * sizeof(long));
+  int const right = (rank_ + 1) % size_;
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int round = 0; round < 20; ++round) {
+      long values[n];
+      MPI_Comm comm = MPI_COMM_NULL;
+      MPI_Comm_dup(world, &comm);
+      MPI_Request requests[4];
+      for (int i = 0; i < n; ++i) {
+        values[i] = 1000 * round + i;
+        int const code = MPIX_RMA_xfer(i % 3 == 2 ? MPIX_RMA_ACCUMULATE : MPIX_RMA_PUT, &values[i], 1,
+                                       MPI_LONG, right, memory.at(right, kind, 8 * i), 1, MPI_LONG,
+                                       i < 4 ? &requests[i] : nullptr, &comm, nullptr);
+        ASSERT_EQ(code, MPI_SUCCESS) << text_of(code);
+      }
+      MPI_Comm_free(&comm);
+      EXPECT_EQ(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+      // What went through another communicator to the same target stands behind it.
+      long back[n];
+      EXPECT_EQ(
+          transfer(MPIX_RMA_GET, back, n, MPI_LONG, right, memory.at(right, kind), MPIX_RMA_ATTR_BLOCKING),
+          MPI_SUCCESS);
+      MPI_Barrier(world);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mpix::test
