@@ -284,7 +284,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
     }
     mprotect(mine, bytes, PROT_READ | PROT_WRITE);
   });
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 600; ++round) {
     auto const offset = static_cast<std::ptrdiff_t>(random() % (bytes / 2)) & ~std::ptrdiff_t{7};
     auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(right)]) + offset;
     int const count = static_cast<int>(8 + random() % (random() % 2 == 0 ? 64 : bytes / 2 - 8));
@@ -327,7 +327,7 @@ TEST_F(MemoryAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
   MPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
   auto const operate = [&](int thread) {
     std::mt19937_64 random(seed() + static_cast<unsigned>(10 * rank_ + thread));
-    for (int round = 0; round < 2000; ++round) {
+    for (int round = 0; round < 800; ++round) {
       int const kind = static_cast<int>(random() % 3);
       long value = static_cast<long>(random());
       long back = 0;
