@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "nam/client/known_servers.hpp"
 #include "nam/client/local_server.hpp"
@@ -95,7 +96,14 @@ Json Client::request(Json const& request) { return exchange(request, {}, nullptr
 
 Json Client::exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                       std::vector<FileDescriptor>* descriptors) {
-  channel_.post(request, std::vector<std::byte>(sent.begin(), sent.end()));
+  std::vector<std::byte> data(sent.begin(), sent.end());
+  if (std::exchange(has_version_, true)) {
+    channel_.post(request, std::move(data));
+  } else {
+    Json first = request;
+    first["version"] = protocol_version;
+    channel_.post(first, std::move(data));
+  }
   Message answer = receive();
   told_ = 0;
   throw_if_refused(answer.head);

@@ -54,7 +54,8 @@ class Client {
 
   Channel channel_;
   int patience_ms_;
-  int told_ = 0;  ///< by tell() since the last answer
+  bool has_version_ = false;  ///< the server was told the protocol's
+  int told_ = 0;              ///< by tell() since the last answer
   std::string server_key_;
 };
 

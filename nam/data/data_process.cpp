@@ -7,6 +7,7 @@
 
 #include "engine/segment/fault_guard.hpp"
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 
 namespace mpix::nam {
@@ -75,6 +76,7 @@ void DataProcess::be_adopted() {
   attach_control(std::move(socket));
   loading_ = Loading{true, {}, {}};
   Json ready = usage();
+  ready["protocol"] = data_protocol_version;
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -112,6 +114,8 @@ void DataProcess::on_control(Message& message) {
   } else if (op == "remove") {
     if (loading_) loading_->listed.erase(field<std::string>(message.head, "window"));
     drop(field<std::string>(message.head, "window"));
+  } else if (op == "chmod") {
+    change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
   } else if (op == "end") {
     end(field_or(message.head, "keep_windows", true));
   }
@@ -170,6 +174,7 @@ void DataProcess::load(Json const& page) {
   is_loaded_ = true;
   if (loaded.adopted) return;
   Json ready = usage();
+  ready["protocol"] = data_protocol_version;
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -188,7 +193,15 @@ void DataProcess::open_memory(Message& message) {
   }
   bool const is_kept = passed.size() == 2;
   is_kept ? storage_.emplace(kind_, bytes, std::move(passed[1])) : storage_.emplace(kind_, bytes);
-  shared_.emplace(is_kept ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
+  // The control memory of an earlier version may be laid out in another way.
+  bool const has_control = is_kept && !field<bool>(message.head, "renew_control");
+  shared_.emplace(has_control ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
+}
+
+void DataProcess::change_mode(std::string const& window, unsigned mode) {
+  if (auto const found = windows_.find(window); found != windows_.end())
+    found->second.window.ownership.mode = mode;
+  if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;
 }
 
 /// Whoever uses them finds out.
@@ -249,14 +262,14 @@ void DataProcess::open_session(Message& message) {
   Channel channel(std::move(message.descriptors.front()), ChannelLimits{});
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
-      loop_, std::move(channel), [this, id](Message& request) { on_request(id, request); },
+      loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
   Message first{head.at("request"), {}, {}};
   try {
     if (sessions_.size() > quotas_.sessions)
       throw Error(ErrorCode::quota,
                   "the grant has as many sessions as it may have: " + std::to_string(quotas_.sessions));
-    on_request(id, first);
+    serve(id, first);
   } catch (Error const& error) {
     session.connection->post(to_answer(error));
     session.connection->close_when_sent();

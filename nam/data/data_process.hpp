@@ -3,6 +3,7 @@
 /// catalog.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -90,6 +91,7 @@ class DataProcess {
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
+  void change_mode(std::string const& window, unsigned mode);
   void withdraw_all() noexcept;
   void end(bool keep_windows);
   void open_session(Message& message);
@@ -100,6 +102,8 @@ class DataProcess {
   Json usage() const;
 
   // requests.cpp: what sessions ask for.
+  void serve(SessionId id, Message& message);
+  void tell_denied(SessionId id, Json const& request, Error const& error);
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
   Json enter(SessionId id, Held& held);
@@ -152,8 +156,9 @@ class DataProcess {
   std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
   std::map<std::string, Held> windows_;
-  std::uint64_t regions_ = 0;   ///< of all windows
-  std::uint64_t metadata_ = 0;  ///< of all windows, bytes
+  std::chrono::steady_clock::time_point next_denial_;  ///< told to the control process
+  std::uint64_t regions_ = 0;                          ///< of all windows
+  std::uint64_t metadata_ = 0;                         ///< of all windows, bytes
   std::optional<Loading> loading_;
   bool is_loaded_ = false;
   std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach

@@ -18,6 +18,30 @@ constexpr std::size_t largest_read = 1u << 20;
 
 }  // namespace
 
+void DataProcess::serve(SessionId id, Message& message) {
+  try {
+    on_request(id, message);
+  } catch (Error const& error) {
+    if (error.code() == ErrorCode::denied) tell_denied(id, message.head, error);
+    throw;
+  }
+}
+
+/// For the audit; so seldom that no session floods the control process.
+void DataProcess::tell_denied(SessionId id, Json const& request, Error const& error) {
+  constexpr std::chrono::milliseconds pause{100};
+  auto const now = std::chrono::steady_clock::now();
+  if (!control_ || now < next_denial_) return;
+  next_denial_ = now + pause;
+  auto const window = request.find("window");
+  control_->post(
+      {{"op", "denied"},
+       {"uid", sessions_.at(id).identity.uid},
+       {"request", field<std::string>(request, "op")},
+       {"window", window != request.end() && window->is_string() ? window->get<std::string>() : ""},
+       {"text", error.what()}});
+}
+
 void DataProcess::on_request(SessionId id, Message& message) {
   Connection& connection = *sessions_.at(id).connection;
   Json const& request = message.head;
@@ -107,7 +131,8 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   window.persistent = field_or(request, "persistent", false);
   window.ownership = {session.identity.uid,
                       session.identity.groups.empty() ? gid_t{0} : session.identity.groups.front(),
-                      field_or(request, "mode", 0600u) & 0666u};
+                      field_or(request, "mode", 0600u)};
+  check_mode(window.ownership.mode);
   window.durability = parse_durability(field_or<std::string>(request, "durability", "clients"));
   window.other_parts = other_parts_of(request);
   window.stripe_bytes = field_or<std::uint64_t>(request, "stripe", 0);

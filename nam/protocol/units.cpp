@@ -66,4 +66,14 @@ std::string format_seconds(std::int64_t seconds) {
   return std::to_string(seconds) + "s";
 }
 
+unsigned parse_mode(std::string_view text) {
+  unsigned mode = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || (mode & ~0666u) != 0)
+    throw Error(ErrorCode::bad_request,
+                "a mode is octal, as in 0644: read (4) and write (2) for owner, group and others, not '" +
+                    std::string(text) + "'");
+  return mode;
+}
+
 }  // namespace mpix::nam

@@ -16,4 +16,7 @@ std::string format_bytes(std::uint64_t bytes);
 std::int64_t parse_seconds(std::string_view text);
 std::string format_seconds(std::int64_t seconds);
 
+/// Of a window: octal digits, as in 0644. Throws Error(bad_request).
+unsigned parse_mode(std::string_view text);
+
 }  // namespace mpix::nam

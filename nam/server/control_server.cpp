@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 #include "nam/server/service_manager.hpp"
 
@@ -66,14 +67,17 @@ std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
     {"publish", &ControlServer::publish},
     {"lookup", &ControlServer::lookup},
     {"unpublish", &ControlServer::unpublish},
-    {"rotate_key", &ControlServer::rotate_key}};
+    {"rotate_key", &ControlServer::rotate_key},
+    {"chmod", &ControlServer::chmod},
+    {"dry_run", &ControlServer::dry_run}};
 
 ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread)
     : options_(std::move(options)),
       reread_(std::move(reread)),
       lock_(take_directory(options_)),
       keys_(options_.directory / "server.key"),
-      catalog_(options_.directory / "catalog.sqlite") {
+      catalog_(options_.directory / "catalog.sqlite"),
+      audit_(options_.audit_log) {
   open_listeners();
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
   loop_.every(std::chrono::seconds(1), [this] { tick(); });
@@ -92,6 +96,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
 int ControlServer::run() {
   notify_manager("READY=1");
   log(Severity::info, "ready at " + nam::format(address_));
+  record_own("start");
   loop_.run();
   if (!address_.unix_path.empty()) ::unlink(address_.unix_path.c_str());
   return 0;
@@ -154,6 +159,7 @@ void ControlServer::admit(FileDescriptor socket) {
   Client& client = clients_[id];
   auto const credentials = credentials_of(socket);
   client.is_local = credentials.has_value();
+  client.from = describe_peer(socket);
   if (credentials) {
     client.identity = identity_of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
@@ -170,21 +176,27 @@ bool ControlServer::is_admin(uid_t uid) const {
 }
 
 void ControlServer::on_request(ClientId id, Message& message) {
-  Client& client = clients_.at(id);
   auto const op = field<std::string>(message.head, "op");
-  Json answer;
-  if (op == "hello") {
-    answer = hello(id, message.head);
-  } else if (op == "prove") {
-    answer = prove(id, message.head);
-  } else if (!client.identity) {
-    throw Error(ErrorCode::malformed, "authentication required");
-  } else if (auto const found = handlers.find(op); found != handlers.end()) {
-    answer = (this->*found->second)(id, message.head);
-  } else {
-    throw Error(ErrorCode::malformed, "there is no request '" + op + "'");
+  try {
+    Json const answer = answer_to(id, op, message.head);
+    audit_request(id, op, message.head, nullptr);
+    if (!answer.is_null()) clients_.at(id).connection->post(answer);
+  } catch (Error const& error) {
+    audit_request(id, op, message.head, &error);
+    throw;
   }
-  if (!answer.is_null()) client.connection->post(answer);
+}
+
+Json ControlServer::answer_to(ClientId id, std::string const& op, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.is_local && !client.has_version) check_protocol(request);
+  client.has_version = true;
+  if (op == "hello") return hello(id, request);
+  if (op == "prove") return prove(id, request);
+  if (!client.identity) throw Error(ErrorCode::malformed, "authentication required");
+  auto const found = handlers.find(op);
+  if (found == handlers.end()) throw Error(ErrorCode::malformed, "there is no request '" + op + "'");
+  return (this->*found->second)(id, request);
 }
 
 /// Over a Unix socket the system has told who it is.
@@ -276,6 +288,8 @@ void ControlServer::reread_options() {
     options_.max_connections = fresh->max_connections;
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
+    audit_.reopen();
+    record_own("reload");
   } else {
     log(Severity::error, "the configuration is wrong; the one before stays");
   }
@@ -286,6 +300,7 @@ void ControlServer::end() {
   if (std::exchange(is_ending_, true)) return loop_.stop();
   notify_manager("STOPPING=1");
   log(Severity::info, "ends");
+  record_own("end");
   for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));
   grants_.clear();
   for (auto const& link : ending_) link->end(true);

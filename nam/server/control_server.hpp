@@ -11,6 +11,7 @@
 
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/server/audit.hpp"
 #include "nam/server/catalog.hpp"
 #include "nam/server/connection.hpp"
 #include "nam/server/data_link.hpp"
@@ -37,6 +38,8 @@ class ControlServer {
     bool is_local = false;
     std::optional<Identity> identity;      ///< once it is known
     std::optional<Transcript> transcript;  ///< over TCP, until the user is known
+    std::string from;                      ///< as of describe_peer()
+    bool has_version = false;              ///< its first request was this version's
   };
   struct Live {
     Grant grant;
@@ -51,6 +54,7 @@ class ControlServer {
   void add_listener(FileDescriptor listener);
   void admit(FileDescriptor socket);
   void on_request(ClientId id, Message& message);
+  Json answer_to(ClientId id, std::string const& op, Json const& request);
   Json hello(ClientId id, Json const& request);
   Json begin_session(ClientId id, Json const& request);
   Json prove(ClientId id, Json const& request);
@@ -62,6 +66,13 @@ class ControlServer {
   void end();
   void drop_ended();
   void tick();
+
+  // acts.cpp
+  void record(ClientId id, std::string const& op, Json const& request, std::string_view result,
+              std::string_view reason);
+  void audit_request(ClientId id, std::string const& op, Json const& request, Error const* error);
+  void record_own(std::string_view what);
+  Json dry_run(ClientId id, Json const& request);
 
   // grants.cpp
   Json grant(ClientId id, Json const& request);
@@ -85,6 +96,7 @@ class ControlServer {
   Json open(ClientId id, Json const& request);
   Json connect(ClientId id, Json const& request);
   Json evict(ClientId id, Json const& request);
+  Json chmod(ClientId id, Json const& request);
   void hand_over(ClientId id, Live& live, Json const& request);
   bool is_visible(ClientId id, Catalog::Found const& found) const;
   std::optional<Catalog::Found> visible_window(ClientId id, std::string const& port);
@@ -118,6 +130,9 @@ class ControlServer {
   FileDescriptor lock_;  ///< of the directory
   ServerKeys keys_;
   Catalog catalog_;
+  AuditLog audit_;
+  bool has_hidden_ = false;  ///< the request names something that the client may not know of
+  bool is_dry_run_ = false;
   SteadyCalendar calendar_;
   std::vector<FileDescriptor> listeners_;
   Address address_;

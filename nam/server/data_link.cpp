@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 
 extern char** environ;
@@ -90,6 +91,7 @@ void DataLink::set_up(std::optional<GrantFile::Opened> file) {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
+  message["renew_control"] = std::exchange(renews_control_, false);
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
   if (file) {
@@ -118,6 +120,8 @@ void DataLink::on_message(Message& message) {
     connection_->post(page);
   } else if (op == "create") {
     on_create(message.head);
+  } else if (op == "denied") {
+    events_.denied(message.head);
   } else if (op == "lost") {
     events_.lost_window(field<std::string>(message.head, "window"));
   }
@@ -126,6 +130,7 @@ void DataLink::on_message(Message& message) {
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
   if (!message.descriptors.empty()) memory_ = std::move(message.descriptors);
+  if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
   try {
     if (events_.file_is_whole) events_.file_is_whole();
   } catch (Error const& error) {
@@ -137,6 +142,15 @@ void DataLink::on_ready(Message& message) {
   if (!std::exchange(was_ready_, true)) events_.ready();
   for (; !waiting_.empty() && ready_; waiting_.pop_front())
     hand_over(std::move(waiting_.front().first), std::move(waiting_.front().second));
+}
+
+/// One of an earlier server ends; the next one has its memory, with the windows of the catalog. Clients that
+/// map them are of the earlier version, too, and find them gone.
+void DataLink::replace_process() {
+  log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
+                          field<std::string>(setup_, "grant") + " is of an earlier version, and is replaced");
+  renews_control_ = true;
+  connection_->post({{"op", "end"}});
 }
 
 void DataLink::on_create(Json const& request) {
@@ -212,6 +226,10 @@ void DataLink::hand_over(FileDescriptor socket, Json session) {
 
 void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
+}
+
+void DataLink::change_mode(std::string const& window, unsigned mode) {
+  if (connection_) connection_->post({{"op", "chmod"}, {"window", window}, {"mode", mode}});
 }
 
 void DataLink::end(bool keep_windows) {

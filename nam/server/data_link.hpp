@@ -25,6 +25,7 @@ class DataLink {
     std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
     std::function<std::string(Json const&)> create;       ///< keeps a window; its port. Throws Error
     std::function<void()> ended;                          ///< after end()
+    std::function<void(Json const&)> denied;              ///< a request of a session; for the audit
     std::function<void(std::string const&)> lost_window;  ///< one of the catalog's is not there
     std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
     std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
@@ -49,6 +50,7 @@ class DataLink {
   /// The connection of a session, and who it is. It waits where the process is not ready.
   void hand_over(FileDescriptor socket, Json session);
   void remove_window(std::string const& id);
+  void change_mode(std::string const& window, unsigned mode);
   /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
   void end(bool keep_windows);
   bool has_ended() const noexcept { return ending_ && !connection_; }
@@ -63,6 +65,7 @@ class DataLink {
   void on_message(Message& message);
   void on_ready(Message& message);
   void on_create(Json const& request);
+  void replace_process();
   void on_close();
   void give_up(Error const& error);
   void refuse_waiting(Error const& error);
@@ -76,6 +79,7 @@ class DataLink {
   pid_t pid_ = 0;
   bool adopting_ = false;
   bool ready_ = false;
+  bool renews_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;
   std::string failure_;
   bool ending_ = false;

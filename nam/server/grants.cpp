@@ -14,7 +14,8 @@ ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) 
   if (is_locator(name)) name = parse_locator(name).grant;
   auto const found = grants_.find(name);
   Identity const& who = identity(id);
-  if (found == grants_.end() || !(who.is_admin || who.uid == found->second.grant.owner))
+  has_hidden_ = found != grants_.end() && !(who.is_admin || who.uid == found->second.grant.owner);
+  if (found == grants_.end() || has_hidden_)
     throw Error(ErrorCode::not_found, "there is no grant '" + name + "'");
   return found->second;
 }
@@ -94,6 +95,11 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
                                  " are lost: the server was restarted, and its storage is not a file");
   };
   events.create = [this, id](Json const& window) { return keep_window(id, window); };
+  events.denied = [this, id](Json const& act) {
+    audit_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + id,
+                   field<std::string>(act, "request"), field_or<std::string>(act, "window", ""), "denied",
+                   field<std::string>(act, "text")});
+  };
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
   events.lost_window = [this](std::string const& window) {
     log(Severity::warning, "window " + window + " is not there any more");
@@ -156,7 +162,13 @@ void ControlServer::end_expired() {
 }
 
 Json ControlServer::revoke(ClientId id, Json const& request) {
-  std::string const name = grant_for(id, request).grant.id;
+  Live const& live = grant_for(id, request);
+  std::string const name = live.grant.id;
+  if (is_dry_run_) {
+    Json json = describe(live);
+    json["names"] = catalog_.count_names(name);
+    return json;
+  }
   end_grant(name);
   return {{"grant", name}};
 }

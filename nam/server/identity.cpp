@@ -62,6 +62,12 @@ std::string user_name(uid_t uid) {
   return entry != nullptr ? entry->pw_name : std::to_string(uid);
 }
 
+void check_mode(unsigned mode) {
+  if ((mode & ~0666u) != 0)
+    throw Error(ErrorCode::bad_request,
+                "a mode has read (4) and write (2) for owner, group and others, as in 0644");
+}
+
 bool Ownership::permits(Identity const& who, Access wanted) const noexcept {
   if (who.is_admin) return true;
   bool const in_group = std::find(who.groups.begin(), who.groups.end(), group) != who.groups.end();

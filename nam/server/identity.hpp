@@ -25,6 +25,9 @@ std::string user_name(uid_t uid);
 
 enum class Access : unsigned { none = 0, write = 2, read = 4 };
 
+/// Throws Error(bad_request) where it has other bits than those to read and write.
+void check_mode(unsigned mode);
+
 /// Who may do what with an object, as for files: owner, group and others, each with read (4) and write (2).
 struct Ownership {
   uid_t owner = 0;

@@ -34,7 +34,9 @@ Catalog::FoundName ControlServer::visible_name(ClientId id, Json const& request)
   auto const find = [&](std::optional<uid_t> owner,
                         std::string const& name) -> std::optional<Catalog::FoundName> {
     auto window = owner ? catalog_.find_name({*owner, name}) : std::nullopt;
-    if (!window || !is_visible(id, *window)) return std::nullopt;
+    bool const is_hidden = window && !is_visible(id, *window);
+    has_hidden_ = has_hidden_ || is_hidden;
+    if (!window || is_hidden) return std::nullopt;
     return Catalog::FoundName{{*owner, name}, std::move(*window)};
   };
   auto found = find(name_owner(id, request), wanted);
@@ -135,13 +137,14 @@ Json ControlServer::unpublish(ClientId id, Json const& request) {
   Identity const& who = identity(id);
   auto const wanted = field<std::string>(request, "name");
   // Also where the window is not for the publisher any more.
-  if (!request.contains("user") && catalog_.unpublish({who.uid, wanted}))
-    return {{"name", wanted}, {"owner", user_name(who.uid)}};
+  bool const is_own = !request.contains("user") && catalog_.find_name({who.uid, wanted});
+  if (is_own && !is_dry_run_) catalog_.unpublish({who.uid, wanted});
+  if (is_own) return {{"name", wanted}, {"owner", user_name(who.uid)}};
   Catalog::FoundName const name = visible_name(id, request);
   if (!who.is_admin && who.uid != name.key.owner && who.uid != grants_.at(name.window.grant).grant.owner)
     throw Error(ErrorCode::denied,
                 "only the user who has published a name, and the owner of the grant, remove it");
-  catalog_.unpublish(name.key);
+  if (!is_dry_run_) catalog_.unpublish(name.key);
   return {{"name", name.key.name}, {"owner", user_name(name.key.owner)}};
 }
 

@@ -48,6 +48,10 @@ void add_places(CLI::App& app, Options& options) {
       ->envname("MPIX_NAMD_STORAGE_DIRECTORY");
   app.add_option("--log-file", options.log_file, "Where log lines go; default: stderr")
       ->envname("MPIX_NAMD_LOG_FILE");
+  app.add_option(
+         "--audit-log", options.audit_log,
+         "File of lines about requests that were denied and about administrative ones; default: the log")
+      ->envname("MPIX_NAMD_AUDIT_LOG");
   app.add_flag("--watch-stdin", options.watch_stdin, "End when standard input ends");
   app.add_flag("--temporary", options.temporary,
                "Remove the directory when the server ends, which is not started again");

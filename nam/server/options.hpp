@@ -26,6 +26,7 @@ struct Options {
   bool watch_stdin = false;
   bool temporary = false;  ///< the directory goes with the server
   std::string log_file;
+  std::string audit_log;  ///< file; empty: the log
 
   // These are read again on SIGHUP, with `capacity`.
   std::string log_level;

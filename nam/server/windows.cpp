@@ -38,7 +38,8 @@ bool ControlServer::is_visible(ClientId id, Catalog::Found const& found) const {
 /// The window that a port name, or its own, leads to; nothing where the client may do nothing with it.
 std::optional<Catalog::Found> ControlServer::visible_window(ClientId id, std::string const& port) {
   auto found = catalog_.find_window(is_locator(port) ? parse_locator(port).window : port);
-  if (!found || !is_visible(id, *found)) return std::nullopt;
+  has_hidden_ = found && !is_visible(id, *found);
+  if (has_hidden_) found.reset();
   return found;
 }
 
@@ -80,9 +81,37 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   uid_t const owner = found->window.ownership.owner;
   if (field_or(request, "owner", owner) != owner)
     throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
+  Json const evicted{{"window", found->window.id},
+                     {"owner", owner},
+                     {"bytes", found->window.bytes},
+                     {"other_parts", found->window.other_parts}};
+  if (is_dry_run_) return evicted;
   catalog_.remove_window(found->window.id);
   live.link->remove_window(found->window.id);
-  return {{"window", found->window.id}, {"owner", owner}, {"other_parts", found->window.other_parts}};
+  return evicted;
+}
+
+/// By the window's owner, and the grant's.
+Json ControlServer::chmod(ClientId id, Json const& request) {
+  auto const port = field<std::string>(request, "port");
+  auto const mode = field<unsigned>(request, "mode");
+  auto found = visible_window(id, port);
+  if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
+  Live& live = grants_.at(found->grant);
+  Identity const& who = identity(id);
+  Ownership& ownership = found->window.ownership;
+  if (!who.is_admin && who.uid != live.grant.owner && who.uid != ownership.owner)
+    throw Error(ErrorCode::denied, "only the owner of a window changes its mode");
+  if (field_or(request, "owner", ownership.owner) != ownership.owner)
+    throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
+  check_mode(mode);
+  ownership.mode = mode;
+  catalog_.change(found->window);
+  live.link->change_mode(found->window.id, mode);
+  return {{"window", found->window.id},
+          {"owner", ownership.owner},
+          {"mode", mode},
+          {"other_parts", found->window.other_parts}};
 }
 
 }  // namespace mpix::nam

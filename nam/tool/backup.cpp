@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "nam/client/spread_allocation.hpp"
+#include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
 
 namespace mpix::nam {
@@ -109,6 +110,14 @@ void restore(Arguments const& arguments) {
   Json const head = read_head(file.get(), arguments.file);
   WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
   wishes.stripe_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  if (arguments.dry_run) {
+    std::uint64_t bytes = 0;
+    for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
+    std::cout << "would restore a window of " << format_bytes(bytes) << " in "
+              << field<std::vector<std::uint64_t>>(head, "sizes").size() << " regions into "
+              << grants_of(arguments).size() << " grants\n";
+    return;
+  }
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts =
       allocate_parts(grants_of(arguments), field<std::vector<std::uint64_t>>(head, "sizes"),

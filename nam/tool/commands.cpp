@@ -92,6 +92,14 @@ Json ask_for_all_pages(Address const& server, Json request) {
   return answer;
 }
 
+/// The request, or its dry run.
+Json destroy(Arguments const& arguments, Json request) {
+  if (!arguments.dry_run) return request;
+  request["request"] = request.at("op");
+  request["op"] = "dry_run";
+  return request;
+}
+
 enum class OnFailure { end, go_on };
 
 /// As ask(), of each grant that the arguments name. A list of answers is printed as a list. What goes on
@@ -160,7 +168,12 @@ void grant(Arguments const& arguments) {
 
 /// Also where a server has gone: what can be ended ends.
 void revoke(Arguments const& arguments) {
-  (void)ask_for_each(arguments, {{"op", "revoke"}}, OnFailure::go_on);
+  auto const answers = ask_for_each(arguments, destroy(arguments, {{"op", "revoke"}}), OnFailure::go_on);
+  if (!arguments.dry_run) return;
+  for (Json const& grant : answers)
+    std::cout << "would revoke grant " << text_of(grant, "grant") << " of " << text_of(grant, "owner") << ": "
+              << bytes_of(grant, "bytes") << ", " << count_of(grant, "persistent") << " persistent windows, "
+              << count_of(grant, "names") << " names, " << count_of(grant, "sessions") << " sessions\n";
 }
 
 void extend(Arguments const& arguments) {
@@ -238,30 +251,54 @@ void lookup(Arguments const& arguments) {
 void unpublish(Arguments const& arguments) {
   Json request{{"op", "unpublish"}, {"name", arguments.target}};
   add_user(arguments, request);
-  (void)ask(arguments, request);
+  auto const answer = ask(arguments, destroy(arguments, request));
+  if (answer && arguments.dry_run)
+    std::cout << "would unpublish " << text_of(*answer, "name") << " of " << text_of(*answer, "owner")
+              << "\n";
 }
 
-/// Those of the same user. A part that has gone already is none.
-Json evict_window(Address const& server, std::string const& port) {
-  Json evicted = Client(server).request({{"op", "evict"}, {"port", port}});
+namespace {
+
+/// `request` about a persistent window, and about its parts in other grants, of the same user. A part that
+/// has gone already is none. The answer about the first part.
+Json ask_for_parts(Address const& server, std::string const& port, Json request) {
+  request["port"] = port;
+  Json first = Client(server).request(request);
+  request["owner"] = first.at("owner");
   std::optional<Error> failure;
-  for (auto const& part : field<std::vector<std::string>>(evicted, "other_parts")) {
+  for (auto const& part : field<std::vector<std::string>>(first, "other_parts")) {
     try {
-      (void)Client(followed(parse_locator(part).address, server))
-          .request({{"op", "evict"}, {"port", part}, {"owner", evicted.at("owner")}});
+      request["port"] = part;
+      (void)Client(followed(parse_locator(part).address, server)).request(request);
     } catch (Error const& error) {
       if (error.code() == ErrorCode::not_found) continue;
-      failure.emplace(error.code(), "the part " + part + " of the window stays: " + error.what());
+      failure.emplace(error.code(), "the part " + part + " of the window stays as it is: " + error.what());
       std::fprintf(stderr, "mpix-nam: %s\n", printable(failure->what()).c_str());
     }
   }
   if (failure) throw *failure;
-  return evicted;
+  return first;
+}
+
+}  // namespace
+
+Json evict_window(Address const& server, std::string const& port) {
+  return ask_for_parts(server, port, {{"op", "evict"}});
 }
 
 void evict(Arguments const& arguments) {
-  Json const evicted = evict_window(address_of(arguments), arguments.target);
-  if (arguments.json) print_json(evicted);
+  Json const evicted =
+      ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
+  if (arguments.json) return print_json(evicted);
+  if (arguments.dry_run)
+    std::cout << "would evict window " << text_of(evicted, "window") << ": " << bytes_of(evicted, "bytes")
+              << ", and " << evicted.at("other_parts").size() << " parts in other grants\n";
+}
+
+void chmod(Arguments const& arguments) {
+  Json const changed = ask_for_parts(address_of(arguments), arguments.target,
+                                     {{"op", "chmod"}, {"mode", parse_mode(arguments.mode)}});
+  if (arguments.json) print_json(changed);
 }
 
 void usage(Arguments const& arguments) {
@@ -282,7 +319,7 @@ void check(Arguments const& arguments) {
   std::filesystem::path const file = arguments.directory / "catalog.sqlite";
   if (!std::filesystem::exists(file))
     throw Error(ErrorCode::not_found, "there is no catalog " + file.string());
-  if (arguments.repair) {
+  if (arguments.repair && !arguments.dry_run) {
     for (std::string const& lost : repair_catalog(file)) std::cout << "lost: " << printable(lost) << "\n";
   }
   std::vector<std::string> const problems = Catalog(file).problems();

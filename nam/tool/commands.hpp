@@ -31,6 +31,8 @@ struct Arguments {
   std::filesystem::path directory;
   bool repair = false;
   bool new_file = false;
+  bool dry_run = false;  ///< say what would go, and change nothing
+  std::string mode;      ///< octal
 };
 
 void grant(Arguments const& arguments);
@@ -43,6 +45,7 @@ void publish(Arguments const& arguments);
 void lookup(Arguments const& arguments);
 void unpublish(Arguments const& arguments);
 void evict(Arguments const& arguments);
+void chmod(Arguments const& arguments);
 void usage(Arguments const& arguments);
 void secret(Arguments const& arguments);
 void trust(Arguments const& arguments);

@@ -32,6 +32,10 @@ CLI::App* add(CLI::App& app, char const* name, char const* help, Command command
   return sub;
 }
 
+void add_dry_run(CLI::App* sub, Arguments& arguments) {
+  sub->add_flag("--dry-run", arguments.dry_run, "Say what would be done, and change nothing");
+}
+
 void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   CLI::App* sub =
       add(app, "grant", "Grants memory; prints the locator for MPIX_NAM_ALLOCATION", grant, chosen);
@@ -41,6 +45,7 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
                   "After how long it ends, as in 90s, 15m, 2h or 7d; default: never");
   sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
+  add_dry_run(sub, arguments);
   sub = add(app, "extend", "Sets anew when a grant ends, counted from now", extend, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
@@ -70,7 +75,14 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub = add(app, "unpublish", "Takes a name back", unpublish, chosen);
   sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
   sub->add_option("--user", arguments.user, user_help);
+  add_dry_run(sub, arguments);
   sub = add(app, "evict", "Frees a persistent window", evict, chosen);
+  sub->add_option("port", arguments.target, "Its port name")->required();
+  add_dry_run(sub, arguments);
+  sub = add(app, "chmod", "Sets who may read and write a persistent window", chmod, chosen);
+  sub->add_option("mode", arguments.mode,
+                  "Octal, as in 0644: read (4) and write (2) for owner, group and others")
+      ->required();
   sub->add_option("port", arguments.target, "Its port name")->required();
   sub = add(app, "backup", "Saves a persistent window in a file", backup, chosen);
   sub->add_option("port", arguments.target, "Its port name")->required();
@@ -79,6 +91,7 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
             chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("file", arguments.file, "File")->required()->check(CLI::ExistingFile);
+  add_dry_run(sub, arguments);
 }
 
 void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
@@ -96,6 +109,7 @@ void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
   arguments.directory = default_directory();
   sub->add_option("--directory", arguments.directory, "Directory of the server")->capture_default_str();
   sub->add_flag("--repair", arguments.repair, "Keep what can be read, and say what is lost");
+  add_dry_run(sub, arguments);
 }
 
 int run(int argc, char** argv) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "tests/nam/windows_of_server.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -61,9 +62,10 @@ std::uint64_t seed_of_test() {
 /// Requests that are nearly right: fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
-      "hello",   "prove", "grant", "revoke",  "extend", "list",      "show",     "usage",     "open",
-      "connect", "evict", "names", "publish", "lookup", "unpublish", "allocate", "join",      "release",
-      "persist", "read",  "write", "map",     "reach",  "try_lock",  "unlock",   "end_locks", "?"};
+      "hello",     "prove",    "grant",  "revoke",    "extend",  "list",  "show",    "usage",
+      "open",      "connect",  "evict",  "chmod",     "dry_run", "names", "publish", "lookup",
+      "unpublish", "allocate", "join",   "release",   "persist", "read",  "write",   "map",
+      "reach",     "try_lock", "unlock", "end_locks", "?"};
   static std::vector<std::string> const fields{
       "grant",  "bytes", "seconds",    "owner", "port",  "name",  "window", "sizes", "units",     "rank",
       "offset", "mode",  "durability", "user",  "nonce", "proof", "holder", "slot",  "exclusive", "has_turn"};
@@ -85,7 +87,7 @@ Json strange_request(std::mt19937_64& random) {
                                         "mpix-nam://a?unix=/x",
                                         "mpix-nam://a/b?tcp=c:1",
                                         "\xff\xfe"};
-  Json request{{"op", operations[random() % operations.size()]}};
+  Json request{{"version", protocol_version}, {"op", operations[random() % operations.size()]}};
   for (unsigned i = 0; i < random() % 5; ++i)
     request[fields[random() % fields.size()]] = values[random() % values.size()];
   if (request["op"] == "grant") request["bytes"] = random() % 2 == 0 ? Json(UINT64_MAX) : Json(-1);
@@ -116,7 +118,7 @@ TEST(Server, hostile_bytes_end_nothing_but_their_connections) {
     Channel channel(sent % 3 == 2 ? connect_tcp("127.0.0.1", grant.address.port, 5000)
                                   : connect_unix(grant.address.unix_path),
                     {});
-    if (sent % 3 == 1) channel.post({{"op", "open"}, {"grant", grant.grant}});
+    if (sent % 3 == 1) channel.post({{"op", "open"}, {"grant", grant.grant}, {"version", protocol_version}});
     for (int i = 0; i < 100; ++i, ++sent) {
       send_strange(channel, random);
       if (!channel.flush()) break;

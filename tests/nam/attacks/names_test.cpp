@@ -10,6 +10,7 @@
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/text.hpp"
+#include "nam/protocol/version.hpp"
 #include "nam/server/catalog.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -54,7 +55,8 @@ class Names : public ::testing::Test {
     return output;
   }
   /// How many requests of another client are answered before the answer to this one comes.
-  int served_during(Json const& request) const {
+  int served_during(Json request) const {
+    request["version"] = protocol_version;
     Channel slow(connect_unix(server.address().unix_path), {.head_bytes = 64u << 20, .data_bytes = 0});
     Client other(server.address());
     slow.post(request);

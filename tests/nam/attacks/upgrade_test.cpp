@@ -1,8 +1,13 @@
 /// A server takes over what an earlier one has left.
+#include <sys/mman.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "nam/server/catalog_schema.hpp"
 #include "nam/server/database.hpp"
 #include "tests/nam/windows_of_server.hpp"
@@ -94,6 +99,92 @@ TEST(Upgrade, RefusesCatalogOfNewerServer) {
   auto const code = server.exit_code(100000);
   ASSERT_TRUE(code.has_value());
   EXPECT_EQ(*code, 1);
+}
+
+/// A client of version 1 on the server's host begins with its request.
+TEST(Upgrade, TellsOlderAndNewerClientsWhatToUpdate) {
+  TestServer server;
+  server.start();
+  auto const text_of_refusal = [&](Json const& request) {
+    Channel channel(connect_unix(server.address().unix_path), {});
+    channel.post(request);
+    EXPECT_TRUE(channel.flush());
+    std::optional<Message> answer;
+    while (!answer && channel.fill()) answer = channel.next();
+    return answer ? answer->head.value("text", "") : "";
+  };
+  EXPECT_EQ(text_of_refusal({{"op", "list"}}),
+            "the client speaks version 1 of the protocol, the memory server version 2: update mpix-rma of "
+            "the client");
+  EXPECT_EQ(text_of_refusal({{"op", "list"}, {"version", 3}}),
+            "the client speaks version 3 of the protocol, the memory server version 2: update mpix-rma of "
+            "the server");
+  EXPECT_EQ(text_of_refusal({{"op", "list"}, {"version", protocol_version}}), "");
+}
+
+/// A data process of an earlier server, which runs on: here is what it says, and does.
+class EarlierDataProcess {
+ public:
+  EarlierDataProcess(std::filesystem::path const& adoption, std::uint64_t bytes)
+      : listener_(listen_unix(adoption.string(), 0600)),
+        memory_(::memfd_create("earlier", MFD_CLOEXEC)),
+        bytes_(bytes) {
+    EXPECT_EQ(::ftruncate(memory_.get(), static_cast<off_t>(bytes)), 0);
+    thread_ = std::thread([this, adoption] {
+      serve();
+      listener_ = FileDescriptor();
+      std::filesystem::remove(adoption);
+    });
+  }
+  ~EarlierDataProcess() { thread_.join(); }
+
+  void fill(std::uint64_t offset, std::vector<std::byte> const& values) const {
+    EXPECT_EQ(::pwrite(memory_.get(), values.data(), values.size(), static_cast<off_t>(offset)),
+              static_cast<ssize_t>(values.size()));
+  }
+
+ private:
+  void serve() {
+    FileDescriptor socket;
+    EXPECT_TRUE(eventually([&] { return static_cast<bool>(socket = accept_from(listener_)); }));
+    Channel channel(std::move(socket), {.head_bytes = 64u << 20, .data_bytes = 0, .descriptors = 2});
+    std::vector<FileDescriptor> passed;
+    passed.emplace_back(::dup(SharedControl::make(100).descriptor().get()));
+    passed.emplace_back(::dup(memory_.get()));
+    Json ready{{"op", "ready"}};
+    for (char const* const name : {"used", "largest_free", "windows", "persistent", "sessions"})
+      ready[name] = 0;
+    ready["free"] = bytes_;
+    channel.post(ready, {}, std::move(passed));
+    EXPECT_TRUE(channel.flush());
+    std::optional<Message> message;
+    EXPECT_TRUE(eventually([&] { return !channel.fill() || (message = channel.next()).has_value(); }));
+    EXPECT_TRUE(message && message->head.at("op") == "end");
+  }
+
+  FileDescriptor listener_;
+  FileDescriptor memory_;
+  std::uint64_t bytes_;
+  std::thread thread_;
+};
+
+TEST(Upgrade, ReplacesDataProcessOfEarlierServerAndKeepsItsMemory) {
+  TestServer server;
+  server.start();
+  constexpr std::uint64_t bytes = 1u << 20;
+  Locator const grant = server.grant(bytes);
+  WindowInfo const window = make_persistent(grant, 100, 1);
+  pid_t const process = server.data_process(grant);
+  server.kill();
+  ::kill(process, SIGKILL);
+  auto const adoption = server.state / "run" / grant.grant.substr(0, 16);
+  EXPECT_TRUE(eventually([&] { return !connect_unix(adoption.string()); }));
+  EarlierDataProcess const earlier(adoption, bytes);
+  earlier.fill(window.regions[0].offset, pattern(100, 7));
+  earlier.fill(window.regions[1].offset, pattern(100, 8));
+  server.start();
+  expect_pattern(window.port, 100, 7);
+  EXPECT_NE(server.data_process(grant), ::getpid());
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+#include "nam/server/audit.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "nam/protocol/error.hpp"
+#include "nam/protocol/socket.hpp"
+#include "nam/protocol/text.hpp"
+#include "nam/server/log.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr double lines_a_second = 20;
+constexpr double most_lines = 100;  ///< at once
+constexpr std::size_t most_sources = 1024;
+
+std::string time_now() {
+  std::time_t const now = std::time(nullptr);
+  std::tm parts{};
+  char text[32];
+  ::gmtime_r(&now, &parts);
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string quoted(std::string_view text) {
+  std::string shown = "\"";
+  for (char const c : printable(text)) {
+    if (c == '"') shown += '\\';
+    shown += c;
+  }
+  return shown + '"';
+}
+
+}  // namespace
+
+std::string describe_peer(engine::FileDescriptor const& socket) {
+  if (auto const credentials = credentials_of(socket)) return "pid " + std::to_string(credentials->pid);
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  char text[INET6_ADDRSTRLEN] = "";
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return "unknown";
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address, sizeof v4);
+    ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return std::string(text) + ":" + std::to_string(ntohs(v4.sin_port));
+  }
+  if (address.ss_family != AF_INET6) return "unknown";
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &address, sizeof v6);
+  ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+  return "[" + std::string(text) + "]:" + std::to_string(ntohs(v6.sin6_port));
+}
+
+AuditLog::AuditLog(std::string file) : file_(std::move(file)) {
+  reopen();
+  if (!file_.empty() && !opened_)
+    throw Error(ErrorCode::bad_request,
+                "cannot write the audit log to " + file_ + ": " + std::strerror(errno));
+}
+
+void AuditLog::reopen() {
+  if (file_.empty()) return;
+  engine::FileDescriptor fresh(
+      ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  if (fresh) opened_ = std::move(fresh);
+}
+
+bool AuditLog::admit(std::string const& source, std::uint64_t* omitted) {
+  auto const now = std::chrono::steady_clock::now();
+  if (sources_.size() >= most_sources)
+    std::erase_if(sources_, [&](auto const& entry) {
+      return entry.second.omitted == 0 && now - entry.second.seen > std::chrono::seconds(10);
+    });
+  if (sources_.size() >= most_sources && !sources_.contains(source)) sources_.clear();
+  auto const [found, is_new] = sources_.try_emplace(source, Source{most_lines, now, 0});
+  Source& known = found->second;
+  double const seconds = std::chrono::duration<double>(now - known.seen).count();
+  known.seen = now;
+  known.lines = std::min(most_lines, known.lines + seconds * lines_a_second);
+  if (known.lines < 1) {
+    ++known.omitted;
+    return false;
+  }
+  known.lines -= 1;
+  *omitted = std::exchange(known.omitted, 0);
+  return true;
+}
+
+void AuditLog::record(Act const& act) {
+  // The port of a TCP connection is chosen by the peer.
+  std::string const source =
+      act.user.empty() ? std::string(act.from.substr(0, act.from.rfind(':'))) : std::string(act.user);
+  std::uint64_t omitted = 0;
+  if (!admit(source, &omitted)) return;
+  std::string line = "audit user=" + quoted(act.user) + " from=" + quoted(act.from) +
+                     " request=" + quoted(act.request) + " object=" + quoted(act.object) +
+                     " result=" + std::string(act.result);
+  if (!act.reason.empty()) line += " reason=" + quoted(act.reason);
+  if (omitted != 0) line += " omitted=" + std::to_string(omitted);
+  write(line);
+}
+
+void AuditLog::write(std::string const& line) {
+  if (!opened_) return log(Severity::warning, line);
+  std::string const text = time_now() + " " + line + "\n";
+  bool const good = ::write(opened_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!good && !std::exchange(has_failed_, true))
+    log(Severity::error, "cannot write the audit log " + file_ + ": " + std::strerror(errno));
+  if (good) has_failed_ = false;
+}
+
+}  // namespace mpix::nam

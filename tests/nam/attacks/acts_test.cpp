@@ -1,0 +1,205 @@
+/// Administrative acts: they leave a line in the audit log, can be tried without effect, and change who may
+/// use a window.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr uid_t owner = 64001;
+constexpr uid_t stranger = 64002;
+
+class Acts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs other users";
+    server.start({"--size", "64M", "--listen", "none", "--audit-log", audit_file()});
+    std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+    grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+    EXPECT_TRUE(as_user(owner, [this] {
+      server.ask({{"op", "publish"}, {"name", "field"}, {"port", make_persistent(grant, 100, 1).port}});
+      return true;
+    }));
+    port = server.ask({{"op", "lookup"}, {"name", "~64001/field"}}).at("port").get<std::string>();
+  }
+  std::string audit_file() const { return (server.directory() / "audit").string(); }
+  /// Whether the audit log has a line with all of these.
+  bool has_line(std::vector<std::string> const& parts) const {
+    std::ifstream file(audit_file());
+    for (std::string line; std::getline(file, line);) {
+      bool const has_all = std::all_of(parts.begin(), parts.end(), [&](std::string const& part) {
+        return line.find(part) != std::string::npos;
+      });
+      if (has_all) return true;
+    }
+    return false;
+  }
+  std::size_t lines() const {
+    std::ifstream file(audit_file());
+    std::size_t count = 0;
+    for (std::string line; std::getline(file, line);) ++count;
+    return count;
+  }
+  int run_tool(std::string const& arguments) const {
+    std::string const command = std::string(MPIX_NAM_TOOL " --server ") + server.address().unix_path + " " +
+                                arguments + " > " + (server.directory() / "output").string();
+    return std::system(command.c_str());
+  }
+  std::string output() const {
+    std::ifstream file(server.directory() / "output");
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  TestServer server;
+  Locator grant;
+  std::string port;
+};
+
+TEST_F(Acts, DeniedRequestsAreAudited) {
+  EXPECT_TRUE(as_user(stranger, [&] {
+    for (Json const& request :
+         {Json{{"op", "connect"}, {"port", port}}, Json{{"op", "evict"}, {"port", port}},
+          Json{{"op", "revoke"}, {"grant", grant.grant}}, Json{{"op", "lookup"}, {"name", "~64001/field"}}}) {
+      if (refusal([&] { server.ask(request); }) != ErrorCode::not_found) return false;
+    }
+    return refusal([&] { server.grant(4096); }) == ErrorCode::denied &&
+           refusal([&] {
+             server.ask({{"op", "lookup"}, {"name", "none"}});
+           }) == ErrorCode::not_found;
+  }));
+  for (char const* const request : {"connect", "evict", "revoke", "lookup", "grant"})
+    EXPECT_TRUE(has_line(
+        {"user=\"64002\"", "from=\"pid ", "request=\"" + std::string(request) + "\"", "result=denied"}))
+        << request;
+  EXPECT_FALSE(has_line({"object=\"none\""}));  // there is no such thing that could be denied
+  struct stat status {};
+  ASSERT_EQ(::stat(audit_file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+}
+
+TEST_F(Acts, DenialsOfDataProcessesAreAudited) {
+  server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
+  EXPECT_TRUE(as_user(stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    return refusal([&] { session.write(window, 0, 0, pattern(1, 1)); }) == ErrorCode::denied;
+  }));
+  EXPECT_TRUE(eventually([&] {
+    return has_line({"user=\"64002\"", "session of grant", "request=\"write\"", "denied"});
+  }));
+}
+
+TEST_F(Acts, AreAuditedAndDoNotFillTheDisk) {
+  EXPECT_TRUE(has_line({"user=\"root\"", "request=\"grant\"", "object=\"64001 1048576\"", "result=done"}));
+  EXPECT_TRUE(has_line({"request=\"start\""}));
+  EXPECT_TRUE(as_user(stranger, [&] {
+    Client client(server.address());
+    for (int i = 0; i < 2000; ++i)
+      (void)refusal([&] {
+        client.request({{"op", "evict"}, {"port", port}, {"\"\n", std::string(1000, 'x')}});
+      });
+    return true;
+  }));
+  EXPECT_LT(lines(), 1000u);
+  server.ask({{"op", "revoke"}, {"grant", grant.grant}});
+  EXPECT_TRUE(has_line({"user=\"root\"", "request=\"revoke\"", grant.grant, "result=done"}));
+}
+
+TEST_F(Acts, DryRunsChangeNothing) {
+  EXPECT_EQ(run_tool("revoke --dry-run " + grant.grant), 0);
+  EXPECT_NE(output().find("1 persistent windows, 1 names"), std::string::npos) << output();
+  EXPECT_EQ(run_tool("evict --dry-run '" + port + "'"), 0);
+  EXPECT_NE(output().find("would evict"), std::string::npos) << output();
+  EXPECT_EQ(run_tool("unpublish --dry-run --user 64001 field"), 0);
+  EXPECT_NE(output().find("would unpublish field of 64001"), std::string::npos) << output();
+  expect_pattern(port, 100, 1);
+  EXPECT_EQ(run_tool("lookup '~64001/field'"), 0);
+  EXPECT_TRUE(as_user(stranger, [&] {
+    return refusal([&] {
+             server.ask({{"op", "dry_run"}, {"request", "revoke"}, {"grant", grant.grant}});
+           }) == ErrorCode::not_found;
+  }));
+  EXPECT_FALSE(has_line({"request=\"revoke\"", "result=done"}));
+  EXPECT_EQ(run_tool("backup '" + port + "' " + (server.directory() / "saved").string()), 0);
+  EXPECT_EQ(run_tool("restore --dry-run " + grant.grant + " " + (server.directory() / "saved").string()), 0);
+  EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
+}
+
+TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
+  auto const as_stranger = [&](auto const& body) {
+    return as_user(stranger, [&] {
+      WindowInfo window;
+      Session session = Session::connect(port, &window);
+      return body(session, window);
+    });
+  };
+  auto const reads = [](Session& session, WindowInfo const& window) {
+    return content(session, window, 0) == pattern(100, 1);
+  };
+  auto const may_not_write = [](Session& session, WindowInfo const& window) {
+    return refusal([&] { session.write(window, 0, 0, pattern(1, 1)); }) == ErrorCode::denied;
+  };
+  EXPECT_FALSE(as_stranger(reads));
+  EXPECT_EQ(run_tool("chmod 0644 '" + port + "'"), 0);
+  EXPECT_TRUE(as_stranger(reads));
+  EXPECT_TRUE(as_stranger(may_not_write));
+  EXPECT_TRUE(as_user(owner, [&] {  // the window's owner
+    server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0666}});
+    return true;
+  }));
+  EXPECT_FALSE(as_stranger(may_not_write));
+  EXPECT_TRUE(as_user(stranger, [&] {
+    return refusal([&] {
+             server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0600}});
+           }) == ErrorCode::denied;
+  }));
+  for (char const* const bad : {"0777", "9", "-1", "rw"})
+    EXPECT_NE(run_tool(std::string("chmod ") + bad + " '" + port + "' 2>&1"), 0) << bad;
+  EXPECT_EQ(run_tool("chmod 600 '" + port + "'"), 0);
+  EXPECT_EQ(server.show(grant).at("window_list")[0].at("mode"), 0600);
+  EXPECT_FALSE(as_stranger(reads));
+}
+
+/// Also to sessions that are open.
+TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
+  server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
+  int ends[2][2];
+  ASSERT_EQ(::pipe(ends[0]), 0);
+  ASSERT_EQ(::pipe(ends[1]), 0);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    char ignored = 0;
+    bool good = ::setgid(stranger) == 0 && ::setuid(stranger) == 0;
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    good = good && content(session, window, 0) == pattern(100, 1);
+    good = good && ::write(ends[0][1], "x", 1) == 1 && ::read(ends[1][0], &ignored, 1) == 1;
+    std::vector<std::byte> one(1);
+    good = good && refusal([&] { session.read(window, 0, 0, one); }) == ErrorCode::not_found;
+    ::_exit(good ? 0 : 1);
+  }
+  char ignored = 0;
+  ASSERT_EQ(::read(ends[0][0], &ignored, 1), 1);
+  server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0600}});
+  // The data process has taken in the change when it answers to what was sent after it.
+  { Session const session = Session::open(grant); }
+  ASSERT_EQ(::write(ends[1][1], "x", 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (auto const& pair : ends) {
+    ::close(pair[0]);
+    ::close(pair[1]);
+  }
+}
+
+}  // namespace
+}  // namespace mpix::nam
