@@ -9,6 +9,9 @@
 find_package(GTest REQUIRED)
 # Most of the time that an optimised build takes goes into tests, which gain nothing from the optimiser.
 set(mpix_test_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O1>)
+# Programs with GoogleTest spend their time in the libraries: they are not optimised at all, but for those that call
+# mpix_optimise().
+set(mpix_gtest_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
 
 function(mpix_armci_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})

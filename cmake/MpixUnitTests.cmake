@@ -1,6 +1,8 @@
 # mpix_unit_test(NAME [SOURCES a.cpp...] [LIBRARIES ...] [TIMEOUT seconds, above 1200] [LABELS ...] [VARIANT name] [ENVIRONMENT NAME=VALUE ...])
 #   A GoogleTest binary that needs no MPI. Without SOURCES the target exists already; VARIANT then names the test with
 #   this ENVIRONMENT.
+# mpix_optimise(TARGET): a test that computes much itself, or whose own accesses race, is optimised, and does without the
+# precompiled header of the others.
 include(MpixSanitizers)
 
 function(mpix_unit_test name)
@@ -31,4 +33,8 @@ function(mpix_unit_test name)
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" PROCESSORS 2
     ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;${arg_ENVIRONMENT}")
   mpix_sanitized_tests(${test_name})
+endfunction()
+
+function(mpix_optimise target)
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()
