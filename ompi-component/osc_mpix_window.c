@@ -3,6 +3,7 @@
 #include "osc_mpix_window.h"
 
 #include "ompi/proc/proc.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/util/info_subscriber.h"
 
 #include <stdlib.h>
@@ -40,6 +41,10 @@ static int window_free(ompi_win_t *win)
 {
     int is_gone = 0;
     (void) ompi_osc_mpix_requests_drain(); /* keeps failures whose requests are freed */
+    /* An open epoch would make this process return at once while the others wait for it. */
+    if (ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
+        mpix_window_end_epochs(ompi_osc_mpix_window(win));
+    }
     const int ret = mpix_window_free(ompi_osc_mpix_window(win), &is_gone);
     if (is_gone) {
         free(win->w_osc_module);

@@ -118,6 +118,13 @@ int mpix_window_free(mpix_window_t* window, int* is_gone) {
   return error;
 }
 
+void mpix_window_end_epochs(mpix_window_t* window) {
+  (void)on(window, [](Window& open) {
+    open.end_epochs();
+    return MPI_SUCCESS;
+  });
+}
+
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value) try {
   return of(window).hints().set(key, value);
 } catch (...) {

@@ -81,6 +81,9 @@ int mpix_nam_lookup(const char* name, char* port, size_t bytes);
 /** MPI_Win_free: collective. `*is_gone`: nonzero where the window does not exist any more; an error is that of
  *  the first operation that failed and that nobody has asked for. Else MPI_ERR_RMA_SYNC: an epoch is open. */
 int mpix_window_free(mpix_window_t* window, int* is_gone);
+/** Before mpix_window_free() in MPI_Finalize, where the program cannot end an open epoch any more: ends it, and
+ *  releases its locks. Local. */
+void mpix_window_end_epochs(mpix_window_t* window);
 
 /** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in
  *  force, which is static or of the window; NULL for keys that are not known. */

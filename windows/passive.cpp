@@ -1,6 +1,7 @@
 /// Window: access epochs, how they begin, and those of passive targets.
 #include <utility>
 
+#include "engine/log.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {
@@ -280,6 +281,17 @@ int Window::unlock_all() {
   int error = MPI_SUCCESS;
   for (Target* const opened : opened_) error = first_of(error, give_back_lock(*opened));
   return first_of(complete_opened(), error);
+}
+
+void Window::end_epochs() {
+  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  if (!exposed_ && (epoch == Epoch::none || epoch == Epoch::fence)) return;
+  engine::Log const log(verbose, engine_.process());
+  log.write(engine::LogLevel::life, "window %u: MPI_Finalize ends it, although %s", number(), epoch_text());
+  while (epoch_.load(std::memory_order_relaxed) == Epoch::locks) (void)unlock(opened_.back()->rank);
+  if (epoch == Epoch::lock_all) (void)unlock_all();
+  if (epoch == Epoch::group) (void)complete_opened();
+  exposed_ = false;
 }
 
 /// Ends the access epoch at all its targets.

@@ -61,6 +61,9 @@ class Window : public mpix_window {
   /// Collective. Tells the first failure that nobody has asked for. `*closed`: the window can only be
   /// deleted; else an epoch is open.
   int close(bool* closed);
+  /// Local. Ends epochs that the program has left open: other processes get the locks, and close() does not
+  /// refuse.
+  void end_epochs();
 
   engine::Engine& engine() const noexcept { return engine_; }
   void* handle() const noexcept { return handle_; }
