@@ -1,4 +1,6 @@
 /// Window: synchronisation with targets that take part in it, and the signals for that.
+#include <sched.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -206,7 +208,8 @@ int Window::test(int* flag) {
   if (!exposed_) return MPI_ERR_RMA_SYNC;
   Counter const& completed = own_counter(layout_.completed());
   *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
-  if (*flag == 0) engine_.progress();
+  // A program that asks in a loop may take the core on which the origin is to run.
+  if (*flag == 0 && engine_.progress() == 0 && engine_.yields_when_idle()) sched_yield();
   *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
   exposed_ = *flag == 0;
   return MPI_SUCCESS;
