@@ -182,7 +182,7 @@ static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_tex
 }
 
 enum {
-    max_hints = 16,
+    max_hints = 32,
     max_value = 256
 };
 
@@ -190,8 +190,8 @@ bool ompi_osc_mpix_is_at_server(opal_info_t *info, int flavor)
 {
     char value[max_value];
     if (NULL != info && MPI_WIN_FLAVOR_ALLOCATE == flavor) {
-        return ompi_osc_mpix_read_info(info, "deep_mem_kind", value, max_value) &&
-               (0 == strcmp(value, "deep_nam") || 0 == strcmp(value, "deep_nam_persistent"));
+        /* An unknown kind is an error, which the window's creation tells at all processes. */
+        return ompi_osc_mpix_read_info(info, "deep_mem_kind", value, max_value);
     }
     return NULL != info && MPI_WIN_FLAVOR_DYNAMIC == flavor &&
            ompi_osc_mpix_read_info(info, "deep_win_port_name", value, max_value);

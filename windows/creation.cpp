@@ -181,6 +181,8 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   mine.disp_unit = memory.disp_unit;
   int made = make_control(mine);
   if (made == MPI_SUCCESS) made = make_memory(comm, memory, mine);
+  if (made == MPI_SUCCESS && mine.kind == MemoryKind::unknown)
+    made = refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is deep_nam or deep_nam_persistent");
   mine.error_class = static_cast<std::int16_t>(made);
   int worst = gather(comm, mine);
   if (worst == MPI_SUCCESS) worst = check_kinds();

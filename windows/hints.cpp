@@ -24,6 +24,7 @@ constexpr char const* keys[] = {"no_locks",
                                 "deep_mem_kind",
                                 "deep_win_port_name",
                                 "mpix_nam_durability",
+                                "mpix_nam_mode",
                                 "mpix_nam_stripe",
                                 nullptr};
 
@@ -77,10 +78,14 @@ Hints::Hints(mpix_window_hint const* given) {
 /// Of a memory server.
 void Hints::take_memory(std::string_view key, char const* value) {
   std::string_view const text = value;
-  if (key == "deep_mem_kind" && text == "deep_nam") kind_ = MemoryKind::nam;
-  if (key == "deep_mem_kind" && text == "deep_nam_persistent") kind_ = MemoryKind::nam_persistent;
+  if (key == "deep_mem_kind") {
+    kind_ = text == "deep_nam"              ? MemoryKind::nam
+            : text == "deep_nam_persistent" ? MemoryKind::nam_persistent
+                                            : MemoryKind::unknown;
+  }
   if (key == "deep_win_port_name") port_name_ = text;
   if (key == "mpix_nam_durability") durability_ = text;
+  if (key == "mpix_nam_mode") mode_ = text;
   if (key == "mpix_nam_stripe") stripe_ = text;
 }
 
@@ -124,8 +129,9 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "mpi_assert_max_num_notify") return known(counters_text_);
   if (name == "deep_win_port_name") return known(port_name_);
   if (name == "mpix_nam_durability") return known(durability_);
+  if (name == "mpix_nam_mode") return known(mode_);
   if (name == "mpix_nam_stripe") return known(stripe_);
-  if (name == "deep_mem_kind" && kind_ != MemoryKind::host)
+  if (name == "deep_mem_kind" && kind_ != MemoryKind::host && kind_ != MemoryKind::unknown)
     return kind_ == MemoryKind::nam ? "deep_nam" : "deep_nam_persistent";
   return nullptr;
 }

@@ -15,8 +15,9 @@ namespace mpix::windows {
 /// Where the memory of an allocated window is.
 enum class MemoryKind : std::uint8_t {
   host,
-  nam,            ///< at a memory server
-  nam_persistent  ///< the same, and it stays there
+  nam,             ///< at a memory server
+  nam_persistent,  ///< the same, and it stays there
+  unknown          ///< an error
 };
 
 class Hints {
@@ -31,6 +32,8 @@ class Hints {
   bool noncontiguous() const noexcept { return noncontiguous_; }
   MemoryKind memory_kind() const noexcept { return kind_; }
   std::string const& durability() const noexcept { return durability_; }
+  /// Who may read and write a persistent window, octal; empty: the server's default.
+  std::string const& mode() const noexcept { return mode_; }
   /// Bytes of the stripes in which the regions are divided between memory servers; empty: they are not.
   std::string const& stripe() const noexcept { return stripe_; }
   void tell_stripe(std::string const& stripe) { stripe_ = stripe; }
@@ -83,6 +86,7 @@ class Hints {
   MemoryKind kind_ = MemoryKind::host;
   std::string port_name_;
   std::string durability_;
+  std::string mode_;
   std::string stripe_;
   std::string ordering_ = "rar,raw,war,waw";
   std::string operations_ = "same_op_no_op";

@@ -113,7 +113,8 @@ int Window::allocate_at_server(MPI_Comm comm) {
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
     auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
     bool const one_host = std::ranges::all_of(table_, is_here);
-    return NamWindow::allocate(sizes, units, {persistent, hints_.durability(), hints_.stripe(), one_host});
+    return NamWindow::allocate(sizes, units,
+                               {persistent, hints_.durability(), hints_.mode(), hints_.stripe(), one_host});
   });
   if (error != MPI_SUCCESS && rank_ == 0) release_nam();
   return error;

@@ -11,6 +11,7 @@
 #include "nam/client/follow.hpp"
 #include "nam/client/private_server.hpp"
 #include "nam/client/spread.hpp"
+#include "nam/protocol/units.hpp"
 #include "windows/nam_description.hpp"
 #include "windows/nam_error.hpp"
 #include "windows/nam_part.hpp"
@@ -65,6 +66,15 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
 }
 
 /// Throws NamError.
+unsigned parse_mode(std::string const& text) {
+  try {
+    return nam::parse_mode(text);
+  } catch (nam::Error const& error) {
+    throw NamError(MPI_ERR_INFO_VALUE, std::string("mpix_nam_mode: ") + error.what());
+  }
+}
+
+/// Throws NamError.
 std::uint64_t parse_stripe(std::string const& text) {
   std::uint64_t bytes = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
@@ -90,6 +100,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     nam::WindowWishes wanted;
     wanted.persistent = wishes.persistent;
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
+    if (!wishes.mode.empty()) wanted.mode = parse_mode(wishes.mode);
     if (!wishes.stripe.empty()) wanted.stripe_bytes = parse_stripe(wishes.stripe);
     return allocate_over(grants_for(wishes), sizes, units, wanted);
   });

@@ -32,6 +32,7 @@ struct NamDescription;
 struct NamWishes {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
+  std::string mode;        ///< as of mpix_nam_mode; likewise
   std::string stripe;      ///< as of mpix_nam_stripe; empty: regions are not divided
   bool one_host = true;    ///< all processes are on one
 };

@@ -43,7 +43,8 @@ MPIX_RMA_API int MPIX_Win_keyval(int bit);
  *                   window is flat
  * @param disp_unit  unit of displacements in it, bytes
  * @param info       MPI_INFO_NULL, or an info object: deep_mem_kind may be deep_nam_persistent; mpix_nam_durability
- *                   (clients, server or storage) says what a persistent window outlives; mpix_nam_stripe, bytes, a
+ *                   (clients, server or storage) says what a persistent window outlives; mpix_nam_mode, octal
+ *                   as in 0644, who may read and write it; mpix_nam_stripe, bytes, a
  *                   multiple of 4096, divides the memory between several servers; the keys of MPI_Win_allocate
  * @param comm       an intracommunicator
  * @param win        receives the window
@@ -53,8 +54,8 @@ MPIX_RMA_API int MPIX_Win_keyval(int bit);
  * MPI_Win_free unless the window is persistent: then it stays for as long as the grant, and the key
  * deep_win_port_name of MPI_Win_get_info is the port name by which it is found.
  *
- * @return MPI_SUCCESS; MPI_ERR_NO_MEM (the string says what the grant has left); MPI_ERR_INFO_VALUE (kinds of memory
- *         differ between processes, or the size of stripes is not one); MPI_ERR_UNSUPPORTED_OPERATION (the server does not run on this host, or does not
+ * @return MPI_SUCCESS; MPI_ERR_NO_MEM (the string says what the grant has left); MPI_ERR_INFO_VALUE (deep_mem_kind
+ *         is unknown or differs between processes, or the mode or the size of stripes is not one); MPI_ERR_UNSUPPORTED_OPERATION (the server does not run on this host, or does not
  *         offer the durability); MPI_ERR_ACCESS; MPI_ERR_PORT (there is no such grant); MPI_ERR_OTHER. The same at
  *         all processes.
  */

@@ -15,6 +15,12 @@ int told_by_server(char const* call, int error_class) {
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise({call}, newest_refusal(error_class));
 }
 
+/// The name as servers look it up: that of the user of the info key mpix_nam_user, or of the caller.
+std::string full_name(char const* service_name, MPI_Info info) {
+  std::string const user = value_of(info, "mpix_nam_user");
+  return user.empty() ? service_name : "~" + user + "/" + service_name;
+}
+
 int class_of_code(int code) {
   int error_class = code;
   PMPI_Error_class(code, &error_class);
@@ -43,7 +49,8 @@ extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Inf
                                                char const* port_name) try {
   if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready || !makes_windows())
     return PMPI_Unpublish_name(service_name, info, port_name);
-  return told_by_server("MPI_Unpublish_name", host().nam_unpublish(service_name, port_name));
+  return told_by_server("MPI_Unpublish_name",
+                        host().nam_unpublish(full_name(service_name, info).c_str(), port_name));
 } catch (...) {
   return raise_exception(nullptr);
 }
@@ -54,7 +61,7 @@ extern "C" MPIX_RMA_API int MPI_Lookup_name(char const* service_name, MPI_Info i
   bool const asks =
       service_name != nullptr && port_name != nullptr && prepare() == Readiness::ready && makes_windows();
   if (!asks) return PMPI_Lookup_name(service_name, info, port_name);
-  int const refused = host().nam_lookup(service_name, port_name, MPI_MAX_PORT_NAME);
+  int const refused = host().nam_lookup(full_name(service_name, info).c_str(), port_name, MPI_MAX_PORT_NAME);
   if (refused == MPI_SUCCESS) return MPI_SUCCESS;
   std::string const reason = newest_refusal(refused).reason;
   int code = MPI_SUCCESS;

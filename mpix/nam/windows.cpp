@@ -118,8 +118,8 @@ using namespace mpix;
 
 extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                              void* baseptr, MPI_Win* win) try {
-  std::string const kind = value_of(info, "deep_mem_kind");
-  bool const is_nam = kind == "deep_nam" || kind == "deep_nam_persistent";
+  // Any kind: the window's creation tells all processes of one that is unknown.
+  bool const is_nam = !value_of(info, "deep_mem_kind").empty();
   if (!is_nam || comm == MPI_COMM_NULL || win == nullptr)
     return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (prepare() != Readiness::ready || !makes_windows())
@@ -152,7 +152,7 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   if (prepare() != Readiness::ready || !makes_windows()) return raise_without_windows({call, comm});
   if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
   InfoCopy keys(info);
-  if (value_of(keys.get(), "deep_mem_kind") != "deep_nam_persistent") keys.set("deep_mem_kind", "deep_nam");
+  if (value_of(keys.get(), "deep_mem_kind").empty()) keys.set("deep_mem_kind", "deep_nam");
   return allocate_nam({call, comm}, size, disp_unit, keys.get(), win);
 } catch (...) {
   return raise_exception(&comm);

@@ -1,5 +1,6 @@
 /// The calls of the library for windows at a memory server, and those of MPI that it takes over.
 #include <mpix_rma.h>
+#include <unistd.h>
 
 #include "tests/windows/nam_support.hpp"
 
@@ -193,6 +194,48 @@ TEST_F(NamCalls, N_12_names_are_kept_by_the_server) {
       EXPECT_NE(text_of(unknown).find(part), std::string::npos) << text_of(unknown);
   }
   MPI_Barrier(world);
+}
+
+TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
+  MPI_Win window = MPI_WIN_NULL;
+  void* base = nullptr;
+  Info const kind{{"deep_mem_kind", "deep_nvm"}};
+  int code = MPI_Win_allocate(8, 8, kind.get(), world, &base, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  code = MPIX_Win_allocate_nam(8, 8, kind.get(), world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  Info const mode{{"deep_mem_kind", "deep_nam"}, {"mpix_nam_mode", "rw"}};
+  code = MPIX_Win_allocate_nam(8, 8, mode.get(), world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+}
+
+TEST_F(NamCalls, ModeAndUserAreInfoKeys) {
+  MPI_Win window = MPI_WIN_NULL;
+  Info const shared{{"deep_mem_kind", "deep_nam_persistent"}, {"mpix_nam_mode", "0644"}};
+  ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, shared.get(), world, &window), MPI_SUCCESS);
+  MPI_Info told = MPI_INFO_NULL;
+  char mode[MPI_MAX_INFO_VAL + 1] = "";
+  char port[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  EXPECT_EQ(MPI_Win_get_info(window, &told), MPI_SUCCESS);
+  MPI_Info_get(told, "mpix_nam_mode", MPI_MAX_INFO_VAL, mode, &found);
+  EXPECT_STREQ(mode, "0644");
+  MPI_Info_get(told, "deep_win_port_name", MPI_MAX_INFO_VAL, port, &found);
+  MPI_Info_free(&told);
+  constexpr char name[] = "mode_and_user_are_info_keys";
+  std::string const user = std::to_string(::getuid());
+  if (rank_ == 0) {
+    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port), MPI_SUCCESS);
+    Info const own{{"mpix_nam_user", user.c_str()}};
+    Info const other{{"mpix_nam_user", "4321"}};
+    char named[MPI_MAX_PORT_NAME] = "";
+    EXPECT_EQ(MPI_Lookup_name(name, own.get(), named), MPI_SUCCESS);
+    EXPECT_STREQ(named, port);
+    EXPECT_EQ(class_of(MPI_Lookup_name(name, other.get(), named)), MPI_ERR_NAME);
+    EXPECT_EQ(MPI_Unpublish_name(name, own.get(), port), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
 TEST_F(NamCalls, a_persistent_window_is_made_durable) {
