@@ -99,7 +99,17 @@ void DataProcess::wait_for_control() {
   end(true);
 }
 
+/// A message that fails is logged and not answered: an answer would be a request to the control process, and
+/// the link has to last.
 void DataProcess::on_control(Message& message) {
+  try {
+    obey(message);
+  } catch (Error const& error) {
+    log(Severity::error, std::string("a message of the control process failed: ") + error.what());
+  }
+}
+
+void DataProcess::obey(Message& message) {
   auto const op = field<std::string>(message.head, "op");
   if (op == "setup") {
     set_up(message);

@@ -81,6 +81,7 @@ class DataProcess {
   // data_process.cpp: the control process.
   void attach_control(FileDescriptor socket);
   void on_control(Message& message);
+  void obey(Message& message);
   void lose_control();
   void be_adopted();
   std::vector<FileDescriptor> memory_to_pass() const;

@@ -7,9 +7,9 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> names{"bad_request", "denied",  "not_found",   "exists",
+constexpr std::array<std::string_view, 11> names{"bad_request", "denied",  "not_found",   "exists",
                                                  "no_space",    "quota",   "unsupported", "unavailable",
-                                                 "malformed",   "internal"};
+                                                 "malformed",   "internal", "damaged"};
 
 }  // namespace
 

@@ -17,7 +17,8 @@ enum class ErrorCode {
   unsupported,  ///< the server or the storage does not offer it
   unavailable,  ///< nobody answers, or the grant's data process is not there
   malformed,    ///< a message did not pass its checks
-  internal      ///< the server failed; its log says how
+  internal,     ///< the server failed; its log says how
+  damaged       ///< the catalog is damaged
 };
 
 std::string_view to_string(ErrorCode code) noexcept;

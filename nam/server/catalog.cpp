@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "nam/data/segment_allocator.hpp"
+#include "nam/server/catalog_files.hpp"
 #include "nam/server/catalog_schema.hpp"
+#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 
@@ -33,13 +35,31 @@ Grant read_grant(Statement const& row) {
 
 }  // namespace
 
-Catalog::Catalog(std::filesystem::path const& file) : database_(file, Database::Mode::create) {
-  // Every commit is on storage before whoever asked is answered.
-  database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
+Catalog::Catalog(std::filesystem::path const& file, DiskReserve* reserve)
+    : database_(file, Database::Mode::create), reserve_(reserve) {
+  with_reserve([this] { open(); });
+}
+
+/// A second attempt with the space of the reserve.
+void Catalog::with_reserve(std::function<void()> const& action) {
+  try {
+    return action();
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::no_space || reserve_ == nullptr || !reserve_->release()) throw;
+    log(Severity::warning, std::string(error.what()) + "; deletes use the reserve");
+  }
+  database_.checkpoint();
+  action();
+}
+
+void Catalog::open() {
+  // Every commit is on storage before whoever asked is answered. Temporary tables need no disk.
+  database_.run(
+      "PRAGMA temp_store=MEMORY; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
   {
     Statement check(database_, "PRAGMA quick_check(1)");
     if (!check.step() || check.text(0) != "ok")
-      throw Error(ErrorCode::internal, "the catalog is damaged: " + check.text(0));
+      throw Error(ErrorCode::damaged, "the catalog is damaged: " + check.text(0));
   }
   upgrade_schema(database_);
 }
@@ -58,7 +78,7 @@ void Catalog::add(Grant const& grant) {
 }
 
 void Catalog::remove_grant(std::string const& id) {
-  Statement(database_, "DELETE FROM grants WHERE id = ?").bind(id).run();
+  with_reserve([&] { Statement(database_, "DELETE FROM grants WHERE id = ?").bind(id).run(); });
 }
 
 void Catalog::set_expiry(std::string const& id, std::optional<std::int64_t> expires) {
@@ -81,7 +101,7 @@ void Catalog::add(std::string const& grant, Window const& window) {
 }
 
 void Catalog::remove_window(std::string const& id) {
-  Statement(database_, "DELETE FROM windows WHERE id = ?").bind(id).run();
+  with_reserve([&] { Statement(database_, "DELETE FROM windows WHERE id = ?").bind(id).run(); });
 }
 
 void Catalog::change(Window const& window) {
@@ -90,7 +110,7 @@ void Catalog::change(Window const& window) {
 }
 
 std::int64_t Catalog::remove_windows(std::string const& grant) {
-  Statement(database_, "DELETE FROM windows WHERE grant_id = ?").bind(grant).run();
+  with_reserve([&] { Statement(database_, "DELETE FROM windows WHERE grant_id = ?").bind(grant).run(); });
   return database_.changes();
 }
 
@@ -179,7 +199,8 @@ bool read_all(Database& from, std::string const& columns, std::string const& tab
         take(select);
       }
       return true;
-    } catch (Error const&) {
+    } catch (Error const& error) {
+      if (error.code() == ErrorCode::no_space) throw;
       return false;
     }
   };
@@ -194,6 +215,7 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
     try {
       action();
     } catch (Error const& error) {
+      if (error.code() == ErrorCode::no_space) throw;
       lost->push_back(what + ": " + error.what());
     }
   };
@@ -224,30 +246,58 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   });
 }
 
-void drop_log_files(std::filesystem::path const& file) {
-  for (char const* const ending : {"-wal", "-shm"}) std::filesystem::remove(file.string() + ending);
+/// What SQLite says of the catalog itself; not whether its rows make sense.
+bool is_damaged(std::filesystem::path const& file) {
+  try {
+    Database database(file, Database::Mode::existing);
+    Statement check(database, "PRAGMA integrity_check");
+    return !check.step() || check.text(0) != "ok";
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::damaged) throw;
+    return true;
+  }
+}
+
+/// Throws Error where another process uses the catalog, or this one may not write it; changes nothing.
+void check_access(std::filesystem::path const& file) {
+  try {
+    Database database(file, Database::Mode::existing);
+    database.keep_log_at_end();
+    Transaction const lock(database);
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::damaged) throw;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> repair_catalog(std::filesystem::path const& file) {
-  std::vector<std::string> lost;
-  std::filesystem::path const fresh = file.string() + ".repaired";
-  std::filesystem::remove(fresh);
-  drop_log_files(fresh);
-  {
-    Catalog into(fresh);
-    try {
-      Database from(file, Database::Mode::existing);
-      into.together([&] { salvage(from, into, &lost); });
-    } catch (Error const& error) {
-      lost.push_back(std::string("everything: ") + error.what());
+/// All is read from a copy: SQLite moves a log into its file, and removes it, when it is opened and closed.
+RepairReport repair_catalog(std::filesystem::path const& file) {
+  check_access(file);
+  std::filesystem::path const copy = file.string() + ".checked";
+  remove_catalog(copy);
+  copy_catalog(file, copy);
+  RepairReport report;
+  report.was_damaged = is_damaged(copy);
+  if (report.was_damaged) {
+    report.kept_as = free_name_for_damaged(file);
+    copy_catalog(file, report.kept_as);
+    std::filesystem::path const fresh = file.string() + ".repaired";
+    remove_catalog(fresh);
+    {
+      Catalog into(fresh);
+      try {
+        Database from(copy, Database::Mode::existing);
+        into.together([&] { salvage(from, into, &report.lost); });
+      } catch (Error const& error) {
+        if (error.code() == ErrorCode::no_space) throw;
+        report.lost.push_back(std::string("everything: ") + error.what());
+      }
     }
+    replace_catalog(fresh, file);
   }
-  std::filesystem::rename(file, file.string() + ".damaged");
-  drop_log_files(file);
-  std::filesystem::rename(fresh, file);
-  return lost;
+  remove_catalog(copy);
+  return report;
 }
 
 }  // namespace mpix::nam

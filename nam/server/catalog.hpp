@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "nam/data/storage.hpp"
 #include "nam/data/window.hpp"
 #include "nam/server/database.hpp"
+#include "nam/server/disk_reserve.hpp"
 
 namespace mpix::nam {
 
@@ -33,8 +35,9 @@ struct NameKey {
 /// Every change is in the file when the call returns. Throws Error.
 class Catalog {
  public:
-  /// Makes it where there is none. Error(internal): it is damaged, or of another version.
-  explicit Catalog(std::filesystem::path const& file);
+  /// Makes it where there is none. On a full disk, opening it and deleting from it give up `reserve`.
+  /// Error(damaged); Error(unsupported): it is of another version.
+  explicit Catalog(std::filesystem::path const& file, DiskReserve* reserve = nullptr);
 
   /// All changes that `action` makes, or none where it throws.
   template <typename Action>
@@ -97,12 +100,22 @@ class Catalog {
   std::vector<std::string> problems();
 
  private:
+  void open();
+  void with_reserve(std::function<void()> const& action);
+
   Database database_;
+  DiskReserve* reserve_;
 };
 
-/// Puts what can be read of a damaged catalog into a new one in its place, and keeps the old one beside it
-/// with
-/// ".damaged" behind its name. Returns what was lost, a line each. Nobody uses it meanwhile. Throws Error.
-std::vector<std::string> repair_catalog(std::filesystem::path const& file);
+struct RepairReport {
+  bool was_damaged = false;       ///< otherwise nothing was changed
+  std::vector<std::string> lost;  ///< a line each
+  std::filesystem::path kept_as;  ///< the damaged catalog, with its -wal and -shm
+};
+
+/// Where SQLite calls the catalog corrupt, puts what can be read of it into a new one in its place. The
+/// caller holds lock_directory(). Throws Error, also where another process uses the catalog or it may not be
+/// written; the catalog is as it was then.
+RepairReport repair_catalog(std::filesystem::path const& file);
 
 }  // namespace mpix::nam

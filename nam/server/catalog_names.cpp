@@ -13,8 +13,10 @@ void Catalog::publish(NameKey const& name, std::string const& window) {
 }
 
 bool Catalog::unpublish(NameKey const& name) {
-  Statement remove(database_, "DELETE FROM names WHERE owner = ? AND name = ?");
-  remove.bind(name.owner).bind(name.name).run();
+  with_reserve([&] {
+    Statement remove(database_, "DELETE FROM names WHERE owner = ? AND name = ?");
+    remove.bind(name.owner).bind(name.name).run();
+  });
   return database_.changes() != 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 
+#include "nam/server/log.hpp"
+
 namespace mpix::nam {
 
 Connection::Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close)
@@ -54,6 +56,11 @@ void Connection::take_messages() {
       post(to_answer(error));
       quiet_ = false;
       if (error.code() == ErrorCode::malformed) close_when_sent();
+    } catch (std::exception const& error) {
+      log(Severity::error, std::string("a request failed: ") + error.what());
+      quiet_ = false;
+      post(to_answer(Error(ErrorCode::internal, "the server failed; its log says how")));
+      close_when_sent();
     }
   }
 }

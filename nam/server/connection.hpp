@@ -13,10 +13,10 @@ class Connection {
   using OnMessage = std::function<void(Message&)>;
   using OnClose = std::function<void()>;
 
-  /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection. It is
-  /// not called again before an answer is posted while it is `paused`. A request that is `quiet` has no
-  /// answer: what is posted meanwhile is not sent. `on_close` is called once, and must not destroy the
-  /// connection but EventLoop::later.
+  /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection, as
+  /// does any other exception, after Error(internal). It is not called again before an answer is posted while
+  /// it is `paused`. A request that is `quiet` has no answer: what is posted meanwhile is not sent.
+  /// `on_close` is called once, and must not destroy the connection but EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
   Connection(Connection const&) = delete;

@@ -1,17 +1,16 @@
 #include "nam/server/control_server.hpp"
 
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 
 #include "nam/protocol/socket.hpp"
+#include "nam/server/catalog_files.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 #include "nam/server/service_manager.hpp"
@@ -42,11 +41,7 @@ FileDescriptor take_directory(Options const& options) {
     if (std::filesystem::create_directories(options.storage_directory, error))
       (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
   }
-  std::filesystem::path const file = options.directory / "lock";
-  FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    throw Error(ErrorCode::exists, "another server uses the directory " + options.directory.string());
-  return lock;
+  return lock_directory(options.directory);
 }
 
 }  // namespace
@@ -76,8 +71,10 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       reread_(std::move(reread)),
       lock_(take_directory(options_)),
       keys_(options_.directory / "server.key"),
-      catalog_(options_.directory / "catalog.sqlite"),
+      reserve_(options_.directory / "reserve"),
+      catalog_(options_.directory / "catalog.sqlite", &reserve_),
       audit_(options_.audit_log) {
+  (void)reserve_.take();
   open_listeners();
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
   loop_.every(std::chrono::seconds(1), [this] { tick(); });
@@ -286,6 +283,7 @@ void ControlServer::reread_options() {
     options_.max_sessions = fresh->max_sessions;
     options_.max_metadata = fresh->max_metadata;
     options_.max_connections = fresh->max_connections;
+    options_.expiry_grace = fresh->expiry_grace;
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     audit_.reopen();
@@ -324,6 +322,8 @@ void ControlServer::tick() {
   } catch (Error const& error) {
     log(Severity::warning, error.what());  // they are not accepted in any case
   }
+  remove_lost_windows();
+  (void)reserve_.take();
 }
 
 }  // namespace mpix::nam

@@ -7,19 +7,21 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
 #include "nam/server/audit.hpp"
+#include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
 #include "nam/server/connection.hpp"
 #include "nam/server/data_link.hpp"
 #include "nam/server/grant_file.hpp"
 #include "nam/server/identity.hpp"
 #include "nam/server/options.hpp"
+#include "nam/server/retry.hpp"
 #include "nam/server/server_keys.hpp"
-#include "nam/server/steady_calendar.hpp"
 
 namespace mpix::nam {
 
@@ -45,7 +47,10 @@ class ControlServer {
     Grant grant;
     std::unique_ptr<DataLink> link;
     std::optional<GrantFile> file;  ///< where the storage is one
-    ClientId asked_by = 0;          ///< waits to be told that it is ready
+    ClientId asked_by = 0;     ///< waits to be told that it is ready
+    bool is_unwanted = false;  ///< could not be made ready for its first user
+    GracePeriod grace;
+    Retry deletion;
   };
   using Handler = Json (ControlServer::*)(ClientId, Json const&);
 
@@ -91,6 +96,10 @@ class ControlServer {
   Json describe(Live const& live) const;
   Json setup_of(Grant const& grant) const;
   void end_expired();
+  void note_expiry(Live& live);
+  char const* state_of(Live const& live) const;
+  void delete_grant(std::string const& id);
+  void remove_lost_windows();
 
   // windows.cpp: sessions and windows.
   Json open(ClientId id, Json const& request);
@@ -129,11 +138,12 @@ class ControlServer {
   EventLoop loop_;
   FileDescriptor lock_;  ///< of the directory
   ServerKeys keys_;
+  DiskReserve reserve_;
   Catalog catalog_;
   AuditLog audit_;
   bool has_hidden_ = false;  ///< the request names something that the client may not know of
   bool is_dry_run_ = false;
-  SteadyCalendar calendar_;
+  Calendar calendar_;
   std::vector<FileDescriptor> listeners_;
   Address address_;
   std::map<ClientId, Client> clients_;
@@ -143,6 +153,8 @@ class ControlServer {
   std::map<ClientId, NameSearch> searches_;
   ClientId newest_search_ = 0;
   int search_timer_ = -1;
+  std::set<std::string> lost_windows_;  ///< still in the catalog
+  Retry lost_windows_removal_;
   bool is_ending_ = false;
   int seconds_ending_ = 0;
 };

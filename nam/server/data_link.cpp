@@ -28,11 +28,13 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 DataLink::DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events)
     : loop_(loop), setup_(std::move(setup)), volatile_(volatile_memory), events_(std::move(events)) {}
 
-void DataLink::start() {
+void DataLink::start(OnFailure on_failure) {
   try {
     if (!adopt()) spawn();
   } catch (Error const& error) {
-    give_up(error);
+    if (on_failure == OnFailure::give_up || error.code() != ErrorCode::no_space) return give_up(error);
+    log(Severity::error, std::string("a data process is started later: ") + error.what());
+    restart_due_ = true;
   }
 }
 
@@ -101,7 +103,16 @@ void DataLink::set_up(std::optional<GrantFile::Opened> file) {
   connection_->post(message, {}, std::move(memory));
 }
 
+/// A message that fails is logged and not answered: the link has to last.
 void DataLink::on_message(Message& message) {
+  try {
+    take(message);
+  } catch (Error const& error) {
+    log(Severity::error, std::string("a message of a data process failed: ") + error.what());
+  }
+}
+
+void DataLink::take(Message& message) {
   auto const op = field<std::string>(message.head, "op");
   if (op == "ready") {
     on_ready(message);
@@ -189,7 +200,7 @@ void DataLink::tick() {
 void DataLink::retry() {
   // A process that has failed and is still there is replaced when its connection ends.
   if (std::exchange(failure_, {}).empty() || ending_ || connection_) return;
-  start();
+  start(OnFailure::give_up);
 }
 
 void DataLink::give_up(Error const& error) {

@@ -35,8 +35,10 @@ class DataLink {
   /// storage file.
   DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events);
 
+  /// Of a start where the catalog cannot be written.
+  enum class OnFailure { give_up, try_again };
   /// Takes up the data process that runs, or starts one.
-  void start();
+  void start(OnFailure on_failure);
   bool is_ready() const noexcept { return ready_; }
   /// Why the memory is not there and nothing is tried; empty where it is not so.
   std::string const& failure() const noexcept { return failure_; }
@@ -63,6 +65,7 @@ class DataLink {
   void attach(FileDescriptor socket);
   void set_up(std::optional<GrantFile::Opened> file);
   void on_message(Message& message);
+  void take(Message& message);
   void on_ready(Message& message);
   void on_create(Json const& request);
   void replace_process();

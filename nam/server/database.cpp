@@ -1,16 +1,46 @@
 #include "nam/server/database.hpp"
 
+#include <cerrno>
+#include <cstring>
+
 #include "nam/protocol/error.hpp"
 
 namespace mpix::nam {
 
 namespace {
 
+constexpr int longest_wait_ms = 250;  ///< for a lock of another process: the event loop waits, too
+
+bool is_lack_of_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+/// Only SQLITE_CORRUPT and SQLITE_NOTADB are damage.
+ErrorCode code_of(int code, int system_error) {
+  int const kind = code & 0xff;
+  bool const uses_files = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN;
+  if (kind == SQLITE_FULL || code == SQLITE_IOERR_WRITE || (uses_files && is_lack_of_space(system_error)))
+    return ErrorCode::no_space;
+  switch (kind) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return ErrorCode::damaged;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return ErrorCode::unavailable;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_READONLY: return ErrorCode::denied;
+    default: return ErrorCode::internal;
+  }
+}
+
 [[noreturn]] void fail(sqlite3* database, int code) {
-  bool const full = code == SQLITE_FULL || code == SQLITE_IOERR_WRITE;
-  throw Error(
-      full ? ErrorCode::no_space : ErrorCode::internal,
-      std::string("the catalog: ") + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code)));
+  int const system_error = database != nullptr ? sqlite3_system_errno(database) : 0;
+  int const extended = database != nullptr ? sqlite3_extended_errcode(database) : code;
+  ErrorCode const found = code_of(extended != SQLITE_OK ? extended : code, system_error);
+  std::string text =
+      std::string("the catalog: ") + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+  if (found == ErrorCode::denied && system_error != 0)
+    text += std::string(": ") + std::strerror(system_error);
+  if (found == ErrorCode::unavailable) text += " by another process";
+  throw Error(found, text);
 }
 
 }  // namespace
@@ -77,7 +107,15 @@ Database::Database(std::filesystem::path const& file, Mode mode) : database_(nul
   database_.reset(opened);
   if (code != SQLITE_OK) fail(opened, code);
   (void)sqlite3_extended_result_codes(opened, 1);
-  (void)sqlite3_busy_timeout(opened, 5000);
+  (void)sqlite3_busy_timeout(opened, longest_wait_ms);
+}
+
+void Database::checkpoint() noexcept {
+  (void)sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+}
+
+void Database::keep_log_at_end() noexcept {
+  (void)sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 void Database::run(char const* statements) {

@@ -21,7 +21,8 @@ class Statement {
   Statement& bind(std::int64_t value);
   Statement& bind(std::string_view value);
   Statement& bind_null();
-  /// Goes to the next row; false: there is none. Throws Error(internal).
+  /// Goes to the next row; false: there is none. Throws Error: no_space, unavailable (another process has
+  /// locked the file), denied, damaged, or internal.
   bool step();
   /// For statements without rows.
   void run();
@@ -40,11 +41,16 @@ class Database {
  public:
   enum class Mode { create, existing, read_only };
 
-  /// Throws Error(internal) where it cannot be opened, or is none.
+  /// Throws Error, with the codes of Statement::step.
   Database(std::filesystem::path const& file, Mode mode);
 
   void run(char const* statements);
   std::int64_t changes() const { return sqlite3_changes64(database_.get()); }
+  /// Moves the write-ahead log into the file, as far as possible, so that the log is written from its
+  /// beginning again and needs no more space.
+  void checkpoint() noexcept;
+  /// The log stays when this is the last connection to be closed.
+  void keep_log_at_end() noexcept;
 
  private:
   friend class Statement;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "nam/protocol/error.hpp"
+#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 
@@ -21,6 +22,30 @@ namespace {
   throw Error(ErrorCode::internal, std::string(what) + ": " + std::strerror(errno));
 }
 
+constexpr std::chrono::milliseconds first_suspension{10};
+constexpr unsigned most_doublings = 10;
+
+/// Whether `action` returns: an exception of one event must not end the process that serves all others.
+template <typename Action>
+bool returns(Action const& action) noexcept {
+  try {
+    action();
+    return true;
+  } catch (std::exception const& error) {
+    log(Severity::error, std::string("an event was not handled: ") + error.what());
+  } catch (...) {
+    log(Severity::error, "an event was not handled");
+  }
+  return false;
+}
+
+epoll_event event_of(int fd, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  return event;
+}
+
 }  // namespace
 
 EventLoop::EventLoop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -28,23 +53,62 @@ EventLoop::EventLoop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
 }
 
 void EventLoop::watch(int fd, std::uint32_t events, Handler handler) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
+  epoll_event event = event_of(fd, events);
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
-  handlers_[fd] = std::make_shared<Handler>(std::move(handler));
+  watched_[fd] = {
+      .handler = std::make_shared<Handler>(std::move(handler)), .events = events, .resume_at = {}};
 }
 
 void EventLoop::change(int fd, std::uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
+  Watched& watched = watched_.at(fd);
+  watched.events = events;
+  if (watched.suspended) return;
+  epoll_event event = event_of(fd, events);
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) fail("epoll_ctl");
 }
 
 void EventLoop::forget(int fd) {
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-  handlers_.erase(fd);
+  auto const found = watched_.find(fd);
+  if (found == watched_.end()) return;
+  if (found->second.suspended) --suspended_;
+  watched_.erase(found);
+}
+
+/// Not watched at all meanwhile: a descriptor that is watched for nothing still reports its errors.
+void EventLoop::suspend(int fd, Watched& watched) {
+  unsigned const doublings = std::min(watched.failures++, most_doublings);
+  watched.resume_at = std::chrono::steady_clock::now() + first_suspension * (1u << doublings);
+  watched.suspended = true;
+  ++suspended_;
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void EventLoop::resume_suspended() {
+  if (suspended_ == 0) return;
+  auto const now = std::chrono::steady_clock::now();
+  for (auto& [fd, watched] : watched_) {
+    if (!watched.suspended || watched.resume_at > now) continue;
+    epoll_event event = event_of(fd, watched.events);
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      watched.resume_at = now + first_suspension * (1u << most_doublings);
+      continue;
+    }
+    watched.suspended = false;
+    --suspended_;
+  }
+}
+
+/// For epoll_wait: -1 without a suspended descriptor.
+int EventLoop::milliseconds_to_resume() const {
+  if (suspended_ == 0) return -1;
+  auto first = std::chrono::steady_clock::time_point::max();
+  for (auto const& [fd, watched] : watched_) {
+    if (watched.suspended) first = std::min(first, watched.resume_at);
+  }
+  auto const left =
+      std::chrono::ceil<std::chrono::milliseconds>(first - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
 void EventLoop::on_signals(std::vector<int> const& signals, std::function<void(int signal)> handler) {
@@ -97,7 +161,7 @@ void EventLoop::run_tasks() {
   while (!tasks_.empty()) {
     std::vector<std::function<void()>> const tasks = std::move(tasks_);
     tasks_.clear();
-    for (auto const& task : tasks) task();
+    for (auto const& task : tasks) (void)returns(task);
   }
 }
 
@@ -111,21 +175,31 @@ std::span<epoll_event const> EventLoop::wait(std::span<epoll_event> room) {
     for (look(0); count == 0 && std::chrono::steady_clock::now() - happened_ < linger_; look(0))
       ::sched_yield();
   }
-  if (count == 0) look(-1);
+  if (count == 0) look(milliseconds_to_resume());
   if (linger_.count() != 0) happened_ = std::chrono::steady_clock::now();
   return room.first(static_cast<std::size_t>(std::max(count, 0)));
+}
+
+void EventLoop::dispatch(int fd, std::uint32_t events) {
+  auto found = watched_.find(fd);
+  if (found == watched_.end() || found->second.suspended) return;
+  std::shared_ptr<Handler> const handler = found->second.handler;  // it may be forgotten meanwhile
+  bool const done = returns([&] { (*handler)(events); });
+  found = watched_.find(fd);
+  if (found == watched_.end() || found->second.handler != handler) return;
+  if (done) {
+    found->second.failures = 0;
+  } else {
+    suspend(fd, found->second);
+  }
 }
 
 void EventLoop::run() {
   std::array<epoll_event, 64> room;
   run_tasks();
   while (!stopping_) {
-    for (epoll_event const& event : wait(room)) {
-      auto const found = handlers_.find(event.data.fd);
-      if (found == handlers_.end()) continue;
-      std::shared_ptr<Handler> const handler = found->second;  // it may be forgotten meanwhile
-      (*handler)(event.events);
-    }
+    for (epoll_event const& event : wait(room)) dispatch(event.data.fd, event.events);
+    resume_suspended();
     run_tasks();
   }
 }

@@ -23,7 +23,8 @@ class EventLoop {
   /// Throws Error.
   EventLoop();
 
-  /// Calls `handler` with the epoll events of `fd` until forget(fd).
+  /// Calls `handler` with the epoll events of `fd` until forget(fd). A handler that throws is logged, and its
+  /// descriptor is watched again after a delay that doubles with each failure in a row.
   void watch(int fd, std::uint32_t events, Handler handler);
   void change(int fd, std::uint32_t events);
   void forget(int fd);
@@ -36,7 +37,8 @@ class EventLoop {
   /// A timer that is not running. The handler is called once for each time that it is started.
   int add_timer(std::function<void()> handler);
   static void start_timer(int timer, std::chrono::milliseconds span);
-  /// After the handlers of what happens now: for what must not go while one of them runs.
+  /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
+  /// that throws is logged.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
 
   /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake
@@ -47,13 +49,26 @@ class EventLoop {
   void stop() noexcept { stopping_ = true; }
 
  private:
+  struct Watched {
+    std::shared_ptr<Handler> handler;
+    std::uint32_t events = 0;
+    unsigned failures = 0;  ///< in a row
+    bool suspended = false;
+    std::chrono::steady_clock::time_point resume_at;
+  };
+
   void run_tasks();
+  void dispatch(int fd, std::uint32_t events);
+  void suspend(int fd, Watched& watched);
+  void resume_suspended();
+  int milliseconds_to_resume() const;
   std::span<epoll_event const> wait(std::span<epoll_event> room);
 
   engine::FileDescriptor epoll_;
   engine::FileDescriptor signals_;
   std::vector<engine::FileDescriptor> timers_;
-  std::map<int, std::shared_ptr<Handler>> handlers_;
+  std::map<int, Watched> watched_;
+  std::size_t suspended_ = 0;  ///< entries of `watched_`
   std::vector<std::function<void()>> tasks_;
   bool stopping_ = false;
   std::chrono::microseconds linger_{0};

@@ -103,7 +103,8 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
   events.lost_window = [this](std::string const& window) {
     log(Severity::warning, "window " + window + " is not there any more");
-    catalog_.remove_window(window);
+    lost_windows_.insert(window);
+    loop_.later([this] { remove_lost_windows(); });
   };
   Live& live = grants_[id];
   live.grant = grant;
@@ -116,7 +117,7 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   }
   live.link = std::make_unique<DataLink>(loop_, setup_of(grant), grant.storage != StorageKind::file,
                                          std::move(events));
-  live.link->start();
+  live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }
 
 void ControlServer::on_grant_ready(std::string const& id) {
@@ -136,7 +137,8 @@ void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
   if (found == grants_.end()) return;
   ClientId const asked_by = std::exchange(found->second.asked_by, 0);
   if (asked_by == 0) return;
-  end_grant(id);
+  found->second.is_unwanted = true;
+  delete_grant(id);
   auto const client = clients_.find(asked_by);
   if (client == clients_.end()) return;
   client->second.connection->post(to_answer(error));
@@ -155,10 +157,48 @@ void ControlServer::end_grant(std::string const& id) {
 
 void ControlServer::end_expired() {
   std::vector<std::string> expired;
-  for (auto const& [id, live] : grants_) {
-    if (live.grant.expires && *live.grant.expires <= calendar_.now()) expired.push_back(id);
+  auto const now = Retry::Clock::now();
+  std::int64_t const jump = calendar_.follow();
+  if (jump != 0)
+    log(Severity::warning, "the clock was set by " + std::to_string(jump) + " s: no grant is deleted for " +
+                               format_seconds(options_.expiry_grace));
+  for (auto& [id, live] : grants_) {
+    if (jump != 0) live.grace.restart();
+    note_expiry(live);
+    bool const is_over = live.grace.is_over(options_.expiry_grace, calendar_.uptime());
+    if ((is_over || live.is_unwanted) && live.deletion.is_due(now)) expired.push_back(id);
   }
-  for (std::string const& id : expired) end_grant(id);
+  for (std::string const& id : expired) delete_grant(id);
+}
+
+void ControlServer::note_expiry(Live& live) {
+  bool const had_expired = live.grace.has_begun();
+  live.grace.note(live.grant.expires && *live.grant.expires <= calendar_.now(), calendar_.uptime());
+  if (had_expired || !live.grace.has_begun()) return;
+  log(Severity::warning, "grant " + live.grant.id + " has expired, and is deleted in " +
+                             format_seconds(options_.expiry_grace) + " unless it is extended");
+}
+
+/// Tried again later where the catalog cannot be written.
+void ControlServer::delete_grant(std::string const& id) {
+  try {
+    end_grant(id);
+  } catch (Error const& error) {
+    log(Severity::error, "grant " + id + " cannot be deleted now, and is later: " + error.what());
+    grants_.at(id).deletion.note_failure(Retry::Clock::now());
+  }
+}
+
+void ControlServer::remove_lost_windows() {
+  if (lost_windows_.empty() || !lost_windows_removal_.is_due(Retry::Clock::now())) return;
+  try {
+    for (; !lost_windows_.empty(); lost_windows_.erase(lost_windows_.begin()))
+      catalog_.remove_window(*lost_windows_.begin());
+    lost_windows_removal_.note_success();
+  } catch (Error const& error) {
+    log(Severity::error, std::string("lost windows cannot be deleted now, and are later: ") + error.what());
+    lost_windows_removal_.note_failure(Retry::Clock::now());
+  }
 }
 
 Json ControlServer::revoke(ClientId id, Json const& request) {
@@ -183,6 +223,7 @@ Json ControlServer::extend(ClientId id, Json const& request) {
     expires = calendar_.now() + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));
   catalog_.set_expiry(live.grant.id, expires);
   live.grant.expires = expires;
+  note_expiry(live);
   return describe(live);
 }
 
@@ -206,6 +247,12 @@ Json ControlServer::repair(ClientId id, Json const& request) {
   return describe(live);
 }
 
+char const* ControlServer::state_of(Live const& live) const {
+  if (live.grace.has_begun()) return "expired";
+  if (live.link->is_ready()) return "ready";
+  return live.link->failure().empty() ? "preparing" : "failed";
+}
+
 Json ControlServer::describe(Live const& live) const {
   Grant const& grant = live.grant;
   Json json{{"grant", grant.id},
@@ -217,8 +264,10 @@ Json ControlServer::describe(Live const& live) const {
             {"expires_in", nullptr},
             {"ready", live.link->is_ready()},
             {"reason", live.link->failure()},
+            {"state", state_of(live)},
             {"pid", live.link->pid()}};
   if (grant.expires) json["expires_in"] = *grant.expires - calendar_.now();
+  if (live.grace.has_begun()) json["deleted_in"] = live.grace.left(options_.expiry_grace, calendar_.uptime());
   for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
     json[name] = live.link->usage().value(name, std::uint64_t{0});
   return json;

@@ -23,6 +23,7 @@ int exit_code_of(Error const& error) {
   switch (error.code()) {
     case ErrorCode::bad_request: return exit_usage;
     case ErrorCode::exists: return exit_taken;
+    case ErrorCode::damaged:
     case ErrorCode::internal: return exit_damaged;
     default: return exit_failure;
   }
@@ -44,7 +45,7 @@ int run_control(int argc, char** argv) {
     return code;
   } catch (Error const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
-    if (error.code() == ErrorCode::internal)
+    if (error.code() == ErrorCode::damaged)
       std::fprintf(
           stderr,
           "mpix-namd: 'mpix-nam check --directory %s' says what is wrong, and with --repair mends it\n",

@@ -22,6 +22,7 @@ struct Texts {
   std::string self_service = "0";
   std::string user_capacity = "0";
   std::string metadata = "16M";
+  std::string expiry_grace = "10m";
   std::vector<std::string> admins;
 };
 
@@ -89,6 +90,12 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections, "Connections to the control process at a time")
       ->capture_default_str();
+  app.add_option(
+         "--expiry-grace", texts.expiry_grace,
+         "How long an expired grant is kept before it is deleted, as in 90s or 10m; counted anew when the "
+         "server starts, and when the clock jumps")
+      ->envname("MPIX_NAMD_EXPIRY_GRACE")
+      ->capture_default_str();
   app.add_option("--log-level", options.log_level, "debug, info, warning or error")
       ->envname("MPIX_NAMD_LOG_LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
@@ -113,6 +120,7 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
   options.self_service = parse_bytes(texts.self_service);
   options.max_metadata = parse_bytes(texts.metadata);
   options.user_capacity = parse_bytes(texts.user_capacity);
+  options.expiry_grace = static_cast<std::int64_t>(parse_seconds(texts.expiry_grace));
   for (std::string const& user : texts.admins) options.admins.push_back(parse_user(user));
   options.listen_given = app.count("--listen") != 0;
   if (options.listen == std::vector<std::string>{"none"}) options.listen.clear();

@@ -13,6 +13,7 @@
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
+#include "nam/server/catalog_files.hpp"
 #include "nam/tool/table.hpp"
 
 namespace mpix::nam {
@@ -55,12 +56,19 @@ void add_user(Arguments const& arguments, Json& request) {
   if (!arguments.user.empty()) request["user"] = arguments.user;
 }
 
+std::string state_of(Json const& grant) {
+  auto const state =
+      field_or<std::string>(grant, "state", field<bool>(grant, "ready") ? "ready" : "not ready");
+  if (!grant.contains("deleted_in")) return state;
+  return state + ", deleted in " + format_seconds(grant.at("deleted_in").get<std::int64_t>());
+}
+
 void print_grant(Json const& grant) {
   std::cout << "grant    " << text_of(grant, "grant") << "\nlocator  " << text_of(grant, "locator")
             << "\nowner    " << text_of(grant, "owner") << "\nsize     " << bytes_of(grant, "bytes")
             << "\nused     " << bytes_of(grant, "used") << "\nstorage  " << text_of(grant, "storage")
-            << "\nexpires  " << expiry_of(grant) << "\nsessions " << count_of(grant, "sessions")
-            << "\nprocess  " << count_of(grant, "pid") << "\n";
+            << "\nexpires  " << expiry_of(grant) << "\nstate    " << state_of(grant) << "\nsessions "
+            << count_of(grant, "sessions") << "\nprocess  " << count_of(grant, "pid") << "\n";
   std::string const reason = field_or<std::string>(grant, "reason", "");
   if (!reason.empty()) std::cout << "not ready: " << reason << "\n";
 }
@@ -199,7 +207,7 @@ void list(Arguments const& arguments) {
     table.add({text_of(each, "grant"), text_of(each, "owner"), bytes_of(each, "bytes"),
                bytes_of(each, "used"), count_of(each, "windows"), count_of(each, "sessions"),
                text_of(each, "storage"), expiry_of(each),
-               field<bool>(each, "ready") ? "ready" : "not ready"});
+               field_or<std::string>(each, "state", field<bool>(each, "ready") ? "ready" : "not ready")});
   table.print();
 }
 
@@ -315,13 +323,26 @@ void usage(Arguments const& arguments) {
   table.print();
 }
 
+namespace {
+
+void repair(std::filesystem::path const& file) {
+  RepairReport const report = repair_catalog(file);
+  if (!report.was_damaged) return;
+  for (std::string const& lost : report.lost) std::cout << "lost: " << printable(lost) << "\n";
+  std::cout << "the damaged catalog is kept as " << report.kept_as.string() << "\n";
+}
+
+}  // namespace
+
+/// Neither reads nor repairs the catalog of a server that runs.
 void check(Arguments const& arguments) {
   std::filesystem::path const file = arguments.directory / "catalog.sqlite";
-  if (!std::filesystem::exists(file))
-    throw Error(ErrorCode::not_found, "there is no catalog " + file.string());
-  if (arguments.repair && !arguments.dry_run) {
-    for (std::string const& lost : repair_catalog(file)) std::cout << "lost: " << printable(lost) << "\n";
-  }
+  std::error_code error;
+  if (!std::filesystem::exists(file, error))
+    throw Error(error ? ErrorCode::denied : ErrorCode::not_found,
+                error ? file.string() + ": " + error.message() : "there is no catalog " + file.string());
+  FileDescriptor const lock = lock_directory(arguments.directory);
+  if (arguments.repair && !arguments.dry_run) repair(file);
   std::vector<std::string> const problems = Catalog(file).problems();
   for (std::string const& problem : problems) std::cout << printable(problem) << "\n";
   if (!problems.empty())

@@ -22,6 +22,8 @@ int exit_code_of(ErrorCode code) {
     case ErrorCode::unavailable: return exit_unreachable;
     case ErrorCode::not_found: return exit_not_found;
     case ErrorCode::denied: return exit_denied;
+    case ErrorCode::exists: return exit_taken;
+    case ErrorCode::damaged: return exit_damaged;
     default: return exit_failure;
   }
 }

@@ -361,7 +361,7 @@ TEST_F(CatalogTest, damage_is_refused_and_what_can_be_read_is_kept) {
     file << std::string(20000, '\x5a');
   }
   EXPECT_THROW(Catalog{file_}, Error);
-  EXPECT_FALSE(repair_catalog(file_).empty());
+  EXPECT_FALSE(repair_catalog(file_).lost.empty());
   Catalog catalog(file_);
   EXPECT_TRUE(catalog.problems().empty());
   EXPECT_EQ(catalog.grants().size(), 1u);

@@ -146,7 +146,7 @@ TEST(Server, each_server_has_its_own_secret_of_the_user) {
 
 TEST(Server, a_grant_ends_when_its_time_is_over) {
   TestServer server;
-  server.start();
+  server.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});
   Locator const grant = server.grant(1u << 20, {{"seconds", 1}});
   WindowInfo const window = make_persistent(grant, 100, 1);
   Session session = Session::open(grant);

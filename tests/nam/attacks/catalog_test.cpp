@@ -1,0 +1,286 @@
+/// Attacks on the catalog: a full disk, a catalog that another process locks, repairs of a catalog in use.
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "nam/server/calendar.hpp"
+#include "nam/server/database.hpp"
+#include "nam/server/exit_codes.hpp"
+#include "tests/nam/attacks/small_disk.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr uid_t attacker = 64001;
+constexpr std::size_t disk_bytes = 48u << 20;
+
+class Catalogs : public ::testing::Test {
+ protected:
+  std::filesystem::path catalog() const { return server_.state / "catalog.sqlite"; }
+  bool runs() {
+    int status = 0;
+    return ::waitpid(server_.pid(), &status, WNOHANG) == 0;
+  }
+  bool is_listed(Locator const& grant) const {
+    Json const grants = server_.ask({{"op", "list"}}).at("grants");
+    return std::any_of(grants.begin(), grants.end(),
+                       [&](Json const& each) { return each.at("grant") == grant.grant; });
+  }
+  std::string log() const {
+    std::ifstream file(server_.directory() / "log");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  /// The exit code of mpix-nam check.
+  int check(std::string const& more) const {
+    std::string const command =
+        MPIX_NAM_TOOL " check --directory " + server_.state.string() + " " + more + " 2>&1";
+    int const status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  TestServer server_;
+};
+
+class FullDisk : public Catalogs {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs root, to mount a small disk";
+    disk_.emplace(server_.state, disk_bytes);
+    if (!disk_->is_mounted()) GTEST_SKIP() << "the system does not permit mounts";
+  }
+  void TearDown() override {
+    if (server_.pid() > 0) server_.stop();
+    disk_.reset();
+  }
+  void start(std::string const& storage) {
+    server_.start({"--size", "1G", "--listen", "none", "--storage", storage, "--expiry-grace", "0"});
+  }
+  /// Makes windows until the catalog takes no more; the last port name.
+  std::string fill_catalog(Locator const& grant) {
+    disk_->fill();
+    Session session = Session::open(grant);
+    std::string port;
+    for (int i = 0; i < 10000; ++i) {
+      WindowInfo window;
+      auto const refused = refusal([&] { window = session.allocate({8}, {1}, {.persistent = true}); });
+      if (refused) {
+        EXPECT_EQ(refused, ErrorCode::no_space);
+        return port;
+      }
+      port = window.port;
+    }
+    ADD_FAILURE() << "the disk does not become full";
+    return port;
+  }
+
+  std::optional<SmallDisk> disk_;
+};
+
+TEST_F(FullDisk, ExpiryEndsTheGrantAndNotTheServer) {
+  start("memory");
+  Locator const full = server_.grant(32u << 20);
+  Locator const expiring = server_.grant(1u << 20, {{"seconds", 2}});
+  (void)make_persistent(expiring, 100, 1);
+  fill_catalog(full);
+  EXPECT_TRUE(eventually([&] { return !runs() || !is_listed(expiring); }));
+  ASSERT_TRUE(runs()) << log();
+  disk_->fill();
+  EXPECT_TRUE(is_listed(full));
+  // Also when it is started again.
+  server_.kill();
+  start("memory");
+  EXPECT_TRUE(is_listed(full));
+  EXPECT_FALSE(is_listed(expiring));
+}
+
+TEST_F(FullDisk, RevokeAndEvictFreeSpace) {
+  start("file");
+  Locator const revoked = server_.grant(8u << 20);
+  Locator const full = server_.grant(4u << 20);
+  std::string const evicted = make_persistent(full, 100, 1).port;
+  std::string const kept = make_persistent(full, 100, 7).port;
+  fill_catalog(full);
+  EXPECT_EQ(refusal([&] { server_.ask({{"op", "evict"}, {"port", evicted}}); }), std::nullopt);
+  disk_->fill();
+  EXPECT_EQ(refusal([&] { server_.ask({{"op", "revoke"}, {"grant", revoked.grant}}); }), std::nullopt);
+  EXPECT_TRUE(eventually([&] { return !refusal([&] { server_.grant(2u << 20); }); }));
+  expect_pattern(kept, 100, 7);
+  server_.stop();
+  start("file");
+  expect_pattern(kept, 100, 7);
+  WindowInfo window;
+  EXPECT_EQ(refusal([&] { Session::connect(evicted, &window); }), ErrorCode::not_found);
+}
+
+TEST_F(Catalogs, LockOfAnotherProcessDelaysExpiry) {
+  server_.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});
+  Locator const grant = server_.grant(1u << 20, {{"seconds", 1}});
+  {
+    Database other(catalog(), Database::Mode::existing);
+    Transaction const lock(other);
+    EXPECT_TRUE(
+        eventually([&] { return !runs() || log().find("cannot be deleted now") != std::string::npos; }));
+    ASSERT_TRUE(runs()) << log();
+    EXPECT_TRUE(is_listed(grant));
+    EXPECT_EQ(refusal([&] { server_.grant(1u << 20); }), ErrorCode::unavailable);
+  }
+  EXPECT_TRUE(eventually([&] { return !is_listed(grant); }));
+  (void)server_.grant(1u << 20);
+}
+
+/// As where the clock of the machine is ahead: all grants have expired when the server starts.
+TEST_F(Catalogs, WrongClockAtStartDeletesNothing) {
+  TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
+  server_.start(on_files);
+  Locator const grant = server_.grant(1u << 20, {{"seconds", 3600}});
+  std::string const port = make_persistent(grant, 100, 1).port;
+  server_.stop();
+  Database(catalog(), Database::Mode::existing).run("UPDATE grants SET expires = 1000");
+  server_.start(on_files);
+  auto const left = [&] { return server_.show(grant).value("deleted_in", std::int64_t{600}); };
+  EXPECT_TRUE(eventually([&] { return left() < 598; }));
+  EXPECT_EQ(server_.show(grant).at("state"), "expired");
+  expect_pattern(port, 100, 1);
+  server_.ask({{"op", "extend"}, {"grant", grant.grant}, {"seconds", 3600}});
+  EXPECT_EQ(server_.show(grant).at("state"), "ready");
+  EXPECT_FALSE(server_.show(grant).contains("deleted_in"));
+}
+
+class CalendarTest : public ::testing::Test {
+ protected:
+  std::int64_t real_ = 1'000'000;
+  std::int64_t boot_ = 50;
+  Calendar calendar_{{[this] { return real_; }, [this] { return boot_; }}};
+
+  void pass(std::int64_t seconds) {
+    real_ += seconds;
+    boot_ += seconds;
+  }
+};
+
+TEST_F(CalendarTest, TellsJumpsOfTheClock) {
+  pass(10);
+  EXPECT_EQ(calendar_.follow(), 0);
+  EXPECT_EQ(calendar_.now(), 1'000'010);
+  ++real_;  // the clocks change their seconds at different moments
+  EXPECT_EQ(calendar_.follow(), 0);
+  real_ += 100'000;
+  EXPECT_EQ(calendar_.follow(), 100'001);
+  EXPECT_EQ(calendar_.now(), real_);
+  EXPECT_EQ(calendar_.follow(), 0);
+  real_ -= 100'000;
+  EXPECT_EQ(calendar_.follow(), -100'000);
+  EXPECT_EQ(calendar_.now(), real_);
+}
+
+TEST_F(CalendarTest, GracePeriodBeginsAnewAfterJump) {
+  GracePeriod grace;
+  std::int64_t const expires = real_ + 5;
+  auto const tick = [&](std::int64_t seconds) {
+    pass(seconds);
+    if (calendar_.follow() != 0) grace.restart();
+    grace.note(expires <= calendar_.now(), calendar_.uptime());
+    return grace.is_over(600, calendar_.uptime());
+  };
+  EXPECT_FALSE(tick(4));
+  EXPECT_FALSE(grace.has_begun());
+  real_ += 1'000'000;
+  EXPECT_FALSE(tick(1));
+  EXPECT_TRUE(grace.has_begun());
+  EXPECT_FALSE(tick(599));
+  real_ += 1000;
+  EXPECT_FALSE(tick(1));
+  EXPECT_FALSE(tick(599));
+  real_ -= 2'000'000;  // set right
+  EXPECT_FALSE(tick(1));
+  EXPECT_FALSE(grace.has_begun());
+  real_ += 2'000'000;
+  EXPECT_FALSE(tick(1));
+  EXPECT_EQ(grace.left(600, calendar_.uptime()), 600);
+  EXPECT_FALSE(tick(599));
+  EXPECT_TRUE(tick(1));
+}
+
+TEST_F(Catalogs, RepairLeavesCatalogOfRunningServerAlone) {
+  TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
+  server_.start(on_files);
+  Locator const grant = server_.grant(1u << 20);
+  std::string const port = make_persistent(grant, 100, 1).port;
+  EXPECT_EQ(check("--repair"), exit_taken);
+  std::string const later = make_persistent(grant, 100, 5).port;
+  server_.kill();
+  server_.start(on_files);
+  expect_pattern(port, 100, 1);
+  expect_pattern(later, 100, 5);
+  EXPECT_FALSE(std::filesystem::exists(catalog().string() + ".damaged"));
+}
+
+TEST_F(Catalogs, RepairLeavesLockedOrForbiddenCatalogAlone) {
+  server_.start();
+  (void)make_persistent(server_.grant(1u << 20), 100, 1);
+  server_.stop();
+  auto const inode = [&] {
+    struct stat status {};
+    return ::stat(catalog().c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  auto const before = inode();
+  {
+    Database other(catalog(), Database::Mode::existing);
+    other.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE");
+    EXPECT_NE(check("--repair"), exit_ok);
+  }
+  EXPECT_EQ(inode(), before);
+  EXPECT_FALSE(std::filesystem::exists(catalog().string() + ".damaged"));
+  if (is_root()) {
+    std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
+    EXPECT_TRUE(as_user(attacker, [&] { return check("--repair") != exit_ok; }));
+    EXPECT_EQ(inode(), before);
+  }
+  EXPECT_EQ(check("--repair"), exit_ok);
+  EXPECT_EQ(inode(), before);
+}
+
+/// All bytes, with those of the write-ahead log.
+std::string bytes_of(std::filesystem::path const& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST_F(Catalogs, RepairKeepsTheDamagedCatalogWithItsLog) {
+  TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
+  server_.start(on_files);
+  Locator const grant = server_.grant(16u << 20);
+  {
+    Session session = Session::open(grant);
+    for (int i = 0; i < 200; ++i) (void)session.allocate({8}, {1}, {.persistent = true});
+  }
+  server_.stop();
+  server_.start(on_files);
+  std::string const port = make_persistent(grant, 100, 1).port;
+  pid_t const process = server_.data_process(grant);
+  server_.kill();
+  ::kill(process, SIGKILL);
+  ASSERT_GT(std::filesystem::file_size(catalog().string() + "-wal"), 0u);
+  {
+    std::fstream file(catalog(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(catalog()) / 2));
+    file << std::string(10000, '\x5a');
+  }
+  std::string const main_bytes = bytes_of(catalog());
+  std::string const log_bytes = bytes_of(catalog().string() + "-wal");
+  (void)check("--repair");
+  std::string const kept = catalog().string() + ".damaged";
+  EXPECT_TRUE(bytes_of(kept) == main_bytes);
+  EXPECT_TRUE(bytes_of(kept + "-wal") == log_bytes);
+  server_.start(on_files);
+  expect_pattern(port, 100, 1);
+}
+
+}  // namespace
+}  // namespace mpix::nam
