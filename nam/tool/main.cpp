@@ -120,7 +120,8 @@ int run(int argc, char** argv) {
   CLI::App app("Grants memory of a memory server, and shows and manages what is in it.", "mpix-nam");
   app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
   app.footer(
-      "Exit codes: 0 done, 1 failure, 2 wrong usage, 5 no server answers, 6 there is no such thing, 7 not\n"
+      "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
+      "damaged, 5 no server answers, 6 there is no such thing, 7 not "
       "permitted. The server: --server, MPIX_NAM_SERVER, what a locator names, or this user's own.");
   app.require_subcommand(1);
   app.fallthrough();
