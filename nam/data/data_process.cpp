@@ -4,9 +4,11 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "engine/segment/fault_guard.hpp"
 #include "nam/protocol/socket.hpp"
+#include "nam/server/admission.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 
@@ -16,6 +18,8 @@ namespace {
 
 constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
 /// A control process that has ended is started again by whoever watches over it.
+/// Of sessions of users who do not own the grant.
+constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
 
@@ -72,6 +76,7 @@ void DataProcess::lose_control() {
 /// A new control process comes, where there is none.
 void DataProcess::be_adopted() {
   FileDescriptor socket = accept_from(adoption_);
+  if (!socket && is_shortage(errno)) loop_.pause(adoption_.get(), std::chrono::milliseconds(100));
   if (!socket || control_) return;
   attach_control(std::move(socket));
   loading_ = Loading{true, {}, {}};
@@ -137,6 +142,9 @@ void DataProcess::set_up(Message& message) {
   owner_ = field<uid_t>(head, "owner");
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
              field<std::uint64_t>(head, "max_sessions"), field<std::uint64_t>(head, "max_metadata")};
+  session_shares_ = {"sessions", quotas_.sessions};
+  // Half of them: the engine needs some for its own connections.
+  descriptor_shares_ = {"descriptors", raise_descriptor_limit() / 2};
   kind_ = parse_storage(field<std::string>(head, "storage"));
   temporary_ = field<bool>(head, "temporary");
   interfaces_ = field<std::string>(head, "interfaces");
@@ -262,23 +270,23 @@ void DataProcess::keep(Window window, SessionId session, std::optional<SharedCon
 
 void DataProcess::open_session(Message& message) {
   Json const& head = message.head;
-  if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a session without a connection");
+  if (message.descriptors.empty())
+    throw Error(ErrorCode::quota,
+                "a session came without its connection: this process has too many descriptors");
   SessionId const id = next_session_++;
   Session& session = sessions_[id];
   session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
                       field<bool>(head, "admin")};
   session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
   session.is_local = !head.contains("stream");
-  Channel channel(std::move(message.descriptors.front()), ChannelLimits{});
+  Channel channel(std::move(message.descriptors.front()), session.is_owner ? ChannelLimits{} : guest_limits);
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
   Message first{head.at("request"), {}, {}};
   try {
-    if (sessions_.size() > quotas_.sessions)
-      throw Error(ErrorCode::quota,
-                  "the grant has as many sessions as it may have: " + std::to_string(quotas_.sessions));
+    take_share(session);
     serve(id, first);
   } catch (Error const& error) {
     session.connection->post(to_answer(error));
@@ -287,7 +295,22 @@ void DataProcess::open_session(Message& message) {
   tell_usage();
 }
 
+void DataProcess::take_share(Session& session) {
+  session_shares_.take(session.identity.uid, session.is_owner);
+  try {
+    descriptor_shares_.take(session.identity.uid, session.is_owner);
+  } catch (Error const&) {
+    session_shares_.give_back(session.identity.uid, session.is_owner);
+    throw;
+  }
+  session.has_share = true;
+}
+
 void DataProcess::close_session(SessionId id) {
+  if (Session const& session = sessions_.at(id); session.has_share) {
+    session_shares_.give_back(session.identity.uid, session.is_owner);
+    descriptor_shares_.give_back(session.identity.uid, session.is_owner, 1 + session.locks.size());
+  }
   std::vector<std::string> ended;
   for (auto const& [window, held] : windows_) {
     if (held.session == id) ended.push_back(window);

@@ -14,6 +14,7 @@
 
 #include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
+#include "nam/data/shares.hpp"
 #include "nam/data/storage.hpp"
 #include "nam/data/storage_file.hpp"
 #include "nam/data/window.hpp"
@@ -35,6 +36,7 @@ class DataProcess {
   struct Session {
     std::unique_ptr<Connection> connection;
     Identity identity;
+    bool has_share = false;                        ///< of the sessions and descriptors of the grant
     bool is_owner = false;                         ///< of the grant: may allocate, and map its memory
     bool is_local = false;                         ///< descriptors can be passed
     bool has_engine = false;                       ///< is told exposures
@@ -96,6 +98,7 @@ class DataProcess {
   void withdraw_all() noexcept;
   void end(bool keep_windows);
   void open_session(Message& message);
+  void take_share(Session& session);
   void close_session(SessionId id);
   void on_created(Json const& answer);
   void tell_usage();
@@ -156,6 +159,8 @@ class DataProcess {
   RemoteKeys remote_keys_ = RemoteKeys::never;
   std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
+  Shares session_shares_;
+  Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
   std::map<std::string, Held> windows_;
   std::chrono::steady_clock::time_point next_denial_;  ///< told to the control process
   std::uint64_t regions_ = 0;                          ///< of all windows

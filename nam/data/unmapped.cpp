@@ -61,7 +61,13 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   if (known != session.locks.end()) return known->second;
   if (session.locks.size() >= quotas_.windows)
     throw Error(ErrorCode::quota, "the session locks as many windows as the grant may have");
-  return session.locks.emplace(holder, SharedControl::take_over(shared_->reopen())).first->second;
+  descriptor_shares_.take(session.identity.uid, session.is_owner);
+  try {
+    return session.locks.emplace(holder, SharedControl::take_over(shared_->reopen())).first->second;
+  } catch (Error const&) {
+    descriptor_shares_.give_back(session.identity.uid, session.is_owner);
+    throw;
+  }
 }
 
 /// One attempt: who waits asks again.
@@ -87,7 +93,8 @@ void DataProcess::unlock(SessionId id, Json const& request) {
 
 void DataProcess::end_locks(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
-  session.locks.erase(field<std::uint64_t>(request, "holder"));
+  std::size_t const ended = session.locks.erase(field<std::uint64_t>(request, "holder"));
+  descriptor_shares_.give_back(session.identity.uid, session.is_owner, ended);
   session.connection->post(done);
 }
 

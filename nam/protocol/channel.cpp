@@ -60,6 +60,7 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   } while (received < 0 && errno == EINTR);
   *got = received > 0 ? static_cast<std::size_t>(received) : 0;
   if (received < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+  if ((header.msg_flags & MSG_CTRUNC) != 0) descriptors_lost_ = true;
   for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
        part_of = CMSG_NXTHDR(&header, part_of)) {
     if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
@@ -79,13 +80,14 @@ bool Channel::fill() {
   if (taken_ != 0 && arrived_bytes_ != 0) std::memmove(input_.data(), input_.data() + taken_, arrived_bytes_);
   taken_ = 0;
   if (stream_) return fill_protected(limit);
+  std::size_t const chunk = std::min(chunk_bytes, limit);  // those who may send little get little room
   while (arrived_bytes_ < limit) {
-    if (input_.size() < arrived_bytes_ + chunk_bytes) input_.resize(arrived_bytes_ + chunk_bytes);
+    if (input_.size() < arrived_bytes_ + chunk) input_.resize(arrived_bytes_ + chunk);
     std::size_t got = 0;
-    bool const open = take_in(input_.data() + arrived_bytes_, chunk_bytes, &got);
+    bool const open = take_in(input_.data() + arrived_bytes_, chunk, &got);
     arrived_bytes_ += got;
     if (!open) return false;
-    if (got < chunk_bytes) return true;
+    if (got < chunk) return true;
   }
   return true;
 }
@@ -133,8 +135,14 @@ std::optional<Message> Channel::next() {
     if (damage_) throw *damage_;
     return std::nullopt;
   }
-  if (arrived_.size() < header.descriptors)
+  bool const lacks_descriptors = header.descriptors != 0 && descriptors_lost_;
+  if (lacks_descriptors) {
+    // Those that came may belong to another message.
+    arrived_.clear();
+    descriptors_lost_ = false;
+  } else if (arrived_.size() < header.descriptors) {
     throw Error(ErrorCode::malformed, "the message lacks its descriptors");
+  }
   auto const* const text = reinterpret_cast<char const*>(begin + sizeof header);
   Message message;
   if (is_shallow(text, header.head_bytes))
@@ -142,7 +150,7 @@ std::optional<Message> Channel::next() {
   if (!message.head.is_object()) throw Error(ErrorCode::malformed, "the message is not an object");
   std::byte const* const data = begin + sizeof header + header.head_bytes;
   message.data.assign(data, data + header.data_bytes);
-  for (std::uint32_t i = 0; i < header.descriptors; ++i) {
+  for (std::uint32_t i = 0; i < header.descriptors && !lacks_descriptors; ++i) {
     message.descriptors.push_back(std::move(arrived_.front()));
     arrived_.pop_front();
   }

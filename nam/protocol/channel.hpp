@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 struct Message {
   Json head;
   std::vector<std::byte> data;
-  std::vector<FileDescriptor> descriptors;
+  std::vector<FileDescriptor> descriptors;  ///< none where this process could not take more
 };
 
 /// What a channel takes in.
@@ -82,6 +82,7 @@ class Channel {
   std::size_t arrived_bytes_ = 0;  ///< of `input_`
   std::size_t taken_ = 0;          ///< of these, given out
   std::deque<FileDescriptor> arrived_;
+  bool descriptors_lost_ = false;  ///< of a message that next() has not given out
   std::deque<Outgoing> output_;
   std::optional<SecureStream> stream_;
   std::vector<std::byte> records_;  ///< received, and not complete

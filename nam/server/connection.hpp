@@ -31,6 +31,8 @@ class Connection {
   std::string stream_state() const { return channel_.stream_state(); }
   /// After what is under way.
   void close_when_sent();
+  /// At once.
+  void close();
   /// Whether everything that came is taken in and everything posted is sent.
   bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
   /// Gives the socket away; nothing happens here any more.
@@ -40,7 +42,6 @@ class Connection {
   void on_events(std::uint32_t events);
   void take_messages();
   void update_interest();
-  void close();
 
   EventLoop& loop_;
   Channel channel_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "nam/protocol/socket.hpp"
 #include "nam/server/catalog_files.hpp"
@@ -20,7 +21,9 @@ namespace mpix::nam {
 namespace {
 
 constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
-constexpr ChannelLimits client_limits{.head_bytes = 1u << 20, .data_bytes = 0, .descriptors = 0};
+constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
+constexpr std::chrono::milliseconds shortage_pause{100};
+constexpr std::chrono::seconds longest_unauthenticated{2};
 constexpr int longest_end = 5;  ///< seconds
 
 void make_private(std::filesystem::path const& directory) {
@@ -73,7 +76,11 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       keys_(options_.directory / "server.key"),
       reserve_(options_.directory / "reserve"),
       catalog_(options_.directory / "catalog.sqlite", &reserve_),
-      audit_(options_.audit_log) {
+      audit_(options_.audit_log),
+      descriptor_limit_(raise_descriptor_limit()),
+      admission_(most_connections()) {
+  log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
+                          ", that of connections " + std::to_string(admission_.limit()));
   (void)reserve_.take();
   open_listeners();
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
@@ -136,35 +143,79 @@ void ControlServer::add_listener(FileDescriptor listener) {
   listeners_.push_back(std::move(listener));
   FileDescriptor const& kept = listeners_.back();
   if (std::uint16_t const port = port_of(kept); port != 0) address_.port = port;
-  loop_.watch(fd, EPOLLIN, [this, index = listeners_.size() - 1](std::uint32_t) {
-    for (int taken = 0; taken < 64; ++taken) {
-      FileDescriptor socket = accept_from(listeners_[index]);
-      if (!socket) return;
+  loop_.watch(fd, EPOLLIN,
+              [this, index = listeners_.size() - 1](std::uint32_t) { take_connections(listeners_[index]); });
+}
+
+void ControlServer::take_connections(FileDescriptor const& listener) {
+  for (int taken = 0; taken < 64; ++taken) {
+    FileDescriptor socket = accept_from(listener);
+    if (socket) {
       admit(std::move(socket));
+      continue;
     }
-  });
+    if (!is_shortage(errno)) return;
+    // The connections wait in the queue of the listener.
+    loop_.pause(listener.get(), shortage_pause);
+    auto const now = Retry::Clock::now();
+    if (!shortage_log_.is_due(now)) return;
+    shortage_log_.note_failure(now);
+    return log(Severity::error, std::string("cannot take connections now: ") + std::strerror(errno));
+  }
 }
 
 void ControlServer::admit(FileDescriptor socket) {
-  if (clients_.size() >= options_.max_connections) {
-    Channel channel(std::move(socket), stranger_limits);
-    channel.post(to_answer(Error(ErrorCode::quota, "the server has as many connections as it may have")));
-    (void)channel.flush();
-    return;
-  }
-  ClientId const id = next_client_++;
-  Client& client = clients_[id];
+  Client client;
   auto const credentials = credentials_of(socket);
   client.is_local = credentials.has_value();
   client.from = describe_peer(socket);
+  client.admitted_at = Retry::Clock::now();
+  try {
+    client.place = credentials ? admission_.admit("user " + std::to_string(credentials->uid),
+                                                  standing_of(credentials->uid))
+                               : admission_.admit(host_of_peer(socket), Standing::unauthenticated);
+  } catch (Error const& error) {
+    Channel channel(std::move(socket), stranger_limits);
+    channel.post(to_answer(error));
+    (void)channel.flush();
+    return;
+  }
   if (credentials) {
     client.identity = identity_of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
   }
+  ClientId const id = next_client_++;
   client.connection = std::make_unique<Connection>(
       loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
       [this, id](Message& message) { on_request(id, message); },
       [this, id] { loop_.later([this, id] { clients_.erase(id); }); });
+  clients_.emplace(id, std::move(client));
+}
+
+Standing ControlServer::standing_of(uid_t uid) const {
+  if (is_admin(uid)) return Standing::administrator;
+  bool const is_owner = std::any_of(grants_.begin(), grants_.end(),
+                                    [&](auto const& entry) { return entry.second.grant.owner == uid; });
+  return is_owner ? Standing::owner : Standing::user;
+}
+
+/// From here on the connection counts for its user.
+void ControlServer::authenticated(Client& client) {
+  uid_t const uid = client.identity->uid;
+  client.place = admission_.admit("user " + std::to_string(uid), standing_of(uid), std::move(client.place));
+}
+
+/// Once a second.
+void ControlServer::end_unauthenticated() {
+  auto const latest = Retry::Clock::now() - longest_unauthenticated;
+  for (auto& [id, client] : clients_) {
+    if (!client.identity && client.admitted_at < latest) client.connection->close();
+  }
+}
+
+/// Sockets of clients take three quarters of the descriptors at most: grants and the catalog need the others.
+std::size_t ControlServer::most_connections() const {
+  return std::min<std::size_t>(options_.max_connections, descriptor_limit_ - descriptor_limit_ / 4);
 }
 
 bool ControlServer::is_admin(uid_t uid) const {
@@ -233,6 +284,7 @@ Json ControlServer::prove(ClientId id, Json const& request) {
                                        "' failed: wrong secret, or none was made with 'mpix-nam secret'");
   identity->is_admin = is_admin(identity->uid);
   client.identity = std::move(identity);
+  authenticated(client);
   client.connection->set_limits(client_limits);
   return {{"proof", make_proof(*secret, Prover::server, user, transcript)},
           {"user", user},
@@ -284,6 +336,7 @@ void ControlServer::reread_options() {
     options_.max_metadata = fresh->max_metadata;
     options_.max_connections = fresh->max_connections;
     options_.expiry_grace = fresh->expiry_grace;
+    admission_.set_limit(most_connections());
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     audit_.reopen();
@@ -315,6 +368,7 @@ void ControlServer::drop_ended() {
 void ControlServer::tick() {
   if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
   for (auto& [id, live] : grants_) live.link->tick();
+  end_unauthenticated();
   if (is_ending_) return;
   end_expired();
   try {

@@ -12,6 +12,7 @@
 
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/server/admission.hpp"
 #include "nam/server/audit.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
@@ -36,7 +37,9 @@ class ControlServer {
  private:
   using ClientId = std::uint64_t;
   struct Client {
+    Admission::Place place;  ///< given back after the connection has gone
     std::unique_ptr<Connection> connection;
+    Retry::Clock::time_point admitted_at;
     bool is_local = false;
     std::optional<Identity> identity;      ///< once it is known
     std::optional<Transcript> transcript;  ///< over TCP, until the user is known
@@ -57,7 +60,12 @@ class ControlServer {
   // control_server.cpp: connections, and who is at their other end.
   void open_listeners();
   void add_listener(FileDescriptor listener);
+  void take_connections(FileDescriptor const& listener);
   void admit(FileDescriptor socket);
+  Standing standing_of(uid_t uid) const;
+  void authenticated(Client& client);
+  void end_unauthenticated();
+  std::size_t most_connections() const;
   void on_request(ClientId id, Message& message);
   Json answer_to(ClientId id, std::string const& op, Json const& request);
   Json hello(ClientId id, Json const& request);
@@ -146,6 +154,9 @@ class ControlServer {
   Calendar calendar_;
   std::vector<FileDescriptor> listeners_;
   Address address_;
+  std::size_t descriptor_limit_ = 0;
+  Admission admission_;
+  Retry shortage_log_;
   std::map<ClientId, Client> clients_;
   ClientId next_client_ = 1;
   std::map<std::string, Live> grants_;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "nam/protocol/socket.hpp"
@@ -17,7 +18,17 @@ namespace mpix::nam {
 
 namespace {
 
+constexpr std::size_t most_waiting = 2048;
+constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
+
+void refuse(FileDescriptor socket, Json const& session, Error const& error) {
+  Channel channel(std::move(socket), ChannelLimits{});
+  if (session.contains("stream"))
+    channel.protect(SecureStream::from_state(field<std::string>(session, "stream")));
+  channel.post(to_answer(error));
+  (void)channel.flush();
+}
 
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
   return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -213,17 +224,27 @@ void DataLink::give_up(Error const& error) {
 
 void DataLink::refuse_waiting(Error const& error) {
   for (auto& [socket, session] : waiting_) {
-    Channel channel(std::move(socket), ChannelLimits{});
-    if (session.contains("stream"))
-      channel.protect(SecureStream::from_state(field<std::string>(session, "stream")));
-    channel.post(to_answer(error));
-    (void)channel.flush();
+    refuse(std::move(socket), session, error);
   }
   waiting_.clear();
 }
 
+/// Sessions that wait have descriptors of the control process.
+bool DataLink::has_room_for(Json const& session) const {
+  if (waiting_.size() >= most_waiting) return false;
+  Json const& user = session.at("uid");
+  if (user == setup_.at("owner") || session.at("admin") == true) return true;
+  auto const of_user = std::count_if(waiting_.begin(), waiting_.end(),
+                                     [&](auto const& each) { return each.second.at("uid") == user; });
+  return of_user < most_waiting_guest && waiting_.size() < most_waiting / 2;
+}
+
 void DataLink::hand_over(FileDescriptor socket, Json session) {
   if (!ready_) {
+    if (!has_room_for(session)) {
+      return refuse(std::move(socket), session,
+                    Error(ErrorCode::quota, "too many sessions wait until the grant is ready"));
+    }
     waiting_.emplace_back(std::move(socket), std::move(session));
     if (!failure_.empty())
       refuse_waiting(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));

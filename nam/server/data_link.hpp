@@ -72,6 +72,7 @@ class DataLink {
   void on_close();
   void give_up(Error const& error);
   void refuse_waiting(Error const& error);
+  bool has_room_for(Json const& session) const;
 
   EventLoop& loop_;
   Json setup_;

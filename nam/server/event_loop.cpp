@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "nam/protocol/error.hpp"
 #include "nam/server/log.hpp"
@@ -76,12 +77,15 @@ void EventLoop::forget(int fd) {
 }
 
 /// Not watched at all meanwhile: a descriptor that is watched for nothing still reports its errors.
-void EventLoop::suspend(int fd, Watched& watched) {
-  unsigned const doublings = std::min(watched.failures++, most_doublings);
-  watched.resume_at = std::chrono::steady_clock::now() + first_suspension * (1u << doublings);
-  watched.suspended = true;
+void EventLoop::suspend(int fd, Watched& watched, std::chrono::milliseconds span) {
+  watched.resume_at = std::chrono::steady_clock::now() + span;
+  if (std::exchange(watched.suspended, true)) return;
   ++suspended_;
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void EventLoop::pause(int fd, std::chrono::milliseconds span) {
+  if (auto const found = watched_.find(fd); found != watched_.end()) suspend(fd, found->second, span);
 }
 
 void EventLoop::resume_suspended() {
@@ -190,7 +194,8 @@ void EventLoop::dispatch(int fd, std::uint32_t events) {
   if (done) {
     found->second.failures = 0;
   } else {
-    suspend(fd, found->second);
+    unsigned const doublings = std::min(found->second.failures++, most_doublings);
+    suspend(fd, found->second, first_suspension * (1u << doublings));
   }
 }
 

@@ -29,6 +29,9 @@ class EventLoop {
   void change(int fd, std::uint32_t events);
   void forget(int fd);
 
+  /// Does not watch `fd` for this time.
+  void pause(int fd, std::chrono::milliseconds span);
+
   /// `handler` is called in run() instead of what the signals do otherwise. Once.
   void on_signals(std::vector<int> const& signals, std::function<void(int signal)> handler);
   /// `handler` is called each `period`, as time passes while the machine runs: changes of the clock do not
@@ -59,7 +62,7 @@ class EventLoop {
 
   void run_tasks();
   void dispatch(int fd, std::uint32_t events);
-  void suspend(int fd, Watched& watched);
+  void suspend(int fd, Watched& watched, std::chrono::milliseconds span);
   void resume_suspended();
   int milliseconds_to_resume() const;
   std::span<epoll_event const> wait(std::span<epoll_event> room);

@@ -250,7 +250,7 @@ Json ControlServer::repair(ClientId id, Json const& request) {
 char const* ControlServer::state_of(Live const& live) const {
   if (live.grace.has_begun()) return "expired";
   if (live.link->is_ready()) return "ready";
-  return live.link->failure().empty() ? "preparing" : "failed";
+  return live.link->failure().empty() ? "preparing" : "not ready";
 }
 
 Json ControlServer::describe(Live const& live) const {

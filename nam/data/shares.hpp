@@ -1,0 +1,55 @@
+/// Shares of users in the sessions and descriptors of a grant: users of its windows do not keep its owner
+/// out.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpix::nam {
+
+class Shares {
+ public:
+  Shares() = default;
+  /// `what` is shared, in the plural; `total` of it.
+  Shares(std::string what, std::uint64_t total) : what_(std::move(what)), total_(total) {}
+
+  /// Owners may have all. All other users together have three quarters at most, and each of them one quarter.
+  /// Error(quota).
+  void take(uid_t user, bool is_owner) {
+    std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
+    auto const found = of_user_.find(user);
+    std::uint64_t const has = found == of_user_.end() ? 0 : found->second;
+    bool const is_refused = all_ >= total_ || (!is_owner && (has >= share || others_ >= total_ - total_ / 4));
+    if (is_refused)
+      throw Error(ErrorCode::quota,
+                  "the grant has as many " + what_ + (is_owner ? "" : " of other users than its owner") +
+                      " as it may have: " + std::to_string(is_owner ? total_ : std::min(share, total_)));
+    ++all_;
+    if (is_owner) return;
+    ++others_;
+    ++of_user_[user];
+  }
+  void give_back(uid_t user, bool is_owner, std::uint64_t count = 1) noexcept {
+    all_ -= count;
+    if (is_owner || count == 0) return;
+    others_ -= count;
+    auto const found = of_user_.find(user);
+    found->second -= count;
+    if (found->second == 0) of_user_.erase(found);
+  }
+
+ private:
+  std::string what_;
+  std::uint64_t total_ = 0;
+  std::uint64_t all_ = 0;
+  std::uint64_t others_ = 0;
+  std::map<uid_t, std::uint64_t> of_user_;  ///< without owners
+};
+
+}  // namespace mpix::nam

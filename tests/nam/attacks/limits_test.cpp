@@ -1,0 +1,206 @@
+/// Attacks on what all users of a server share: connections, memory of the server, sessions, descriptors.
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nam/protocol/channel.hpp"
+#include "nam/protocol/socket.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr uid_t attacker = 64001;
+constexpr uid_t user = 64002;
+
+/// A process of another user that holds what `attack` returns, which is not null, until the end of the
+/// object.
+class Attack {
+ public:
+  Attack(uid_t uid, std::function<std::shared_ptr<void>()> const& attack) {
+    int ends[2] = {-1, -1};
+    int done[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(done, O_CLOEXEC), 0);
+    life_ = FileDescriptor(ends[1]);
+    FileDescriptor const theirs(ends[0]);
+    FileDescriptor const ready(done[0]);
+    FileDescriptor signal(done[1]);
+    child_ = ::fork();
+    if (child_ == 0) {
+      life_ = FileDescriptor();
+      if (::setgid(uid) != 0 || ::setuid(uid) != 0) ::_exit(1);
+      std::shared_ptr<void> const held = attack();
+      signal = FileDescriptor();
+      char ignored = 0;
+      (void)!::read(theirs.get(), &ignored, 1);
+      ::_exit(held ? 0 : 1);
+    }
+    signal = FileDescriptor();
+    char ignored = 0;
+    (void)!::read(ready.get(), &ignored, 1);
+  }
+  ~Attack() {
+    life_ = FileDescriptor();
+    int status = 0;
+    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  Attack(Attack const&) = delete;
+  Attack& operator=(Attack const&) = delete;
+
+ private:
+  FileDescriptor life_;
+  pid_t child_ = -1;
+};
+
+class Strangers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs other users";
+  }
+  void start(TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t most_descriptors) {
+    server_.spawn(arguments, [=] {
+      rlimit const limit{descriptors, most_descriptors};
+      (void)::setrlimit(RLIMIT_NOFILE, &limit);
+    });
+    server_.await();
+    std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
+  }
+  std::shared_ptr<std::vector<FileDescriptor>> local_connections(int count) const {
+    auto made = std::make_shared<std::vector<FileDescriptor>>();
+    for (int i = 0; i < count; ++i) made->push_back(connect_unix(server_.address().unix_path));
+    return made;
+  }
+  bool serves(uid_t uid) const {
+    return as_user(uid, [&] { return server_.ask({{"op", "names"}}).contains("names"); });
+  }
+  /// Of the process that takes connections.
+  std::size_t resident_bytes() const {
+    pid_t const pid = server_.ask({{"op", "usage"}}).value("control_pid", server_.pid());
+    std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
+    std::size_t size = 0;
+    std::size_t resident = 0;
+    file >> size >> resident;
+    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  }
+
+  TestServer server_;
+};
+
+TEST_F(Strangers, IdleConnectionsLeaveRoomForOthers) {
+  start(TestServer::defaults(), 1024, 4096);
+  Attack const attack(attacker, [&] { return local_connections(1100); });
+  EXPECT_TRUE(serves(user));
+  Locator const grant = server_.grant(1u << 20);
+  (void)make_persistent(grant, 100, 1);
+}
+
+TEST_F(Strangers, FewDescriptorsLeaveRoomForGrants) {
+  start(TestServer::defaults(), 64, 64);
+  Attack const attack(attacker, [&] { return local_connections(200); });
+  EXPECT_TRUE(serves(user));
+  Locator const grant = server_.grant(1u << 20);
+  (void)make_persistent(grant, 100, 1);
+}
+
+TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
+  start({"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", "256"}, 1024, 1024);
+  Address const address = server_.grant(1u << 20).address;
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(connect_tcp("127.0.0.1", address.port, 5000));
+  EXPECT_TRUE(serves(user));
+  EXPECT_TRUE(eventually([&] {
+    char byte = 0;
+    return std::all_of(silent.begin(), silent.end(), [&](FileDescriptor const& each) {
+      ssize_t const got = ::recv(each.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+      return got == 0 || (got < 0 && errno == ECONNRESET) || got == 1;
+    });
+  }));
+}
+
+/// Each says that a mebibyte comes, and keeps the last bytes back.
+TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
+  start(TestServer::defaults(), 4096, 4096);
+  std::size_t const before = resident_bytes();
+  Attack const attack(attacker, [&] {
+    auto sockets = local_connections(300);
+    struct {
+      std::uint32_t magic = 0x316d616e;
+      std::uint32_t head_bytes = 1u << 20;
+      std::uint32_t data_bytes = 0;
+      std::uint32_t descriptors = 0;
+    } const header;
+    std::vector<char> const part(1u << 16, ' ');
+    for (FileDescriptor const& each : *sockets) {
+      (void)::fcntl(each.get(), F_SETFL, 0);  // sends wait for the server
+      (void)::send(each.get(), &header, sizeof header, MSG_NOSIGNAL);
+      for (int i = 0; i < 15; ++i) {
+        if (::send(each.get(), part.data(), part.size(), MSG_NOSIGNAL) < 0) break;
+      }
+    }
+    return sockets;
+  });
+  EXPECT_TRUE(serves(user));
+  EXPECT_LT(resident_bytes(), before + (32u << 20));
+}
+
+TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
+  start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 1024, 1024);
+  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(user)}});
+  std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
+  EXPECT_TRUE(eventually([&] { return server_.show(grant).at("sessions") == 0; }));
+  Attack const attack(attacker, [&] {
+    auto sessions = std::make_shared<std::vector<Session>>();
+    std::vector<WindowInfo> windows(10);
+    for (WindowInfo& window : windows) {
+      if (refusal([&] { sessions->push_back(Session::connect(port, &window)); }) == ErrorCode::quota) break;
+    }
+    return sessions->size() == 2 ? sessions : nullptr;
+  });
+  EXPECT_TRUE(as_user(user, [&] {
+    std::vector<Session> own;
+    for (int i = 0; i < 6; ++i) own.push_back(Session::open(grant));
+    return own.back().usage().at("sessions").get<int>() == 8;
+  }));
+}
+
+/// As where a process has as many descriptors as it may have.
+TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+  Channel near(FileDescriptor(pair[0]), {});
+  Channel far(FileDescriptor(pair[1]), {.descriptors = 2});
+  for (int i = 0; i < 2; ++i) {
+    std::vector<FileDescriptor> descriptors;
+    descriptors.emplace_back(::dup(0));
+    descriptors.emplace_back(::dup(0));
+    near.post({{"number", i}}, {}, std::move(descriptors));
+  }
+  ASSERT_TRUE(near.flush());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  FileDescriptor const next(::dup(0));
+  rlimit const none{static_cast<rlim_t>(next.get()) + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  bool const filled = far.fill();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(filled);
+  auto const first = far.next();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->descriptors.empty());
+  ASSERT_TRUE(far.fill());
+  auto const second = far.next();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(field<unsigned>(second->head, "number"), 1u);
+  EXPECT_EQ(second->descriptors.size(), 2u);
+}
+
+}  // namespace
+}  // namespace mpix::nam
