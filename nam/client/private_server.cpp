@@ -89,6 +89,7 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
                                  "--listen",
                                  network ? network->host + ":0" : "none",
                                  "--watch-stdin",
+                                 "--overcommit",
                                  "--temporary"};
   if (network) {
     texts.push_back("--interfaces=" + network->interfaces);

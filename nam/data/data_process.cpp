@@ -22,6 +22,7 @@ constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, 
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
+constexpr std::chrono::milliseconds reservation_pause{1};
 
 }  // namespace
 
@@ -37,6 +38,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     wait_for_control();
   });
   loop_.linger(std::chrono::microseconds(100));
+  reservation_timer_ = loop_.add_timer([this] { reserve_next(); });
   usage_timer_ = loop_.add_timer([this] {
     usage_due_ = false;
     tell_usage();
@@ -153,11 +155,32 @@ void DataProcess::set_up(Message& message) {
     // First: whoever listens there is the one process that uses the memory.
     adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);
     open_memory(message);
-    free_.emplace(storage_->bytes());
-    loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
+    if (!field_or(head, "overcommit", false)) {
+      storage_->keep_pages();
+      reserving_ = storage_->is_fresh();
+    }
   } catch (Error const& error) {
     return refuse_grant(error);
   }
+  if (reserving_) return EventLoop::start_timer(reservation_timer_, reservation_pause);
+  finish_set_up();
+}
+
+/// A part of the memory each time, so that the end of the grant does not wait for all of it.
+void DataProcess::reserve_next() {
+  if (!control_ || !storage_) return;
+  try {
+    if (!storage_->reserve_next()) return EventLoop::start_timer(reservation_timer_, reservation_pause);
+  } catch (Error const& error) {
+    return refuse_grant(error);
+  }
+  reserving_ = false;
+  finish_set_up();
+}
+
+void DataProcess::finish_set_up() {
+  free_.emplace(storage_->bytes());
+  loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
   loading_ = Loading{};
   control_->post({{"op", "load"}, {"after", 0u}});
 }
@@ -231,6 +254,7 @@ void DataProcess::withdraw_all() noexcept {
 void DataProcess::end(bool keep_windows) {
   withdraw_all();
   if (keep_windows) store_all();
+  if (!keep_windows && storage_) storage_->discard();
   loop_.stop();
 }
 

@@ -91,6 +91,8 @@ class DataProcess {
   void set_up(Message& message);
   void open_memory(Message& message);
   void refuse_grant(Error const& error);
+  void reserve_next();
+  void finish_set_up();
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
@@ -174,6 +176,8 @@ class DataProcess {
   std::uint64_t next_creation_ = 1;
   bool usage_told_ = true;
   int usage_timer_ = -1;
+  int reservation_timer_ = -1;
+  bool reserving_ = false;  ///< the memory; the process serves nobody yet
   bool usage_due_ = false;
   std::string stored_window_;       ///< where the write-back in the background goes on
   std::uint64_t stored_bytes_ = 0;  ///< of this window

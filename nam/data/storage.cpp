@@ -5,18 +5,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "engine/atomic/stripes.hpp"
+#include "engine/segment/commit.hpp"
 #include "engine/segment/fault_guard.hpp"
+#include "engine/segment/headroom.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/units.hpp"
 
 namespace mpix::nam {
 
 namespace {
 
 constexpr std::uint64_t huge_page_bytes = 2u << 20;
+constexpr std::uint64_t largest_reservation = 256u << 20;  ///< at a call
 
 [[noreturn]] void fail(ErrorCode code, std::string const& what) {
   throw Error(code, what + ": " + std::strerror(errno));
@@ -75,11 +80,29 @@ void Storage::map(std::uint64_t bytes) {
   if (!mapping_) fail(ErrorCode::no_space, "cannot map the memory of the grant");
 }
 
+bool Storage::reserve_next() {
+  if (kind_ == StorageKind::huge) return true;  // their mapping has set them aside
+  std::uint64_t const left = bytes() - reserved_;
+  // The first look refuses what the machine cannot have, before anything is taken.
+  bool const may_begin = reserved_ != 0 || engine::memory_headroom_or_none() >= bytes();
+  std::uint64_t const part = std::min(largest_reservation, left);
+  engine::CommitCredit credit;
+  if (!may_begin || engine::failed(engine::commit_memory(descriptor_, mapping_, reserved_, part, credit))) {
+    discard();
+    throw Error(ErrorCode::no_space,
+                "the machine has too little memory for a grant of " + format_bytes(bytes()));
+  }
+  reserved_ += part;
+  return reserved_ == bytes();
+}
+
+void Storage::discard() noexcept { engine::release_pages(descriptor_, 0, bytes()); }
+
 void Storage::clear(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return;
-  bool const done =
-      kind_ != StorageKind::huge && ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                                static_cast<off_t>(offset), static_cast<off_t>(length)) == 0;
+  bool const done = kind_ != StorageKind::huge && !keeps_pages_ &&
+                    ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                static_cast<off_t>(offset), static_cast<off_t>(length)) == 0;
   if (done) return;
   guarded(base() + offset, length, [&] { std::memset(base() + offset, 0, length); });
 }

@@ -29,6 +29,14 @@ class Storage {
   std::byte* base() const noexcept { return mapping_.base(); }
   std::uint64_t bytes() const noexcept { return mapping_.length(); }
 
+  /// Takes the next part of new memory from the machine, so that using it cannot fail. True: all of it is
+  /// there. Error(no_space): the machine, or a control group, has too little; nothing is taken then.
+  bool reserve_next();
+  /// clear() gives no memory back.
+  void keep_pages() noexcept { keeps_pages_ = true; }
+  /// Gives all memory back to the system: it is zero for those who still map it.
+  void discard() noexcept;
+
   /// Whether all of it was zero when this process got it.
   bool is_fresh() const noexcept { return fresh_; }
   /// Makes [offset, offset + length), whole pages, zero, and gives memory back where that is no risk.
@@ -43,6 +51,8 @@ class Storage {
 
   StorageKind kind_ = StorageKind::memory;
   bool fresh_ = false;
+  bool keeps_pages_ = false;
+  std::uint64_t reserved_ = 0;
   engine::FileDescriptor descriptor_;
   engine::Mapping mapping_;
 };

@@ -28,8 +28,10 @@ Grant read_grant(Statement const& row) {
               parse_storage(row.text(3)),
               row.text(4),
               row.number(5),
+              std::nullopt,
               std::nullopt};
   if (!row.is_null(6)) grant.expires = row.number(6);
+  if (!row.is_null(7)) grant.grantor = static_cast<uid_t>(row.number(7));
   return grant;
 }
 
@@ -65,15 +67,16 @@ void Catalog::open() {
 }
 
 void Catalog::add(Grant const& grant) {
-  Statement insert(
-      database_,
-      "INSERT INTO grants (id, owner, bytes, storage, file, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(database_,
+                   "INSERT INTO grants (id, owner, bytes, storage, file, created, expires, grantor) VALUES "
+                   "(?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(grant.id)
       .bind(grant.owner)
       .bind(static_cast<std::int64_t>(grant.bytes))
       .bind(to_string(grant.storage));
   insert.bind(grant.file).bind(grant.created);
   grant.expires ? insert.bind(*grant.expires) : insert.bind_null();
+  grant.grantor ? insert.bind(*grant.grantor) : insert.bind_null();
   insert.run();
 }
 
@@ -90,7 +93,8 @@ void Catalog::set_expiry(std::string const& id, std::optional<std::int64_t> expi
 std::vector<Grant> Catalog::grants() {
   std::vector<Grant> found;
   Statement select(
-      database_, "SELECT id, owner, bytes, storage, file, created, expires FROM grants ORDER BY created, id");
+      database_,
+      "SELECT id, owner, bytes, storage, file, created, expires, grantor FROM grants ORDER BY created, id");
   while (select.step()) found.push_back(read_grant(select));
   return found;
 }
@@ -231,6 +235,7 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
                   parse_storage(row.text(4)),
                   row.text(5),
                   row.number(6),
+                  std::nullopt,
                   std::nullopt};
       if (!row.is_null(7)) grant.expires = row.number(7);
       into.add(grant);

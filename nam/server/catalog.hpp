@@ -22,6 +22,7 @@ struct Grant {
   std::string file;                     ///< where the storage is a file
   std::int64_t created = 0;             ///< seconds since 1970
   std::optional<std::int64_t> expires;  ///< likewise
+  std::optional<uid_t> grantor = {};    ///< the user who has made it for himself; none: an administrator
 };
 
 /// A name belongs to the user who has published it: two users may have the same one.

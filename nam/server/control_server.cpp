@@ -25,6 +25,7 @@ constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .des
 constexpr std::chrono::milliseconds shortage_pause{100};
 constexpr std::chrono::seconds longest_unauthenticated{2};
 constexpr int longest_end = 5;  ///< seconds
+constexpr std::ptrdiff_t most_lingering = 256;
 
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
@@ -169,6 +170,7 @@ void ControlServer::admit(FileDescriptor socket) {
   auto const credentials = credentials_of(socket);
   client.is_local = credentials.has_value();
   client.from = describe_peer(socket);
+  if (credentials) client.pid = credentials->pid;
   client.admitted_at = Retry::Clock::now();
   try {
     client.place = credentials ? admission_.admit("user " + std::to_string(credentials->uid),
@@ -336,6 +338,7 @@ void ControlServer::reread_options() {
     options_.max_metadata = fresh->max_metadata;
     options_.max_connections = fresh->max_connections;
     options_.expiry_grace = fresh->expiry_grace;
+    options_.max_user_grants = fresh->max_user_grants;
     admission_.set_limit(most_connections());
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
@@ -360,7 +363,13 @@ void ControlServer::end() {
 
 /// Data processes that were to end.
 void ControlServer::drop_ended() {
-  std::erase_if(ending_, [](auto const& link) { return link->has_ended(); });
+  std::erase_if(ending_, [this](auto const& link) {
+    return link->has_ended() && (is_ending_ || link->release_memory());
+  });
+  // Their descriptors are the price for knowing what their clients use: not for all, where there are many.
+  auto lingering =
+      std::count_if(ending_.begin(), ending_.end(), [](auto const& link) { return link->has_ended(); });
+  std::erase_if(ending_, [&](auto const& link) { return link->has_ended() && lingering-- > most_lingering; });
   if (is_ending_ && ending_.empty()) loop_.stop();
 }
 
@@ -376,6 +385,7 @@ void ControlServer::tick() {
   } catch (Error const& error) {
     log(Severity::warning, error.what());  // they are not accepted in any case
   }
+  drop_ended();
   remove_lost_windows();
   (void)reserve_.take();
 }

@@ -41,6 +41,7 @@ class ControlServer {
     std::unique_ptr<Connection> connection;
     Retry::Clock::time_point admitted_at;
     bool is_local = false;
+    pid_t pid = 0;                         ///< where it is local
     std::optional<Identity> identity;      ///< once it is known
     std::optional<Transcript> transcript;  ///< over TCP, until the user is known
     std::string from;                      ///< as of describe_peer()
@@ -50,8 +51,8 @@ class ControlServer {
     Grant grant;
     std::unique_ptr<DataLink> link;
     std::optional<GrantFile> file;  ///< where the storage is one
-    ClientId asked_by = 0;     ///< waits to be told that it is ready
-    bool is_unwanted = false;  ///< could not be made ready for its first user
+    ClientId asked_by = 0;          ///< waits to be told that it is ready
+    bool is_unwanted = false;       ///< could not be made ready for its first user
     GracePeriod grace;
     Retry deletion;
   };
@@ -95,6 +96,13 @@ class ControlServer {
   Json show(ClientId id, Json const& request);
   Json usage(ClientId id, Json const& request);
   Json repair(ClientId id, Json const& request);
+  struct Committed {
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_of_user = 0;
+    std::size_t grants_of_user = 0;
+  };
+  Committed committed(uid_t owner) const;
+  void check_extension(Identity const& who, Grant const& grant) const;
   void check_capacity(Identity const& who, Grant const& grant) const;
   void start(Grant const& grant, ClientId asked_by);
   void end_grant(std::string const& id);

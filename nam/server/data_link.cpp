@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "nam/protocol/socket.hpp"
@@ -18,6 +21,7 @@ namespace mpix::nam {
 
 namespace {
 
+constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
 constexpr std::size_t most_waiting = 2048;
 constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
@@ -250,6 +254,7 @@ void DataLink::hand_over(FileDescriptor socket, Json session) {
       refuse_waiting(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
     return;
   }
+  note_client(session);
   session["op"] = "session";
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
@@ -262,6 +267,39 @@ void DataLink::remove_window(std::string const& id) {
 
 void DataLink::change_mode(std::string const& window, unsigned mode) {
   if (connection_) connection_->post({{"op", "chmod"}, {"window", window}, {"mode", mode}});
+}
+
+std::uint64_t DataLink::held_bytes() const {
+  if (!has_ended()) return field<std::uint64_t>(setup_, "bytes");
+  struct stat status {};
+  if (memory_.size() < 2 || ::fstat(memory_[1].get(), &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+/// Most often the process has done it. Clients that touch the memory later take it from their own control
+/// groups.
+bool DataLink::release_memory() {
+  if (held_bytes() == 0) return !has_living_clients();
+  auto const bytes = field<std::uint64_t>(setup_, "bytes");
+  if (released_ >= bytes) released_ = 0;
+  std::uint64_t const part = std::min(largest_release, bytes - released_);
+  engine::release_pages(memory_[1], released_, part);
+  released_ += part;
+  return held_bytes() == 0 && !has_living_clients();
+}
+
+/// Processes that may map the memory. Those to which they have passed its descriptor are not known.
+bool DataLink::has_living_clients() {
+  std::erase_if(clients_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });
+  return !clients_.empty();
+}
+
+void DataLink::note_client(Json const& session) {
+  if (!session.contains("pid")) return;
+  clients_.insert(static_cast<pid_t>(field<std::uint32_t>(session, "pid")));
+  if (clients_.size() < next_look_) return;
+  (void)has_living_clients();
+  next_look_ = std::max<std::size_t>(2 * clients_.size(), 64);
 }
 
 void DataLink::end(bool keep_windows) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,13 @@ class DataLink {
   void change_mode(std::string const& window, unsigned mode);
   /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
   void end(bool keep_windows);
+  uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
+  /// Bytes that the grant takes from the server: all until the process has ended, and then those of its
+  /// memory that clients, which still map it, have used since.
+  std::uint64_t held_bytes() const;
+  /// After the process has ended. Gives memory back to the system, a part at a call; true when none is
+  /// left, and no client that may map it.
+  bool release_memory();
   bool has_ended() const noexcept { return ending_ && !connection_; }
   /// Once a second.
   void tick();
@@ -73,6 +81,8 @@ class DataLink {
   void give_up(Error const& error);
   void refuse_waiting(Error const& error);
   bool has_room_for(Json const& session) const;
+  bool has_living_clients();
+  void note_client(Json const& session);
 
   EventLoop& loop_;
   Json setup_;
@@ -88,6 +98,9 @@ class DataLink {
   std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;
+  std::set<pid_t> clients_;     ///< local ones of the owner, and of administrators
+  std::size_t next_look_ = 64;  ///< for those that have ended
+  std::uint64_t released_ = 0;  ///< the next offset for release_memory()
   std::deque<std::pair<FileDescriptor, Json>> waiting_;
   Json usage_ = Json::object();
 };

@@ -20,25 +20,40 @@ ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) 
   return found->second;
 }
 
+/// With grants that have ended, as long as their processes or their memory are there.
+ControlServer::Committed ControlServer::committed(uid_t owner) const {
+  Committed found;
+  auto const count = [&](uid_t user, std::uint64_t bytes, bool has_process) {
+    found.bytes += bytes;
+    if (user != owner) return;
+    found.bytes_of_user += bytes;
+    if (has_process) ++found.grants_of_user;
+  };
+  for (auto const& [id, live] : grants_) count(live.grant.owner, live.grant.bytes, true);
+  for (auto const& link : ending_) count(link->owner(), link->held_bytes(), !link->has_ended());
+  return found;
+}
+
 void ControlServer::check_capacity(Identity const& who, Grant const& grant) const {
-  std::uint64_t all = 0;
-  std::uint64_t of_user = 0;
-  for (auto const& [id, live] : grants_) {
-    all += live.grant.bytes;
-    if (live.grant.owner == grant.owner) of_user += live.grant.bytes;
-  }
+  Committed const found = committed(grant.owner);
   auto const left = [](std::uint64_t limit, std::uint64_t used) { return limit - std::min(limit, used); };
   if (!who.is_admin && (grant.owner != who.uid || options_.self_service == 0))
     throw Error(ErrorCode::denied, "only administrators of the server make grants" +
                                        std::string(options_.self_service == 0 ? "" : " for others"));
-  if (!who.is_admin && grant.bytes > left(options_.self_service, of_user))
+  if (!who.is_admin && grant.bytes > left(options_.self_service, found.bytes_of_user))
     throw Error(ErrorCode::quota, "of what you may grant to yourself, " +
-                                      format_bytes(left(options_.self_service, of_user)) + " are left");
-  if (options_.user_capacity != 0 && grant.bytes > left(options_.user_capacity, of_user))
+                                      format_bytes(left(options_.self_service, found.bytes_of_user)) +
+                                      " are left");
+  if (!who.is_admin && found.grants_of_user >= options_.max_user_grants)
+    throw Error(ErrorCode::quota,
+                "you have as many grants as a user may make: " + std::to_string(options_.max_user_grants) +
+                    ", those that are ending included");
+  if (options_.user_capacity != 0 && grant.bytes > left(options_.user_capacity, found.bytes_of_user))
     throw Error(ErrorCode::quota, "of what a user may be granted, " +
-                                      format_bytes(left(options_.user_capacity, of_user)) + " are left");
-  if (grant.bytes > left(options_.capacity, all))
-    throw Error(ErrorCode::no_space, "the server has " + format_bytes(left(options_.capacity, all)) +
+                                      format_bytes(left(options_.user_capacity, found.bytes_of_user)) +
+                                      " are left");
+  if (grant.bytes > left(options_.capacity, found.bytes))
+    throw Error(ErrorCode::no_space, "the server has " + format_bytes(left(options_.capacity, found.bytes)) +
                                          " left, and " + format_bytes(grant.bytes) + " were asked for");
 }
 
@@ -56,6 +71,7 @@ Json ControlServer::grant(ClientId id, Json const& request) {
   if (request.contains("seconds"))
     made.expires = made.created + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));
   if (made.storage == StorageKind::file) made.file = GrantFile::name_for(options_.storage_directory, made.id);
+  if (!identity(id).is_admin) made.grantor = identity(id).uid;
   check_capacity(identity(id), made);
   // Before the catalog has the grant: from then on a missing file is a loss.
   if (!made.file.empty()) GrantFile(made.file, {made.id, made.bytes}).create();
@@ -71,6 +87,7 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"bytes", grant.bytes},
           {"storage", to_string(grant.storage)},
           {"temporary", options_.temporary},
+          {"overcommit", options_.overcommit},
           {"interfaces", options_.interfaces},
           {"rdma", to_string(options_.remote_keys)},
           {"adoption", (options_.directory / "run" / grant.id.substr(0, 16)).string()},
@@ -213,11 +230,21 @@ Json ControlServer::revoke(ClientId id, Json const& request) {
   return {{"grant", name}};
 }
 
+/// That takes the right that granting takes.
+void ControlServer::check_extension(Identity const& who, Grant const& grant) const {
+  if (who.is_admin) return;
+  if (options_.self_service == 0 || grant.grantor != who.uid)
+    throw Error(ErrorCode::denied,
+                "only administrators of the server extend grants that a user has not made himself");
+  if (committed(who.uid).bytes_of_user > options_.self_service)
+    throw Error(ErrorCode::quota, "your grants have more than the " + format_bytes(options_.self_service) +
+                                      " that you may grant to yourself");
+}
+
 /// From now on; without a time, for good.
 Json ControlServer::extend(ClientId id, Json const& request) {
   Live& live = grant_for(id, request);
-  if (!identity(id).is_admin && options_.self_service == 0)
-    throw Error(ErrorCode::denied, "only administrators of the server extend grants");
+  check_extension(identity(id), live.grant);
   std::optional<std::int64_t> expires;
   if (request.contains("seconds"))
     expires = calendar_.now() + static_cast<std::int64_t>(field<std::uint32_t>(request, "seconds"));

@@ -81,6 +81,11 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
                  "Most that a user may be granted in all; 0: no such limit")
       ->envname("MPIX_NAMD_USER_SIZE")
       ->capture_default_str();
+  app.add_option("--max-user-grants", options.max_user_grants, "Grants that a user may make for himself")
+      ->capture_default_str();
+  app.add_flag(
+      "--overcommit", options.overcommit,
+      "Grant memory that the machine may not have when it is used; else grants take all of it at once");
   app.add_option("--max-windows", options.max_windows, "Windows of a grant")->capture_default_str();
   app.add_option("--max-regions", options.max_regions, "Regions of all windows of a grant")
       ->capture_default_str();
@@ -107,6 +112,7 @@ void set_defaults(Options& options) {
   options.socket = default_socket();
   options.listen = {"127.0.0.1:7726"};
   options.log_level = "info";
+  options.max_user_grants = 16;
   options.max_windows = 20000;
   options.max_regions = 60000;
   options.max_sessions = 10000;

@@ -38,7 +38,9 @@ struct Options {
   std::uint64_t max_sessions = 0;   ///< of a grant
   std::uint64_t max_metadata = 0;   ///< bytes of the descriptions of a grant's windows and names
   std::uint64_t max_connections = 0;
-  std::int64_t expiry_grace = 0;  ///< seconds from the expiry of a grant to its deletion
+  std::uint64_t max_user_grants = 0;  ///< that a user makes for himself
+  bool overcommit = false;            ///< memory is taken when it is used
+  std::int64_t expiry_grace = 0;      ///< seconds from the expiry of a grant to its deletion
 };
 
 /// Nothing when the program is to end with `*exit_code`: --help, or a mistake, which it has told of.
