@@ -22,12 +22,26 @@ mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channe
 
 Channels::Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
                    SegmentTable const& segments, LockTable& locks, Log const& log)
-    : log_(log), message_bytes_(config.fragment_bytes + most_beside_data), context_(log) {
+    : log_(log),
+      sessions_(credentials.sessions),
+      message_bytes_(config.fragment_bytes + most_beside_data),
+      context_(log) {
   bool const several = config.channels > 1 && UcxContext::permits_several_workers();
   std::size_t const count = several ? std::min(static_cast<std::size_t>(config.channels), max_workers) : 1;
   for (std::size_t i = 0; i < count; ++i)
     channels_.push_back(
         std::make_unique<Channel>(credentials, share_of(config, count), host, segments, locks, log));
+  if (sessions_ != nullptr) sessions_->set_end([this](std::uint64_t session) { end_session(session); });
+}
+
+void Channels::end_session(std::uint64_t session) {
+  for (auto const& channel : channels_) {
+    std::lock_guard const held(channel->lock);
+    for (std::uint64_t const process : channel->executor.end_session(session))
+      channel->connections.lose(process, "its session has ended");
+    (void)channel->drive();
+    channel->leave();
+  }
 }
 
 Status Channels::open(bool remote_memory, char const* interfaces) {
@@ -76,6 +90,7 @@ Status Channels::start() {
 }
 
 void Channels::stop() noexcept {
+  if (sessions_ != nullptr) sessions_->set_end({});
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);

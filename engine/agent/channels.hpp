@@ -34,6 +34,8 @@ class Channels {
   Channel& of(std::uint64_t process) noexcept { return *channels_[worker_for(process, channels_.size())]; }
   /// nothing on failure.
   std::vector<std::vector<std::byte>> worker_addresses() const;
+  /// No message of the session is executed any more; its connections are closed.
+  void end_session(std::uint64_t session);
 
   template <typename Action>
   void for_each(Action action) {
@@ -70,7 +72,8 @@ class Channels {
   void open_others();
 
   Log const& log_;
-  std::size_t message_bytes_;  ///< of the largest message
+  std::shared_ptr<SessionSecrets> sessions_;  ///< nullptr: none ends on its own
+  std::size_t message_bytes_;                 ///< of the largest message
   UcxContext context_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };

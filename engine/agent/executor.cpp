@@ -106,9 +106,10 @@ void Executor::take_from_stranger(std::uint64_t token, std::span<std::byte const
 /// is called from.
 char const* Executor::take_introduction(std::span<std::byte const> data) {
   Introduction said;
-  if (!read_introduction(credentials_.secret, data, &said)) return "an introduction without proof";
+  std::optional<Secret> const secret = credentials_.secret_of(target_of(data));
+  if (!secret) return "an introduction to another process";
+  if (!read_introduction(*secret, data, &said)) return "an introduction without proof";
   SessionOpening const& opening = said.opening;
-  if (opening.target != credentials_.process) return "an introduction to another process";
   ProcessAddress address;
   if (!decode(said.address, &address) || address.process != opening.origin ||
       address.incarnation != opening.origin_incarnation)
@@ -117,31 +118,33 @@ char const* Executor::take_introduction(std::span<std::byte const> data) {
     return "an introduction on a channel that is not its sender's";
   introductions_.reserve(introductions_.size() + 1);  // whoever is admitted is met
   address.process = name_of(opening);
-  if (char const* const fault = admit(opening); fault != nullptr) return fault;
+  if (char const* const fault = admit(opening, *secret); fault != nullptr) return fault;
   introductions_.push_back(std::move(address));
   return nullptr;
 }
 
 /// By which an origin is known here. Those of several jobs may have the same identity, and no two the same
-/// nonce. The highest bit keeps the order in which the two look at each other (Parting::hear): jobs give
-/// smaller identities than those who serve several of them.
+/// nonce; one that has several sessions is a process for each. The highest bit keeps the order in which the
+/// two look at each other (Parting::hear): jobs give smaller identities than those who serve several of them.
 std::uint64_t Executor::name_of(SessionOpening const& opening) const noexcept {
   if (!credentials_.exposed_only) return opening.origin;
   std::uint64_t name = 0;
   std::memcpy(&name, opening.nonce.data(), sizeof name);
+  if (opening.target != credentials_.process) name ^= opening.target * 0x9e3779b97f4a7c15u;
   return name & ~(std::uint64_t{1} << 63);
 }
 
 /// Makes the origin of a proven introduction known. Each introduction is good for once.
-char const* Executor::admit(SessionOpening const& opening) {
+char const* Executor::admit(SessionOpening const& opening, Secret const& secret) {
   std::uint64_t const name = name_of(opening);
   if (gone_.contain(name, opening.origin_incarnation)) return "an introduction of a process that has gone";
-  SessionTokens const session = tokens_of(credentials_.secret, opening);
+  SessionTokens const session = tokens_of(secret, opening);
   auto const known = origins_.find(name);
   if (known == origins_.end()) {
     auto made = std::make_unique<Origin>();
     made->process = name;
     made->incarnation = opening.origin_incarnation;
+    made->target = opening.target;
     made->connection = opening.connection;
     made->session = session;
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
@@ -168,7 +171,10 @@ void Executor::meet_introduced() {
     auto const known = origins_.find(process);
     if (known == origins_.end() || known->second->endpoint != nullptr) continue;
     Origin& origin = *known->second;
-    origin.endpoint = connections_.open(process, connections_.locate(std::move(address)));
+    Location location = connections_.locate(address);
+    // The origin expects replies where it reaches the identity by which it knows this process.
+    location.worker = address.workers[worker_for(origin.target, address.workers.size())];
+    origin.endpoint = connections_.open(process, location);
     if (origin.endpoint == nullptr) {
       forget(process);
     } else {
@@ -368,6 +374,15 @@ void Executor::forget(std::uint64_t process) {
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
   origins_.erase(found);
+}
+
+std::vector<std::uint64_t> Executor::end_session(std::uint64_t session) {
+  std::vector<std::uint64_t> ended;
+  for (auto const& [process, origin] : origins_) {
+    if (origin->target == session) ended.push_back(process);
+  }
+  for (std::uint64_t const process : ended) forget(process);
+  return ended;
 }
 
 bool Executor::is_idle(std::uint64_t process) const noexcept {

@@ -90,6 +90,8 @@ class Executor {
 
   /// The process has gone: nothing of it waits, and what it held is free.
   void forget(std::uint64_t process);
+  /// Forgets all processes of a session, and returns them.
+  std::vector<std::uint64_t> end_session(std::uint64_t session);
 
   // For engine/agent/parting.hpp.
   bool is_idle(std::uint64_t process) const noexcept;
@@ -157,7 +159,7 @@ class Executor {
                           std::span<std::byte const> payload);
   char const* take_introduction(std::span<std::byte const> data);
   std::uint64_t name_of(SessionOpening const& opening) const noexcept;
-  char const* admit(SessionOpening const& opening);
+  char const* admit(SessionOpening const& opening, Secret const& secret);
   Origin* origin_of(std::uint64_t session) const noexcept;
   void meet_introduced();
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;

@@ -204,6 +204,7 @@ struct OutOfOrder {
 struct Origin {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;
+  std::uint64_t target = 0;      ///< identity under which it knows this process
   std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest introduction
   SessionTokens session;
   ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell

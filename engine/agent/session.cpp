@@ -41,6 +41,7 @@ Credentials Credentials::make(std::uint64_t process, bool exposed_only) {
   Credentials made;
   made.process = process;
   made.exposed_only = exposed_only;
+  if (exposed_only) made.sessions = SessionSecrets::make(process);
   made.incarnation =
       static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
   randombytes_buf(made.secret.data(), made.secret.size());
@@ -56,6 +57,13 @@ std::vector<std::byte> make_introduction(Secret const& target, SessionOpening co
   std::memcpy(payload.data() + sizeof opening, proof.data(), proof.size());
   std::memcpy(payload.data() + sizeof opening + proof.size(), address.data(), address.size());
   return payload;
+}
+
+std::uint64_t target_of(std::span<std::byte const> payload) noexcept {
+  SessionOpening opening;
+  if (payload.size() < sizeof opening) return 0;
+  std::memcpy(&opening, payload.data(), sizeof opening);
+  return opening.target;
 }
 
 bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out) {

@@ -10,10 +10,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "engine/agent/session_secrets.hpp"
 #include "engine/peer/address.hpp"
 
 namespace mpix::engine {
@@ -43,6 +45,14 @@ struct Credentials {
   std::array<std::byte, 16> nonce{};  ///< for those that it opens
   /// Who has the secret is let to what is exposed and to nothing else, and may be of any job.
   bool exposed_only = false;
+  /// Besides `secret`, where `exposed_only`: those of sessions, each under an identity of its own.
+  std::shared_ptr<SessionSecrets> sessions;
+
+  /// The secret that admits to this process under the identity `target`; nothing where there is none.
+  std::optional<Secret> secret_of(std::uint64_t target) const {
+    if (target == process) return secret;
+    return sessions != nullptr ? sessions->find(target) : std::nullopt;
+  }
 
   /// New ones; without a source of randomness libsodium ends the process.
   static Credentials make(std::uint64_t process, bool exposed_only = false);
@@ -58,6 +68,8 @@ struct Introduction {
   std::span<std::byte const> address;  ///< a view into the payload
 };
 
+/// The identity of the target that an introduction names, which nothing proves yet. 0: it is too short.
+std::uint64_t target_of(std::span<std::byte const> payload) noexcept;
 /// Reads an introduction; false when it is damaged or whoever made it does not have `secret`.
 bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out);
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/sessions.h"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/user_secret.hpp"
 
@@ -41,11 +42,8 @@ DataEngine::DataEngine(std::string const& interfaces, RemoteKeys remote_keys, en
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
   bootstrap_.process = random_process();
-  bootstrap_.publish = [](void* self, void const* address, std::size_t length) {
-    auto const* const bytes = static_cast<std::byte const*>(address);
-    static_cast<DataEngine*>(self)->address_.assign(bytes, bytes + length);
-    return 0;
-  };
+  // Each session has an address of its own; that of the engine itself is for nobody.
+  bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
   // Clients come to it; it looks for nobody.
   bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
   mpix_engine_config config;
@@ -61,6 +59,19 @@ DataEngine::DataEngine(std::string const& interfaces, RemoteKeys remote_keys, en
 }
 
 DataEngine::~DataEngine() { mpix_engine_destroy(engine_); }
+
+DataEngine::Access DataEngine::open() {
+  Access opened;
+  auto const take = [](void* context, void const* address, std::size_t length) {
+    auto const* const bytes = static_cast<std::byte const*>(address);
+    static_cast<Access*>(context)->address.assign(bytes, bytes + length);
+  };
+  if (int const status = mpix_engine_open_session(engine_, take, &opened, &opened.session); status != 0)
+    fail(status);
+  return opened;
+}
+
+void DataEngine::close(std::uint64_t session) noexcept { (void)mpix_engine_close_session(engine_, session); }
 
 std::uint64_t DataEngine::expose(std::byte* base, std::uint64_t bytes) {
   std::uint64_t exposure = 0;

@@ -27,8 +27,15 @@ class DataEngine {
   DataEngine(DataEngine const&) = delete;
   DataEngine& operator=(DataEngine const&) = delete;
 
-  /// What admits to all that is exposed.
-  std::vector<std::byte> const& address() const noexcept { return address_; }
+  /// Somebody who is admitted to what is exposed, until close().
+  struct Access {
+    std::uint64_t session = 0;
+    std::vector<std::byte> address;  ///< good for this session alone
+  };
+  /// Throws Error.
+  Access open();
+  /// No operation of the session is executed any more when it returns.
+  void close(std::uint64_t session) noexcept;
 
   /// For all operations; `bytes` is not 0. The exposure's name is not given a second time. Throws Error.
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);
@@ -39,7 +46,6 @@ class DataEngine {
  private:
   mpix_bootstrap bootstrap_{};
   std::string interfaces_;
-  std::vector<std::byte> address_;
   mpix_engine_t* engine_ = nullptr;
 };
 

@@ -339,6 +339,8 @@ void DataProcess::close_session(SessionId id) {
   for (auto const& [window, held] : windows_) {
     if (held.session == id) ended.push_back(window);
   }
+  // First: what it has sent and nobody has executed comes too late.
+  if (std::uint64_t const access = sessions_.at(id).access.session; access != 0) engine_->close(access);
   sessions_.erase(id);
   for (std::string const& window : ended) drop(window);
   background_rounds_ = 2;

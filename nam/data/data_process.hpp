@@ -36,10 +36,10 @@ class DataProcess {
   struct Session {
     std::unique_ptr<Connection> connection;
     Identity identity;
-    bool has_share = false;                        ///< of the sessions and descriptors of the grant
-    bool is_owner = false;                         ///< of the grant: may allocate, and map its memory
-    bool is_local = false;                         ///< descriptors can be passed
-    bool has_engine = false;                       ///< is told exposures
+    bool has_share = false;     ///< of the sessions and descriptors of the grant
+    bool is_owner = false;      ///< of the grant: may allocate, and map its memory
+    bool is_local = false;      ///< descriptors can be passed
+    DataEngine::Access access;  ///< to the engine, once it is asked for; exposures are told then
     std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
   using SessionId = std::uint64_t;

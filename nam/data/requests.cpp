@@ -89,7 +89,7 @@ Json DataProcess::describe(SessionId id, Held& held) {
   answer["storage"] = to_string(kind_);
   answer["slot"] = held.slot;
   answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
-  if (session.has_engine) answer["exposure"] = expose(held);
+  if (session.access.session != 0) answer["exposure"] = expose(held);
   return answer;
 }
 

@@ -16,8 +16,8 @@ void DataProcess::reach(SessionId id) {
     throw Error(ErrorCode::unsupported,
                 "the server's windows are reached on its own host only: others need its option --interfaces");
   if (!engine_) engine_ = std::make_unique<DataEngine>(interfaces_, remote_keys_, shared_->stripes());
-  session.has_engine = true;
-  session.connection->post(done, engine_->address());
+  if (session.access.session == 0) session.access = engine_->open();
+  session.connection->post(done, session.access.address);
 }
 
 /// All regions of a window are one exposure: they have one owner.

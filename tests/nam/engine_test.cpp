@@ -56,6 +56,22 @@ class JobEngine {
     auto transfer = describe(exposure, at, into.data(), into.size());
     return complete(transfer, mpix_engine_get);
   }
+  /// Nothing: it is not complete after so many milliseconds.
+  std::optional<int> put_within(int milliseconds, std::uint64_t exposure, std::uint64_t at,
+                                std::span<std::byte const> from) {
+    auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
+    late_.completion.done = tell;
+    transfer.guarantees = MPIX_ENGINE_REMOTE_COMPLETION;
+    transfer.completion = &late_.completion;
+    mpix_engine_issued issued{};
+    int const status = mpix_engine_put(engine_, peer_, &transfer, &issued);
+    if (status != 0 || issued.complete != 0) return status;
+    for (int waited = 0; waited < milliseconds && !late_.told; ++waited) {
+      (void)mpix_engine_progress(engine_);
+      ::usleep(1000);
+    }
+    return late_.told ? std::optional(late_.status) : std::nullopt;
+  }
   template <typename Value>
   int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
     mpix_engine_update update{};
@@ -76,6 +92,11 @@ class JobEngine {
     int status = 0;
   };
 
+  static void tell(mpix_engine_completion* self, int status, std::size_t) {
+    auto* const told = reinterpret_cast<Waiting*>(self);
+    told->status = status;
+    told->told.store(true, std::memory_order_release);
+  }
   static mpix_engine_transfer describe(std::uint64_t exposure, std::uint64_t at, void* origin,
                                        std::size_t bytes) {
     mpix_engine_transfer transfer{};
@@ -88,11 +109,7 @@ class JobEngine {
   template <typename Operation, typename Issue>
   int complete(Operation& operation, Issue issue) {
     Waiting waiting;
-    waiting.completion.done = [](mpix_engine_completion* self, int status, std::size_t) {
-      auto* const told = reinterpret_cast<Waiting*>(self);
-      told->status = status;
-      told->told.store(true, std::memory_order_release);
-    };
+    waiting.completion.done = tell;
     operation.guarantees |= MPIX_ENGINE_REMOTE_COMPLETION;
     operation.completion = &waiting.completion;
     mpix_engine_issued issued{};
@@ -108,6 +125,7 @@ class JobEngine {
   mpix_bootstrap bootstrap_{};
   mpix_engine_t* engine_ = nullptr;
   mpix_engine_peer_t* peer_ = nullptr;
+  Waiting late_;  ///< outlives an operation that never ends
 };
 
 struct Place {
@@ -143,6 +161,34 @@ INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
                                            Place{"server_without_rdma", "memory", "never", Rdma::always},
                                            Place{"job_without_rdma", "memory", "always", Rdma::never}),
                          [](auto const& place) { return place.param.name; });
+
+/// Late messages of a session that has ended, on its connection and on a new one, change nothing; other
+/// sessions go on.
+TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
+  Session other = Session::open(grant_);
+  std::vector<std::byte> const other_address = other.reach();
+  EXPECT_NE(address_, other_address) << "each session has its own";
+  WindowInfo const window = other.allocate({4096}, {1});
+  std::vector<std::byte> const before = pattern(4096, 1);
+  JobEngine ended(GetParam().job);
+  JobEngine lasting(GetParam().job);
+  ended.meet(address_);
+  lasting.meet(other_address);
+  EXPECT_EQ(ended.put(window.exposure, 0, before), 0);
+  session_.reset();
+  ASSERT_TRUE(eventually([&] { return other.usage().at("sessions") == 1; }));
+  if (!has_keys()) {
+    EXPECT_NE(ended.put_within(2000, window.exposure, 0, pattern(4096, 2)), 0);
+    if (GetParam().job == Rdma::never) {  // others wait within the call for an answer that never comes
+      JobEngine late;
+      late.meet(address_);
+      EXPECT_NE(late.put_within(300, window.exposure, 0, pattern(4096, 3)), 0);
+    }
+    EXPECT_EQ(content(other, window, 0), before);
+  }
+  EXPECT_EQ(lasting.put(window.exposure, 0, pattern(4096, 4)), 0);
+  EXPECT_EQ(content(other, window, 0), pattern(4096, 4));
+}
 
 TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
   WindowInfo const before = session_->allocate({4096}, {1});
