@@ -8,8 +8,8 @@
 
 #include "engine/segment/fault_guard.hpp"
 #include "nam/protocol/socket.hpp"
-#include "nam/server/admission.hpp"
 #include "nam/protocol/version.hpp"
+#include "nam/server/admission.hpp"
 #include "nam/server/log.hpp"
 
 namespace mpix::nam {

@@ -7,8 +7,8 @@ namespace mpix::nam {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> names{"bad_request", "denied",  "not_found",   "exists",
-                                                 "no_space",    "quota",   "unsupported", "unavailable",
+constexpr std::array<std::string_view, 11> names{"bad_request", "denied",   "not_found",   "exists",
+                                                 "no_space",    "quota",    "unsupported", "unavailable",
                                                  "malformed",   "internal", "damaged"};
 
 }  // namespace

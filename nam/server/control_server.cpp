@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "nam/protocol/socket.hpp"
-#include "nam/server/catalog_files.hpp"
 #include "nam/protocol/version.hpp"
+#include "nam/server/catalog_files.hpp"
 #include "nam/server/log.hpp"
 #include "nam/server/service_manager.hpp"
 
@@ -51,24 +51,15 @@ FileDescriptor take_directory(Options const& options) {
 }  // namespace
 
 std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
-    {"repair", &ControlServer::repair},
-    {"secret", &ControlServer::own_secret},
-    {"grant", &ControlServer::grant},
-    {"revoke", &ControlServer::revoke},
-    {"extend", &ControlServer::extend},
-    {"list", &ControlServer::list},
-    {"show", &ControlServer::show},
-    {"usage", &ControlServer::usage},
-    {"open", &ControlServer::open},
-    {"connect", &ControlServer::connect},
-    {"evict", &ControlServer::evict},
-    {"names", &ControlServer::names},
-    {"publish", &ControlServer::publish},
-    {"lookup", &ControlServer::lookup},
-    {"unpublish", &ControlServer::unpublish},
-    {"rotate_key", &ControlServer::rotate_key},
-    {"chmod", &ControlServer::chmod},
-    {"dry_run", &ControlServer::dry_run}};
+    {"repair", &ControlServer::repair},       {"secret", &ControlServer::own_secret},
+    {"grant", &ControlServer::grant},         {"revoke", &ControlServer::revoke},
+    {"extend", &ControlServer::extend},       {"list", &ControlServer::list},
+    {"show", &ControlServer::show},           {"usage", &ControlServer::usage},
+    {"open", &ControlServer::open},           {"connect", &ControlServer::connect},
+    {"evict", &ControlServer::evict},         {"names", &ControlServer::names},
+    {"publish", &ControlServer::publish},     {"lookup", &ControlServer::lookup},
+    {"unpublish", &ControlServer::unpublish}, {"rotate_key", &ControlServer::rotate_key},
+    {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
 
 ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread)
     : options_(std::move(options)),
