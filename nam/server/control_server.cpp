@@ -354,6 +354,7 @@ void ControlServer::end() {
 
 /// Data processes that were to end.
 void ControlServer::drop_ended() {
+  answer_revocations();
   std::erase_if(ending_, [this](auto const& link) {
     return link->has_ended() && (is_ending_ || link->release_memory());
   });

@@ -96,6 +96,12 @@ class ControlServer {
   Json show(ClientId id, Json const& request);
   Json usage(ClientId id, Json const& request);
   Json repair(ClientId id, Json const& request);
+  struct Revocation {
+    DataLink const* link;  ///< in `ending_`
+    ClientId client;       ///< waits for its end
+    std::string grant;
+  };
+  void answer_revocations();
   struct Committed {
     std::uint64_t bytes = 0;
     std::uint64_t bytes_of_user = 0;
@@ -169,6 +175,7 @@ class ControlServer {
   ClientId next_client_ = 1;
   std::map<std::string, Live> grants_;
   std::vector<std::unique_ptr<DataLink>> ending_;
+  std::vector<Revocation> revocations_;
   std::map<ClientId, NameSearch> searches_;
   ClientId newest_search_ = 0;
   int search_timer_ = -1;

@@ -227,7 +227,28 @@ Json ControlServer::revoke(ClientId id, Json const& request) {
     return json;
   }
   end_grant(name);
-  return {{"grant", name}};
+  DataLink const* const link = ending_.back().get();
+  if (link->has_ended()) return {{"grant", name}};
+  // The answer comes with the end of the data process: from then on its memory is free for other grants.
+  clients_.at(id).connection->pause();
+  revocations_.push_back({link, id, name});
+  return nullptr;
+}
+
+void ControlServer::answer_revocations() {
+  std::vector<Revocation> done;  // the next request of a client that goes on may be another one
+  std::erase_if(revocations_, [&](Revocation const& each) {
+    if (each.link->has_ended()) done.push_back(each);
+    return each.link->has_ended();
+  });
+  for (Revocation const& each : done) {
+    auto const client = clients_.find(each.client);
+    if (client == clients_.end()) continue;
+    client->second.connection->post({{"grant", each.grant}});
+    loop_.later([this, id = each.client] {
+      if (auto const found = clients_.find(id); found != clients_.end()) found->second.connection->resume();
+    });
+  }
 }
 
 /// That takes the right that granting takes.
