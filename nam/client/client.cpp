@@ -66,21 +66,22 @@ bool comes_soon(pollfd& entry) {
 }  // namespace
 
 Client::Client(FileDescriptor socket, int patience_ms)
-    : channel_(std::move(socket), client_limits), patience_ms_(patience_ms) {}
+    : shared_(std::make_shared<GuardedChannel>(std::move(socket), client_limits)),
+      patience_ms_(patience_ms) {}
 
 Client::Client(Address const& address, int patience_ms) : Client(connect_to(address), patience_ms) {
   authenticate(address);
 }
 
 void Client::authenticate(Address const& server) {
-  FileDescriptor const probe(::dup(channel_.descriptor()));
+  FileDescriptor const probe(::dup(descriptor()));
   if (credentials_of(probe)) return;  // the system tells who this is
   ServerTrust const trust = trust_in(server);
   ClientHandshake const handshake;
   Json const answer = request(handshake.hello(trust.expected()));
   SecuredSession const session =
       handshake.finish(answer, [&](PublicKey const& key) { check_key(server, trust, key); });
-  channel_.protect(SecureStream(session.keys));
+  shared_->channel.protect(SecureStream(session.keys));
   UserSecret const secret = secret_for(server);
   std::string const user = own_user();
   Json const proven = request({{"op", "prove"},
@@ -96,13 +97,16 @@ Json Client::request(Json const& request) { return exchange(request, {}, nullptr
 
 Json Client::exchange(Json const& request, std::span<std::byte const> sent, std::vector<std::byte>* received,
                       std::vector<FileDescriptor>* descriptors) {
-  std::vector<std::byte> data(sent.begin(), sent.end());
-  if (std::exchange(has_version_, true)) {
-    channel_.post(request, std::move(data));
-  } else {
-    Json first = request;
-    first["version"] = protocol_version;
-    channel_.post(first, std::move(data));
+  {
+    std::lock_guard const held(shared_->mutex);
+    std::vector<std::byte> data(sent.begin(), sent.end());
+    if (std::exchange(has_version_, true)) {
+      shared_->channel.post(request, std::move(data));
+    } else {
+      Json first = request;
+      first["version"] = protocol_version;
+      shared_->channel.post(first, std::move(data));
+    }
   }
   Message answer = receive();
   told_ = 0;
@@ -115,33 +119,49 @@ Json Client::exchange(Json const& request, std::span<std::byte const> sent, std:
 void Client::tell(Json request) {
   bool const answered = ++told_ == most_told;
   if (!answered) request["quiet"] = true;
-  channel_.post(request);
-  if (!channel_.flush()) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
+  {
+    std::lock_guard const held(shared_->mutex);
+    shared_->channel.post(request);
+    if (!shared_->channel.flush())
+      throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
+  }
   if (!answered) return;
   (void)receive();
   told_ = 0;
+}
+
+void Client::keep_lease() {
+  if (is_local()) return;
+  auto const lease = field<std::uint32_t>(request({{"op", "renew"}}), "lease");
+  if (lease == 0) return;
+  bound_silence(shared_->channel.socket(), std::chrono::seconds(lease));
+  nam::keep_lease(shared_, std::chrono::seconds(lease));
 }
 
 Message Client::receive() {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
   bool open = true;
   for (;;) {
-    // What the server has said before it closed the connection is still to be read.
-    (void)channel_.flush();
-    if (auto message = channel_.next()) return std::move(*message);
+    pollfd entry{descriptor(), POLLIN, 0};
+    {
+      // What the server has said before it closed the connection is still to be read.
+      std::lock_guard const held(shared_->mutex);
+      (void)shared_->channel.flush();
+      if (auto message = shared_->channel.next()) return std::move(*message);
+      if (shared_->channel.has_output()) entry.events |= POLLOUT;
+    }
     if (!open) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    pollfd entry{channel_.descriptor(), static_cast<short>(POLLIN | (channel_.has_output() ? POLLOUT : 0)),
-                 0};
     if (left.count() <= 0 || !(comes_soon(entry) || ::poll(&entry, 1, static_cast<int>(left.count())) != 0))
       throw Error(ErrorCode::unavailable, "the memory server does not answer");
-    if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = channel_.fill();
+    std::lock_guard const held(shared_->mutex);
+    if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = shared_->channel.fill();
   }
 }
 
 bool Client::is_open() const noexcept {
-  pollfd entry{channel_.descriptor(), POLLRDHUP, 0};
+  pollfd entry{descriptor(), POLLRDHUP, 0};
   return ::poll(&entry, 1, 0) == 0;
 }
 

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "nam/client/lease_keeper.hpp"
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/server_key.hpp"
@@ -38,11 +40,13 @@ class Client {
   /// after it.
   void tell(Json request);
 
-  bool is_local() const noexcept { return !channel_.is_protected(); }
+  bool is_local() const noexcept { return !shared_->channel.is_protected(); }
+  /// Of a session over TCP: it lasts as long as this process runs. One round trip; nothing for a local one.
+  void keep_lease();
   /// The server's key, over TCP; empty on its host.
   std::string const& server_key() const noexcept { return server_key_; }
   /// Of the connection: what is received from it is the object's.
-  int descriptor() const noexcept { return channel_.descriptor(); }
+  int descriptor() const noexcept { return shared_->channel.descriptor(); }
   /// Whether the server has not closed the connection, as far as this host knows.
   bool is_open() const noexcept;
 
@@ -52,7 +56,7 @@ class Client {
   friend PublicKey offered_key(Address const& server, int patience_ms);
   Message receive();
 
-  Channel channel_;
+  std::shared_ptr<GuardedChannel> shared_;
   int patience_ms_;
   bool has_version_ = false;  ///< the server was told the protocol's
   int told_ = 0;              ///< by tell() since the last answer

@@ -89,6 +89,7 @@ void GrantMapping::check(WindowInfo const& window) const {
 Session Session::open(Locator const& grant, int patience_ms) {
   Client client(grant.address, patience_ms);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  client.keep_lease();
   return Session(std::move(client));
 }
 
@@ -100,6 +101,7 @@ Session Session::connect(std::string const& port, Address const& server, WindowI
   Client client(server);
   *window = window_from(client.request({{"op", "connect"}, {"port", port}}));
   window->port = port;
+  client.keep_lease();
   return Session(std::move(client));
 }
 

@@ -17,9 +17,10 @@ namespace mpix::nam {
 namespace {
 
 constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
-/// A control process that has ended is started again by whoever watches over it.
 /// Of sessions of users who do not own the grant.
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
+constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
+/// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
 constexpr std::chrono::milliseconds usage_delay{50};
 constexpr std::chrono::milliseconds reservation_pause{1};
@@ -33,6 +34,7 @@ DataProcess::DataProcess(FileDescriptor control) {
   });
   loop_.every(std::chrono::seconds(1), [this] {
     take_back_spares(Spares::idle_for_a_second);
+    end_silent_sessions();
     give_back_concealed();
     store_some();
     wait_for_control();
@@ -130,7 +132,7 @@ void DataProcess::obey(Message& message) {
     on_created(message.head);
   } else if (op == "remove") {
     if (loading_) loading_->listed.erase(field<std::string>(message.head, "window"));
-    drop(field<std::string>(message.head, "window"));
+    drop(field<std::string>(message.head, "window"), Ending::evicted);
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
   } else if (op == "end") {
@@ -148,6 +150,7 @@ void DataProcess::set_up(Message& message) {
   // Half of them: the engine needs some for its own connections.
   descriptor_shares_ = {"descriptors", raise_descriptor_limit() / 2};
   kind_ = parse_storage(field<std::string>(head, "storage"));
+  lease_ = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
   temporary_ = field<bool>(head, "temporary");
   interfaces_ = field<std::string>(head, "interfaces");
   remote_keys_ = parse_remote_keys(field<std::string>(head, "rdma"));
@@ -303,11 +306,15 @@ void DataProcess::open_session(Message& message) {
                       field<bool>(head, "admin")};
   session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
   session.is_local = !head.contains("stream");
-  Channel channel(std::move(message.descriptors.front()), session.is_owner ? ChannelLimits{} : guest_limits);
+  FileDescriptor& socket = message.descriptors.front();
+  auto const client = credentials_of(socket);
+  if (!session.is_local) bound_silence(socket, lease_);
+  Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
+  watch_client(id, client ? client->pid : 0);
   Message first{head.at("request"), {}, {}};
   try {
     take_share(session);
@@ -322,7 +329,7 @@ void DataProcess::open_session(Message& message) {
 void DataProcess::take_share(Session& session) {
   session_shares_.take(session.identity.uid, session.is_owner);
   try {
-    descriptor_shares_.take(session.identity.uid, session.is_owner);
+    descriptor_shares_.take(session.identity.uid, session.is_owner, descriptors_of_session);
   } catch (Error const&) {
     session_shares_.give_back(session.identity.uid, session.is_owner);
     throw;
@@ -331,17 +338,24 @@ void DataProcess::take_share(Session& session) {
 }
 
 void DataProcess::close_session(SessionId id) {
-  if (Session const& session = sessions_.at(id); session.has_share) {
+  auto const found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session const& session = found->second;
+  if (session.has_share) {
     session_shares_.give_back(session.identity.uid, session.is_owner);
-    descriptor_shares_.give_back(session.identity.uid, session.is_owner, 1 + session.locks.size());
+    descriptor_shares_.give_back(session.identity.uid, session.is_owner,
+                                 descriptors_of_session + session.locks.size());
   }
+  if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;
-  for (auto const& [window, held] : windows_) {
+  for (auto& [window, held] : windows_) {
+    held.mapped_by.erase(id);
     if (held.session == id) ended.push_back(window);
   }
+  for (Piece& piece : concealed_) piece.mapped_by.erase(id);
   // First: what it has sent and nobody has executed comes too late.
-  if (std::uint64_t const access = sessions_.at(id).access.session; access != 0) engine_->close(access);
-  sessions_.erase(id);
+  if (std::uint64_t const access = session.access.session; access != 0) engine_->close(access);
+  sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
   background_rounds_ = 2;
   tell_usage();

@@ -40,6 +40,9 @@ class DataProcess {
     bool is_owner = false;      ///< of the grant: may allocate, and map its memory
     bool is_local = false;      ///< descriptors can be passed
     DataEngine::Access access;  ///< to the engine, once it is asked for; exposures are told then
+    std::chrono::steady_clock::time_point heard;   ///< the last message
+    FileDescriptor process;                        ///< of a local client (pidfd), where the system has them
+    bool has_mapped = false;                       ///< the memory of the grant
     std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
   using SessionId = std::uint64_t;
@@ -50,8 +53,9 @@ class DataProcess {
     Window window;
     SessionId session = 0;  ///< with which it ends; 0: with the grant
     SharedControl::Slot slot = 0;
-    std::uint64_t exposure = 0;  ///< to engines; 0: not yet
-    std::uint64_t spare = 0;     ///< as SharedControl has said a second ago
+    std::uint64_t exposure = 0;       ///< to engines; 0: not yet
+    std::uint64_t spare = 0;          ///< as SharedControl has said a second ago
+    std::set<SessionId> mapped_by{};  ///< sessions that reach the window by loads and stores
   };
   /// Memory in the grant that a window has had.
   struct Piece {
@@ -59,6 +63,8 @@ class DataProcess {
     std::uint64_t bytes = 0;
     bool in_file = false;               ///< it was a persistent window
     mpix_engine_concealed concealed{};  ///< clients may still reach it by this
+    std::string window{};               ///< that was evicted
+    std::set<SessionId> mapped_by{};    ///< of an evicted window: sessions that may still store to it
   };
   /// Memory that sessions keep for their next windows.
   enum class Spares { all, idle_for_a_second };
@@ -103,6 +109,11 @@ class DataProcess {
   void take_share(Session& session);
   void close_session(SessionId id);
   void on_created(Json const& answer);
+  // leases.cpp: clients that have ended, or are not heard of.
+  void watch_client(SessionId id, pid_t client);
+  void end_silent_sessions();
+  void leave(SessionId id, std::string const& window);
+
   void tell_usage();
   void tell_usage_of(Window const& window);
   Json usage() const;
@@ -137,6 +148,7 @@ class DataProcess {
   void end_locks(SessionId id, Json const& request);
   void give_back(Piece const& piece);
   void give_back_concealed();
+  bool is_reachable(Piece const& piece) const noexcept;
   void wait_for_concealed(Window const& window);
 
   Held& window_for(SessionId id, Json const& request, Access wanted);
@@ -145,7 +157,8 @@ class DataProcess {
   bool has_room_for(Window const& window) const;
   void take_back_spares(Spares which);
   void check_quotas(Window const& window) const;
-  void drop(std::string const& window);
+  enum class Ending { freed, evicted };
+  void drop(std::string const& window, Ending ending = Ending::freed);
 
   EventLoop loop_;
   std::unique_ptr<Connection> control_;
@@ -184,6 +197,8 @@ class DataProcess {
   int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
   bool temporary_ = false;          ///< the server is not started again
   int seconds_alone_ = 0;           ///< without a control process
+  std::chrono::seconds lease_{0};   ///< of remote sessions; 0: without end
+  std::chrono::steady_clock::time_point looked_;  ///< for silent sessions
   int exit_code_ = 0;
 };
 

@@ -43,10 +43,13 @@ void DataProcess::tell_denied(SessionId id, Json const& request, Error const& er
 }
 
 void DataProcess::on_request(SessionId id, Message& message) {
-  Connection& connection = *sessions_.at(id).connection;
+  Session& session = sessions_.at(id);
+  session.heard = std::chrono::steady_clock::now();
+  Connection& connection = *session.connection;
   Json const& request = message.head;
   auto const op = field<std::string>(request, "op");
   if (op == "open" || op == "usage") return connection.post(usage());
+  if (op == "renew") return connection.post({{"lease", lease_.count()}});
   if (op == "connect" || op == "join") return connection.post(join(id, request));
   if (op == "read") return read(id, request);
   if (op == "write") return write(id, message);
@@ -87,6 +90,7 @@ Json DataProcess::describe(SessionId id, Held& held) {
   answer["read"] = session.is_owner || window.ownership.permits(session.identity, Access::read);
   answer["write"] = session.is_owner || window.ownership.permits(session.identity, Access::write);
   answer["storage"] = to_string(kind_);
+  if (session.has_mapped) held.mapped_by.insert(id);
   answer["slot"] = held.slot;
   answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
   if (session.access.session != 0) answer["exposure"] = expose(held);
@@ -207,6 +211,7 @@ Json DataProcess::join(SessionId id, Json const& request) {
 
 /// A persistent window stays, and its storage file has what is in it.
 void DataProcess::release(SessionId id, Json const& request) {
+  leave(id, field<std::string>(request, "window"));
   Held const& held = window_for(id, request, Access::write);
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
@@ -256,9 +261,10 @@ void DataProcess::write(SessionId id, Message const& message) {
 
 /// The memory itself, for the owner on this host.
 void DataProcess::map(SessionId id) {
-  Session const& session = sessions_.at(id);
+  Session& session = sessions_.at(id);
   if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant maps its memory");
   if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
+  session.has_mapped = true;
   std::vector<FileDescriptor> memory;
   memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
   memory.push_back(shared_->reopen());
@@ -281,15 +287,21 @@ void DataProcess::take_back_spares(Spares which) {
   for (std::string const& name : taken) drop(name);
 }
 
-void DataProcess::drop(std::string const& name) {
+/// The memory of an evicted window is given to another one when no process can store to it any more.
+void DataProcess::drop(std::string const& name, Ending ending) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
-  Window const& window = found->second.window;
-  shared_->free_place(found->second.slot);
-  Piece piece{window.offset, window.bytes, window.persistent};
-  if (found->second.exposure != 0) piece.concealed = engine_->conceal(found->second.exposure);
-  if (found->second.exposure != 0 && !engine_->is_unreachable(piece.concealed)) {
-    concealed_.push_back(piece);
+  Held& held = found->second;
+  Window const& window = held.window;
+  shared_->free_place(held.slot);
+  Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
+  if (held.exposure != 0) piece.concealed = engine_->conceal(held.exposure);
+  if (ending == Ending::evicted) {
+    piece.window = name;
+    piece.mapped_by = std::move(held.mapped_by);
+  }
+  if (is_reachable(piece)) {
+    concealed_.push_back(std::move(piece));
   } else {
     give_back(piece);
   }

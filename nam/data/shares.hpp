@@ -21,19 +21,20 @@ class Shares {
 
   /// Owners may have all. All other users together have three quarters at most, and each of them one quarter.
   /// Error(quota).
-  void take(uid_t user, bool is_owner) {
+  void take(uid_t user, bool is_owner, std::uint64_t count = 1) {
     std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
     auto const found = of_user_.find(user);
     std::uint64_t const has = found == of_user_.end() ? 0 : found->second;
-    bool const is_refused = all_ >= total_ || (!is_owner && (has >= share || others_ >= total_ - total_ / 4));
+    bool const is_refused = count > total_ - all_ ||
+                            (!is_owner && (has + count > share || others_ + count > total_ - total_ / 4));
     if (is_refused)
       throw Error(ErrorCode::quota,
                   "the grant has as many " + what_ + (is_owner ? "" : " of other users than its owner") +
                       " as it may have: " + std::to_string(is_owner ? total_ : std::min(share, total_)));
-    ++all_;
+    all_ += count;
     if (is_owner) return;
-    ++others_;
-    ++of_user_[user];
+    others_ += count;
+    of_user_[user] += count;
   }
   void give_back(uid_t user, bool is_owner, std::uint64_t count = 1) noexcept {
     all_ -= count;

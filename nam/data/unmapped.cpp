@@ -1,5 +1,6 @@
 /// DataProcess: owners who cannot map the memory. Their operations are an engine's messages, their locks are
 /// taken here, with those of all others.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -36,17 +37,23 @@ void DataProcess::give_back(Piece const& piece) {
 
 void DataProcess::give_back_concealed() {
   std::erase_if(concealed_, [this](Piece const& piece) {
-    bool const unreachable = engine_->is_unreachable(piece.concealed);
-    if (unreachable) give_back(piece);
-    return unreachable;
+    bool const reachable = is_reachable(piece);
+    if (!reachable) give_back(piece);
+    return !reachable;
   });
+}
+
+bool DataProcess::is_reachable(Piece const& piece) const noexcept {
+  return !piece.mapped_by.empty() || (engine_ && !engine_->is_unreachable(piece.concealed));
 }
 
 /// A client that runs answers at once; what one that is stopped can reach is nobody else's until it goes on
 /// or ends.
 void DataProcess::wait_for_concealed(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  while (!concealed_.empty() && !has_room_for(window) && std::chrono::steady_clock::now() < end) {
+  auto const may_soon_end = [](Piece const& piece) { return piece.mapped_by.empty(); };
+  while (std::any_of(concealed_.begin(), concealed_.end(), may_soon_end) && !has_room_for(window) &&
+         std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
     give_back_concealed();
   }

@@ -42,6 +42,7 @@ class Channel {
   Channel(FileDescriptor socket, ChannelLimits const& limits);
 
   int descriptor() const noexcept { return socket_.get(); }
+  FileDescriptor const& socket() const noexcept { return socket_; }
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
   /// Takes in what has arrived. False: the other end has closed, and what is complete is still to be had.

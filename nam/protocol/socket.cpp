@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -123,6 +124,21 @@ FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int time
     return socket;
   }
   return {};
+}
+
+void bound_silence(FileDescriptor const& socket, std::chrono::seconds span) noexcept {
+  auto const set = [&](int level, int option, int value) {
+    (void)::setsockopt(socket.get(), level, option, &value, sizeof value);
+  };
+  // Probes find the end of a host while nothing is sent, the user timeout while something is.
+  constexpr int probes = 3;
+  int const total = static_cast<int>(std::clamp<std::int64_t>(span.count(), 4, 32767));
+  int const interval = std::max(total / (probes + 1), 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, interval);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, interval);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * total);
 }
 
 std::optional<Credentials> credentials_of(FileDescriptor const& socket) {

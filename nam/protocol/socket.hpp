@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ FileDescriptor accept_from(FileDescriptor const& listener);
 /// Connected, or nothing where nobody listens, within `timeout_ms`.
 FileDescriptor connect_unix(std::string const& path);
 FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int timeout_ms);
+
+/// Ends a TCP connection whose other end has not acknowledged anything for `span`; nothing for other sockets.
+void bound_silence(FileDescriptor const& socket, std::chrono::seconds span) noexcept;
 
 /// Nothing for sockets that are not Unix sockets.
 std::optional<Credentials> credentials_of(FileDescriptor const& socket);

@@ -26,6 +26,7 @@ class Connection {
   /// No message is taken in until resume().
   void pause() noexcept { paused_ = true; }
   void resume();
+  bool is_paused() const noexcept { return paused_; }
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
   void protect(SecureStream stream) { channel_.protect(std::move(stream)); }
   std::string stream_state() const { return channel_.stream_state(); }

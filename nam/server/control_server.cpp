@@ -326,6 +326,7 @@ void ControlServer::reread_options() {
     options_.max_windows = fresh->max_windows;
     options_.max_regions = fresh->max_regions;
     options_.max_sessions = fresh->max_sessions;
+    options_.lease = fresh->lease;
     options_.max_metadata = fresh->max_metadata;
     options_.max_connections = fresh->max_connections;
     options_.expiry_grace = fresh->expiry_grace;

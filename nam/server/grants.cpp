@@ -94,7 +94,8 @@ Json ControlServer::setup_of(Grant const& grant) const {
           {"max_windows", options_.max_windows},
           {"max_regions", options_.max_regions},
           {"max_metadata", options_.max_metadata},
-          {"max_sessions", options_.max_sessions}};
+          {"max_sessions", options_.max_sessions},
+          {"lease", options_.lease}};
 }
 
 void ControlServer::start(Grant const& grant, ClientId asked_by) {

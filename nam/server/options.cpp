@@ -93,6 +93,10 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
       ->capture_default_str();
   app.add_option("--max-sessions", options.max_sessions, "Sessions of a grant at a time")
       ->capture_default_str();
+  app.add_option("--lease", options.lease,
+                 "Seconds after which a session over TCP ends whose client is not heard of")
+      ->check(CLI::Range(3u, 86400u))
+      ->capture_default_str();
   app.add_option("--max-connections", options.max_connections, "Connections to the control process at a time")
       ->capture_default_str();
   app.add_option(
@@ -116,6 +120,7 @@ void set_defaults(Options& options) {
   options.max_windows = 20000;
   options.max_regions = 60000;
   options.max_sessions = 10000;
+  options.lease = 30;
   options.max_connections = 4096;
 }
 

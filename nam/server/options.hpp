@@ -36,6 +36,7 @@ struct Options {
   std::uint64_t max_windows = 0;    ///< of a grant
   std::uint64_t max_regions = 0;    ///< of all windows of a grant
   std::uint64_t max_sessions = 0;   ///< of a grant
+  std::uint32_t lease = 0;          ///< seconds for which a remote session lasts without a message
   std::uint64_t max_metadata = 0;   ///< bytes of the descriptions of a grant's windows and names
   std::uint64_t max_connections = 0;
   std::uint64_t max_user_grants = 0;  ///< that a user makes for himself

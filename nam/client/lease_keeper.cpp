@@ -1,0 +1,96 @@
+#include "nam/client/lease_keeper.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <thread>
+#include <vector>
+
+namespace mpix::nam {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int renewals_in_a_lease = 4;  ///< so that one or two may come late
+
+class Keeper {
+ public:
+  Keeper() {
+    // Handlers of the program's signals are not for this thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { run(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void add(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease) {
+    std::lock_guard const held(mutex_);
+    auto const interval = std::chrono::milliseconds(lease) / renewals_in_a_lease;
+    entries_.push_back({session, interval, Clock::now() + interval});
+    changed_.notify_one();
+  }
+
+ private:
+  struct Entry {
+    std::weak_ptr<GuardedChannel> session;
+    std::chrono::milliseconds interval;
+    Clock::time_point due;
+  };
+
+  [[noreturn]] void run() {
+    std::unique_lock held(mutex_);
+    for (;;) {
+      auto next = Clock::time_point::max();
+      auto const now = Clock::now();
+      std::erase_if(entries_, [&](Entry& entry) {
+        if (entry.due > now) {
+          next = std::min(next, entry.due);
+          return entry.session.expired();
+        }
+        entry.due = now + entry.interval;
+        next = std::min(next, entry.due);
+        return !renew(entry.session);
+      });
+      if (entries_.empty()) {
+        changed_.wait(held);
+      } else {
+        changed_.wait_until(held, next);
+      }
+    }
+  }
+
+  /// False when the session has ended. Nothing is queued behind what the server does not take.
+  static bool renew(std::weak_ptr<GuardedChannel> const& session) {
+    auto const guarded = session.lock();
+    if (!guarded) return false;
+    std::lock_guard const held(guarded->mutex);
+    if (guarded->channel.has_output()) return true;
+    guarded->channel.post({{"op", "renew"}, {"quiet", true}});
+    return guarded->channel.flush();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease) {
+  // Never destroyed: its thread runs until the process ends. A child of fork() has the object, but not the
+  // thread.
+  static std::mutex mutex;
+  static Keeper* keeper = nullptr;
+  static pid_t process = 0;
+  std::lock_guard const held(mutex);
+  if (process != ::getpid()) keeper = new Keeper;
+  process = ::getpid();
+  keeper->add(session, lease);
+}
+
+}  // namespace mpix::nam

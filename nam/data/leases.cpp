@@ -1,0 +1,64 @@
+/// DataProcess: clients that have ended, or that are not heard of. A session over TCP has a lease, which each
+/// message renews: a host that has died says nothing. A session of this host has none, because its client
+/// writes by stores that nothing can refuse: it ends with the client's process, also where a child of that
+/// process keeps the connection open.
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "nam/data/data_process.hpp"
+#include "nam/server/log.hpp"
+
+namespace mpix::nam {
+
+namespace {
+
+/// Nothing where the system has no such descriptors (Linux before 5.3), or the process is of another PID
+/// namespace.
+FileDescriptor open_process([[maybe_unused]] pid_t pid) {
+#ifdef SYS_pidfd_open
+  if (pid > 0) return FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+#endif
+  return {};
+}
+
+}  // namespace
+
+/// `client` is 0 for a client of another host.
+void DataProcess::watch_client(SessionId id, pid_t client) {
+  Session& session = sessions_.at(id);
+  session.heard = std::chrono::steady_clock::now();
+  session.process = open_process(client);
+  if (!session.process) return;
+  loop_.watch(session.process.get(), EPOLLIN,
+              [this, id](std::uint32_t) { loop_.later([this, id] { close_session(id); }); });
+}
+
+/// Once a second. A data process that was stopped itself has heard nobody meanwhile.
+void DataProcess::end_silent_sessions() {
+  constexpr std::chrono::seconds longest_gap{3};
+  auto const now = std::chrono::steady_clock::now();
+  bool const was_stopped = now - looked_ > longest_gap;
+  looked_ = now;
+  for (auto& [id, session] : sessions_) {
+    if (session.is_local || lease_.count() == 0) continue;
+    // What came while the session waits for the control process has not been read.
+    if (was_stopped || session.connection->is_paused()) session.heard = now;
+    if (now - session.heard <= lease_) continue;
+    log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
+                               " ends: its client was silent for " + std::to_string(lease_.count()) + " s");
+    session.connection->post(to_answer(Error(
+        ErrorCode::unavailable, "the session's lease of " + std::to_string(lease_.count()) + " s is over")));
+    session.connection->close();  // closes the session when the event loop goes on
+  }
+}
+
+/// The session does not use the window any more, which may have been evicted.
+void DataProcess::leave(SessionId id, std::string const& window) {
+  if (auto const found = windows_.find(window); found != windows_.end()) found->second.mapped_by.erase(id);
+  for (Piece& piece : concealed_) {
+    if (piece.window == window) piece.mapped_by.erase(id);
+  }
+}
+
+}  // namespace mpix::nam

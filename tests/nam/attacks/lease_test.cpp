@@ -1,0 +1,148 @@
+/// Sessions of clients that have ended, or that are stopped: their locks and windows do not stay for ever, and what they
+/// send late is refused.
+#include <cstdlib>
+
+#include "nam/client/secrets.hpp"
+#include "nam/protocol/user_secret.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+constexpr int lease_seconds = 3;
+
+class Lease : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_.start({"--size", "64M", "--listen", "127.0.0.1:0", "--lease", std::to_string(lease_seconds)});
+    grant_ = server_.grant(1u << 20);
+    auto const file = server_.directory() / "client" / "secret";
+    ::setenv("MPIX_NAM_SECRET_FILE", file.c_str(), 1);
+    write_secret(file, secret_from_hex(server_.ask({{"op", "secret"}}).at("secret").get<std::string>()));
+    window_ = make_persistent(grant_, 100, 1);
+  }
+  void TearDown() override { ::unsetenv("MPIX_NAM_SECRET_FILE"); }
+
+  /// A session as from another host.
+  Session remote() const {
+    Locator there = grant_;
+    there.address.unix_path.clear();
+    return Session::open(there);
+  }
+  WindowInfo window_of(Session& session) const { return session.join(parse_locator(window_.port).window); }
+
+  bool try_lock(Session& session) const {
+    bool has_turn = false;
+    return session.try_lock(window_of(session), 1, 0, engine::LockMode::exclusive, &has_turn);
+  }
+
+  TestServer server_;
+  Locator grant_;
+  WindowInfo window_;
+};
+
+/// A process that runs `body`, which reports by the returned descriptor and is told to go on by being continued.
+struct Child {
+  pid_t pid = -1;
+  FileDescriptor reports;
+
+  char next() const {
+    char report = 0;
+    return ::read(reports.get(), &report, 1) == 1 ? report : '\0';
+  }
+  int exit_code() const {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  }
+};
+
+template <typename Body>
+Child start(Body body) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+  pid_t const pid = ::fork();
+  if (pid == 0) {
+    auto const report = [&](char what) { (void)!::write(ends[1], &what, 1); };
+    int code = 2;
+    try {
+      code = body(report);
+    } catch (std::exception const& error) {
+      std::fprintf(stderr, "child: %s\n", error.what());
+    }
+    ::_exit(code);
+  }
+  ::close(ends[1]);
+  return {pid, FileDescriptor(ends[0])};
+}
+
+TEST_F(Lease, EndsSessionOfAStoppedRemoteClientAndKeepsThatOfABusyOne) {
+  Child const busy = start([&](auto report) {
+    Session session = remote();
+    WindowInfo const window = window_of(session);
+    report('r');
+    std::this_thread::sleep_for(std::chrono::seconds(2 * lease_seconds));
+    session.write(window, 1, 0, pattern(100, 9));
+    return 0;
+  });
+  Child const stopped = start([&](auto report) {
+    Session session = remote();
+    WindowInfo const window = window_of(session);
+    if (!try_lock(session)) return 3;
+    report('l');
+    ::raise(SIGSTOP);
+    return refusal([&] { session.write(window, 0, 0, pattern(100, 7)); }) == ErrorCode::unavailable ? 0 : 4;
+  });
+  ASSERT_EQ(busy.next(), 'r');
+  ASSERT_EQ(stopped.next(), 'l');
+  int status = 0;
+  ASSERT_EQ(::waitpid(stopped.pid, &status, WUNTRACED), stopped.pid);
+  Session other = remote();
+  EXPECT_TRUE(eventually([&] { return try_lock(other); }));
+  ::kill(stopped.pid, SIGCONT);
+  EXPECT_EQ(stopped.exit_code(), 0);
+  EXPECT_EQ(content(other, window_of(other), 0), pattern(100, 1));
+  EXPECT_EQ(busy.exit_code(), 0);
+  EXPECT_EQ(content(other, window_of(other), 1), pattern(100, 9));
+}
+
+TEST_F(Lease, LocalSessionEndsWithItsProcessThoughAChildKeepsTheConnection) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  Child const owner = start([&](auto report) {
+    Session session = Session::open(grant_);
+    if (!try_lock(session)) return 3;
+    report('l');
+    if (::fork() == 0) {
+      char ignored = 0;
+      (void)!::read(ends[0], &ignored, 1);  // as long as the test runs
+      ::_exit(0);
+    }
+    return 0;
+  });
+  ASSERT_EQ(owner.next(), 'l');
+  EXPECT_EQ(owner.exit_code(), 0);
+  Session other = Session::open(grant_);
+  EXPECT_TRUE(eventually([&] { return try_lock(other); }));
+  EXPECT_EQ(::write(ends[1], "e", 1), 1);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(Lease, MemoryOfAnEvictedWindowWaitsForProcessesThatMapIt) {
+  Session mapped = Session::open(grant_);
+  GrantMapping const memory = mapped.map();
+  WindowInfo const window = window_of(mapped);
+  server_.ask({{"op", "evict"}, {"port", window_.port}});
+  Session other = Session::open(grant_);
+  auto const takes_all = [&] {
+    return !refusal([&] { other.release(other.allocate({1u << 20}, {1})); });
+  };
+  EXPECT_TRUE(eventually([&] { return refusal([&] { window_of(other); }) == ErrorCode::not_found; }));
+  EXPECT_FALSE(takes_all());
+  EXPECT_EQ(refusal([&] { mapped.release(window); }), ErrorCode::not_found);
+  EXPECT_TRUE(eventually(takes_all));
+}
+
+}  // namespace
+}  // namespace mpix::nam
