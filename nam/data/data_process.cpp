@@ -11,17 +11,19 @@
 #include "nam/protocol/version.hpp"
 #include "nam/server/admission.hpp"
 #include "nam/server/log.hpp"
+#include "nam/server/sandbox.hpp"
 
 namespace mpix::nam {
 
 namespace {
 
-constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
+constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 /// Of sessions of users who do not own the grant.
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
 /// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
+constexpr std::uint64_t largest_other_file = 64u << 20;
 constexpr std::chrono::milliseconds usage_delay{50};
 constexpr std::chrono::milliseconds reservation_pause{1};
 
@@ -68,7 +70,8 @@ void DataProcess::lose_control() {
   if (!storage_ || !is_loaded_) return loop_.stop();  // the next one starts another process
   log(Severity::warning, "the control process has gone; this one waits for another");
   for (auto const& [id, pending] : std::exchange(pending_, {})) {
-    drop(pending.window);
+    // The catalog may have it: its memory is free when it does not any more.
+    unconfirmed_.push_back(pending.window);
     auto const session = sessions_.find(pending.session);
     if (session == sessions_.end()) continue;
     session->second.connection->post(
@@ -156,12 +159,17 @@ void DataProcess::set_up(Message& message) {
   remote_keys_ = parse_remote_keys(field<std::string>(head, "rdma"));
   try {
     // First: whoever listens there is the one process that uses the memory.
-    adoption_ = listen_unix(field<std::string>(head, "adoption"), 0600);
+    if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a grant without a socket");
+    adoption_ = std::move(message.descriptors.back());
+    message.descriptors.pop_back();
+    listen_at(adoption_);
     open_memory(message);
     if (!field_or(head, "overcommit", false)) {
       storage_->keep_pages();
       reserving_ = storage_->is_fresh();
     }
+    // Memory and file are there: this process makes no larger ones.
+    limit_file_size(storage_file_bytes(storage_->bytes()) + largest_other_file);
   } catch (Error const& error) {
     return refuse_grant(error);
   }
@@ -265,6 +273,7 @@ void DataProcess::end(bool keep_windows) {
 /// window that was never promised to anybody.
 void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
+  for (std::string const& id : std::exchange(unconfirmed_, {})) drop(id);
   std::vector<std::string> gone;
   for (auto const& [id, held] : windows_) {
     if (held.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);

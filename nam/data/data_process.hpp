@@ -187,6 +187,7 @@ class DataProcess {
   SessionId next_session_ = 1;
   std::map<std::uint64_t, Pending> pending_;
   std::uint64_t next_creation_ = 1;
+  std::vector<std::string> unconfirmed_;  ///< pending when the control process was lost
   bool usage_told_ = true;
   int usage_timer_ = -1;
   int reservation_timer_ = -1;

@@ -62,15 +62,25 @@ bool wait_until_connected(FileDescriptor const& socket, int timeout_ms) {
 
 }  // namespace
 
-FileDescriptor listen_unix(std::string const& path, mode_t mode) {
+FileDescriptor bind_unix(std::string const& path, mode_t mode) {
   sockaddr_un const address = unix_address(path);
   if (connect_unix(path)) throw Error(ErrorCode::exists, "somebody listens at " + path + " already");
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));
   if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), backlog) != 0)
+      ::chmod(path.c_str(), mode) != 0)
     fail("cannot listen at " + path);
+  return socket;
+}
+
+void listen_at(FileDescriptor const& bound) {
+  if (::listen(bound.get(), backlog) != 0) fail("cannot listen");
+}
+
+FileDescriptor listen_unix(std::string const& path, mode_t mode) {
+  FileDescriptor socket = bind_unix(path, mode);
+  listen_at(socket);
   return socket;
 }
 

@@ -22,6 +22,9 @@ struct Credentials {
 };
 
 /// Listens at `path`, in the place of a socket at which nobody listens any more. Throws Error.
+/// The same without listening: a process that is passed the socket listens, and shows as its owner.
+FileDescriptor bind_unix(std::string const& path, mode_t mode);
+void listen_at(FileDescriptor const& bound);
 FileDescriptor listen_unix(std::string const& path, mode_t mode);
 /// Listens at "HOST:PORT"; port 0: any. Throws Error.
 FileDescriptor listen_tcp(std::string const& endpoint);

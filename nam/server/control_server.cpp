@@ -7,14 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog_files.hpp"
 #include "nam/server/log.hpp"
-#include "nam/server/service_manager.hpp"
 
 namespace mpix::nam {
 
@@ -24,6 +25,7 @@ constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .de
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr std::chrono::milliseconds shortage_pause{100};
 constexpr std::chrono::seconds longest_unauthenticated{2};
+constexpr std::chrono::seconds longest_wait_for_directory{3};
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::ptrdiff_t most_lingering = 256;
 
@@ -45,7 +47,16 @@ FileDescriptor take_directory(Options const& options) {
     if (std::filesystem::create_directories(options.storage_directory, error))
       (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
   }
-  return lock_directory(options.directory);
+  // The control process of a server that was killed is about to end, too.
+  auto const end = std::chrono::steady_clock::now() + longest_wait_for_directory;
+  for (;;) {
+    try {
+      return lock_directory(options.directory);
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::exists || std::chrono::steady_clock::now() >= end) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 }  // namespace
@@ -61,9 +72,11 @@ std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
     {"unpublish", &ControlServer::unpublish}, {"rotate_key", &ControlServer::rotate_key},
     {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
 
-ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread)
+ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread,
+                             SpawnerLink& spawner)
     : options_(std::move(options)),
       reread_(std::move(reread)),
+      spawner_(spawner),
       lock_(take_directory(options_)),
       keys_(options_.directory / "server.key"),
       reserve_(options_.directory / "reserve"),
@@ -90,7 +103,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
 }
 
 int ControlServer::run() {
-  notify_manager("READY=1");
+  spawner_.notify("READY=1");
   log(Severity::info, "ready at " + nam::format(address_));
   record_own("start");
   loop_.run();
@@ -99,22 +112,28 @@ int ControlServer::run() {
 }
 
 void ControlServer::open_listeners() {
-  for (FileDescriptor& each : inherited_listeners()) add_listener(std::move(each));
-  bool const inherited = !listeners_.empty();
   address_.unix_path = options_.socket;
   address_.host = options_.advertise;
+  for (SpawnerLink::Listener& each : spawner_.take_listeners()) {
+    add_listener(std::move(each.socket));
+    if (address_.host.empty()) address_.host = each.host;
+  }
+  bool const inherited = !listeners_.empty();
   if (!inherited) {
     std::filesystem::path const parent = std::filesystem::path(options_.socket).parent_path();
     std::error_code ignored;
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
     // Who connects is asked who he is.
     add_listener(listen_unix(options_.socket, 0666));
+    spawner_.keep_listener(listeners_.back(), "");
   }
   for (std::string const& endpoint : inherited ? std::vector<std::string>() : options_.listen) {
     try {
       FileDescriptor listener = listen_tcp(endpoint);
       address_.port = port_of(listener);
-      if (address_.host.empty()) address_.host = endpoint.substr(0, endpoint.rfind(':'));
+      std::string const host = endpoint.substr(0, endpoint.rfind(':'));
+      if (address_.host.empty()) address_.host = host;
+      spawner_.keep_listener(listener, host);
       add_listener(std::move(listener));
     } catch (Error const& error) {
       if (options_.listen_given) throw;
@@ -317,7 +336,7 @@ void ControlServer::on_signal(int signal) {
 }
 
 void ControlServer::reread_options() {
-  notify_manager("RELOADING=1");
+  spawner_.notify("RELOADING=1");
   if (auto fresh = reread_()) {
     options_.capacity = fresh->capacity;
     options_.admins = fresh->admins;
@@ -339,12 +358,12 @@ void ControlServer::reread_options() {
   } else {
     log(Severity::error, "the configuration is wrong; the one before stays");
   }
-  notify_manager("READY=1");
+  spawner_.notify("READY=1");
 }
 
 void ControlServer::end() {
   if (std::exchange(is_ending_, true)) return loop_.stop();
-  notify_manager("STOPPING=1");
+  spawner_.notify("STOPPING=1");
   log(Severity::info, "ends");
   record_own("end");
   for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));

@@ -23,13 +23,14 @@
 #include "nam/server/options.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/server_keys.hpp"
+#include "nam/server/spawner_link.hpp"
 
 namespace mpix::nam {
 
 class ControlServer {
  public:
   /// `reread` gives the options as they are by now, or nothing where they are wrong. Throws Error.
-  ControlServer(Options options, std::function<std::optional<Options>()> reread);
+  ControlServer(Options options, std::function<std::optional<Options>()> reread, SpawnerLink& spawner);
 
   /// Until it is told to end. Returns the exit code.
   int run();
@@ -157,6 +158,7 @@ class ControlServer {
 
   Options options_;
   std::function<std::optional<Options>()> reread_;
+  SpawnerLink& spawner_;
   EventLoop loop_;
   FileDescriptor lock_;  ///< of the directory
   ServerKeys keys_;

@@ -1,7 +1,6 @@
 #include "nam/server/data_link.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,8 +14,6 @@
 #include "nam/protocol/version.hpp"
 #include "nam/server/log.hpp"
 
-extern char** environ;
-
 namespace mpix::nam {
 
 namespace {
@@ -24,7 +21,7 @@ namespace {
 constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
 constexpr std::size_t most_waiting = 2048;
 constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
-constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 3};
+constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 
 void refuse(FileDescriptor socket, Json const& session, Error const& error) {
   Channel channel(std::move(socket), ChannelLimits{});
@@ -40,8 +37,13 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 
 }  // namespace
 
-DataLink::DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events)
-    : loop_(loop), setup_(std::move(setup)), volatile_(volatile_memory), events_(std::move(events)) {}
+DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events)
+    : loop_(loop),
+      spawner_(spawner),
+      setup_(std::move(setup)),
+      volatile_(volatile_memory),
+      events_(std::move(events)),
+      memory_(spawner.take_memory(field<std::string>(setup_, "grant"))) {}
 
 void DataLink::start(OnFailure on_failure) {
   try {
@@ -63,7 +65,8 @@ void DataLink::attach(FileDescriptor socket) {
 bool DataLink::adopt() {
   FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
   auto const other = socket ? credentials_of(socket) : std::nullopt;
-  if (!other || other->uid != ::geteuid()) return false;
+  if (!other || !(spawner_.is_data_user(other->uid) || other->uid == ::geteuid())) return false;
+  spawner_.tell_adopted(field<std::string>(setup_, "grant"), other->uid);
   pid_ = other->pid;
   adopting_ = true;
   attach(std::move(socket));
@@ -84,20 +87,7 @@ void DataLink::spawn() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
     throw Error(ErrorCode::unavailable, std::string("socketpair: ") + std::strerror(errno));
   FileDescriptor ours(pair[0]);
-  FileDescriptor const theirs(pair[1]);
-  char name[] = "mpix-namd";
-  char mode[] = "--data-process";
-  std::string number = std::to_string(theirs.get());
-  std::string grant = field<std::string>(setup_, "grant");
-  char* const arguments[] = {name, mode, number.data(), grant.data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // A descriptor that takes its own place is passed on.
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), theirs.get());
-  int const error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0)
-    throw Error(ErrorCode::unavailable, std::string("cannot start a data process: ") + std::strerror(error));
+  pid_ = spawner_.start(field<std::string>(setup_, "grant"), FileDescriptor(pair[1]));
   adopting_ = false;
   attach(std::move(ours));
   set_up(std::move(file));
@@ -115,6 +105,8 @@ void DataLink::set_up(std::optional<GrantFile::Opened> file) {
     message["new_file"] = file->is_new;
     memory.push_back(std::move(file->descriptor));
   }
+  // Last: only this process can make a socket there, and the data process listens.
+  memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
   connection_->post(message, {}, std::move(memory));
 }
 
@@ -155,7 +147,12 @@ void DataLink::take(Message& message) {
 
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
-  if (!message.descriptors.empty()) memory_ = std::move(message.descriptors);
+  if (!message.descriptors.empty()) {
+    memory_ = std::move(message.descriptors);
+    std::vector<FileDescriptor> held;
+    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
+    spawner_.hold(field<std::string>(setup_, "grant"), std::move(held));
+  }
   if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
   try {
     if (events_.file_is_whole) events_.file_is_whole();
@@ -304,6 +301,7 @@ void DataLink::note_client(Json const& session) {
 
 void DataLink::end(bool keep_windows) {
   if (std::exchange(ending_, true)) return;
+  spawner_.drop(field<std::string>(setup_, "grant"));
   refuse_waiting(Error(ErrorCode::not_found, "the grant has ended"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keep_windows}});
 }

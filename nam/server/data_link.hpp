@@ -13,6 +13,7 @@
 
 #include "nam/server/connection.hpp"
 #include "nam/server/grant_file.hpp"
+#include "nam/server/spawner_link.hpp"
 
 namespace mpix::nam {
 
@@ -34,7 +35,7 @@ class DataLink {
 
   /// `setup` is what the data process is told, but for the windows. `volatile_memory`: its memory has no
   /// storage file.
-  DataLink(EventLoop& loop, Json setup, bool volatile_memory, Events events);
+  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events);
 
   /// Of a start where the catalog cannot be written.
   enum class OnFailure { give_up, try_again };
@@ -85,6 +86,7 @@ class DataLink {
   void note_client(Json const& session);
 
   EventLoop& loop_;
+  SpawnerLink& spawner_;
   Json setup_;
   bool volatile_;
   Events events_;

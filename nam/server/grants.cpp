@@ -133,7 +133,7 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
     events.open_file = [file = *live.file] { return file.open(); };
     events.file_is_whole = [file = *live.file] { file.commit(); };
   }
-  live.link = std::make_unique<DataLink>(loop_, setup_of(grant), grant.storage != StorageKind::file,
+  live.link = std::make_unique<DataLink>(loop_, spawner_, setup_of(grant), grant.storage != StorageKind::file,
                                          std::move(events));
   live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }
@@ -314,6 +314,7 @@ Json ControlServer::describe(Live const& live) const {
             {"ready", live.link->is_ready()},
             {"reason", live.link->failure()},
             {"state", state_of(live)},
+            {"control_pid", ::getpid()},
             {"pid", live.link->pid()}};
   if (grant.expires) json["expires_in"] = *grant.expires - calendar_.now();
   if (live.grace.has_begun()) json["deleted_in"] = live.grace.left(options_.expiry_grace, calendar_.uptime());
@@ -365,6 +366,7 @@ Json ControlServer::usage(ClientId id, Json const&) {
           {"used", used},
           {"sessions", sessions},
           {"grants", grants_.size()},
+          {"control_pid", ::getpid()},
           {"connections", clients_.size()},
           {"users", users}};
 }

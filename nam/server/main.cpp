@@ -1,4 +1,10 @@
-/// mpix-namd: the control process, and with --data-process what it starts for each grant.
+/// mpix-namd: the main process, which starts this program again as the control process and, for each grant,
+/// as a data process.
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -9,12 +15,22 @@
 #include "nam/server/control_server.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/log.hpp"
+#include "nam/server/sandbox.hpp"
+#include "nam/server/spawner.hpp"
 
 namespace mpix::nam {
 
 namespace {
 
-int run_data_process(char const* descriptor, std::string const& grant) {
+/// `user`: a number, or "-" for the user of the server.
+int run_data_process(char const* descriptor, std::string const& grant, std::string const& user) {
+  bool const has_own_user = user != "-";
+  if (has_own_user) {
+    auto const uid = static_cast<uid_t>(std::stoul(user));
+    become({uid, static_cast<gid_t>(uid), ""});
+  }
+  drop_privileges();
+  confine_data_process(has_own_user);
   open_log("mpix-namd/" + grant.substr(0, 8), "info", "");
   return DataProcess(FileDescriptor(std::atoi(descriptor))).run();
 }
@@ -29,7 +45,21 @@ int exit_code_of(Error const& error) {
   }
 }
 
-int run_control(int argc, char** argv) {
+/// The rights that the control process needs: files and ports of its user, and evicting clients where it is
+/// root.
+void confine_control(Options const& options) {
+  if (options.user && options.user->uid != ::geteuid()) become(*options.user);
+  // It ends with the main process: the next one finds the directory free.
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::geteuid() != 0) return drop_privileges();
+  std::vector<int> const kept{CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE};
+  keep_capabilities(kept, kept);
+  (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/// `argv`: without the first argument of a control process and its value, the connection to the main process.
+int run_control(int descriptor, int argc, char** argv) {
   int exit_code = exit_ok;
   auto const options = read_options(argc, argv, &exit_code);
   if (!options) return exit_code;
@@ -38,11 +68,10 @@ int run_control(int argc, char** argv) {
     return read_options(argc, argv, &ignored);
   };
   try {
+    confine_control(*options);
     open_log("mpix-namd", options->log_level, options->log_file);
-    int const code = ControlServer(*options, reread).run();
-    std::error_code ignored;
-    if (options->temporary) std::filesystem::remove_all(options->directory, ignored);
-    return code;
+    SpawnerLink spawner{FileDescriptor(descriptor)};
+    return ControlServer(*options, reread, spawner).run();
   } catch (Error const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
     if (error.code() == ErrorCode::damaged)
@@ -54,15 +83,37 @@ int run_control(int argc, char** argv) {
   }
 }
 
+int run_main(int argc, char** argv) {
+  int exit_code = exit_ok;
+  auto const options = read_options(argc, argv, &exit_code);
+  if (!options) return exit_code;
+  try {
+    // The log file is the control process's, which may be another user.
+    open_log("mpix-namd", options->log_level, options->user ? "" : options->log_file);
+    int const code = Spawner(*options, {argv + 1, argv + argc}).run();
+    std::error_code ignored;
+    if (options->temporary) std::filesystem::remove_all(options->directory, ignored);
+    return code;
+  } catch (Error const& error) {
+    std::fprintf(stderr, "mpix-namd: %s\n", error.what());
+    return exit_code_of(error);
+  }
+}
+
 }  // namespace
 
 }  // namespace mpix::nam
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 4 && std::strcmp(argv[1], "--data-process") == 0)
-      return mpix::nam::run_data_process(argv[2], argv[3]);
-    return mpix::nam::run_control(argc, argv);
+    if (argc == 5 && std::strcmp(argv[1], "--data-process") == 0)
+      return mpix::nam::run_data_process(argv[2], argv[3], argv[4]);
+    if (argc >= 3 && std::strcmp(argv[1], "--control-process") == 0) {
+      int const descriptor = std::atoi(argv[2]);
+      argv[2] = argv[0];
+      return mpix::nam::run_control(descriptor, argc - 2, argv + 2);
+    }
+    return mpix::nam::run_main(argc, argv);
   } catch (std::exception const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
     return mpix::nam::exit_failure;

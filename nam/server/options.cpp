@@ -1,5 +1,6 @@
 #include "nam/server/options.hpp"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,10 +22,23 @@ struct Texts {
   std::string remote_keys = "never";
   std::string self_service = "0";
   std::string user_capacity = "0";
+  std::string user;
+  std::string data_users = "1879050000+10000";
   std::string metadata = "16M";
   std::string expiry_grace = "10m";
   std::vector<std::string> admins;
 };
+
+void add_users(CLI::App& app, Texts& texts) {
+  app.add_option("--user", texts.user, "User of the control process; default: the one that starts the server")
+      ->envname("MPIX_NAMD_USER");
+  app.add_option(
+         "--data-uids", texts.data_users,
+         "FIRST+COUNT: users of data processes, one for each grant, that nobody else has; \"none\" for "
+         "the server's own user. Needs root, or CAP_SETUID, CAP_SETGID and CAP_KILL")
+      ->envname("MPIX_NAMD_DATA_UIDS")
+      ->capture_default_str();
+}
 
 void add_places(CLI::App& app, Options& options) {
   app.add_option("--directory", options.directory, "Where the catalog and what belongs to it stand")
@@ -45,7 +59,7 @@ void add_places(CLI::App& app, Options& options) {
          "memory of windows; unless given, they do not")
       ->envname("MPIX_NAMD_INTERFACES");
   app.add_option("--storage-directory", options.storage_directory,
-                 "Where the files of grants stand, such as a DAX file system; default: in the directory")
+                 "Where the files of grants stand; default: in the directory")
       ->envname("MPIX_NAMD_STORAGE_DIRECTORY");
   app.add_option("--log-file", options.log_file, "Where log lines go; default: stderr")
       ->envname("MPIX_NAMD_LOG_FILE");
@@ -124,7 +138,26 @@ void set_defaults(Options& options) {
   options.max_connections = 4096;
 }
 
+void convert_users(Texts const& texts, CLI::App const& app, Options& options) {
+  if (!texts.user.empty()) {
+    passwd const* const known = ::getpwuid(parse_user(texts.user));
+    if (known == nullptr) throw Error(ErrorCode::bad_request, "there is no user '" + texts.user + "'");
+    options.user = ProcessUser{known->pw_uid, known->pw_gid, known->pw_name};
+  }
+  options.data_users_given = app.count("--data-uids") != 0;
+  if (texts.data_users == "none") return;
+  unsigned long first = 0;
+  unsigned long count = 0;
+  char rest = 0;
+  if (std::sscanf(texts.data_users.c_str(), "%10lu+%10lu%c", &first, &count, &rest) != 2 || first == 0 ||
+      count == 0 || first + count >= UINT32_MAX)
+    throw Error(ErrorCode::bad_request, "--data-uids is FIRST+COUNT or none, not '" + texts.data_users + "'");
+  options.first_data_user = static_cast<uid_t>(first);
+  options.data_users = static_cast<std::uint32_t>(count);
+}
+
 void convert(Texts const& texts, CLI::App const& app, Options& options) {
+  convert_users(texts, app, options);
   options.capacity = parse_bytes(texts.capacity);
   options.storage = parse_storage(texts.storage);
   options.remote_keys = parse_remote_keys(texts.remote_keys);
@@ -164,6 +197,7 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
       "or the socket already, 4 the catalog is damaged. SIGTERM and SIGINT end the server, SIGHUP reads the\n"
       "configuration again: size, limits, administrators, log level. docs/nam.md has more.");
   add_places(app, options);
+  add_users(app, texts);
   add_limits(app, options, texts);
   try {
     app.parse(argc, argv);

@@ -9,6 +9,7 @@
 
 #include "nam/data/data_engine.hpp"
 #include "nam/data/storage.hpp"
+#include "nam/server/sandbox.hpp"
 
 namespace mpix::nam {
 
@@ -23,6 +24,10 @@ struct Options {
   RemoteKeys remote_keys = RemoteKeys::never;
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
+  std::optional<ProcessUser> user;  ///< of the control process; nothing: as it was started
+  uid_t first_data_user = 0;        ///< data processes run as `data_users` users from here on
+  std::uint32_t data_users = 0;     ///< 0: as the user of the main process
+  bool data_users_given = false;
   bool watch_stdin = false;
   bool temporary = false;  ///< the directory goes with the server
   std::string log_file;

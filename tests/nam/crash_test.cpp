@@ -153,21 +153,25 @@ class Model : public ::testing::TestWithParam<Setting> {
     TestServer& server = servers_[number];
     bool const control = random_() % 2 == 0;
     bool const data = !control || random_() % 2 == 0;
+    // The control process ends with the main process.
+    bool const main = control && random_() % 2 == 0;
+    pid_t const controller = main ? server.pid() : server.control_process();
     pid_t const process = server.data_process(grants_[number]);
     auto const delay = std::chrono::microseconds(random_() % 3000);
     std::thread killer([&] {
       std::this_thread::sleep_for(delay);
       if (data) ::kill(process, SIGKILL);
-      if (control) ::kill(server.pid(), SIGKILL);
+      if (control) ::kill(controller, SIGKILL);
     });
     for (int i = 0; i < 3; ++i) operate();
     killer.join();
     EXPECT_TRUE(!data || eventually([&] { return ::kill(process, 0) != 0; }));
-    if (control) {
+    if (main) {
       EXPECT_EQ(server.exit_code(10000), 128 + SIGKILL);
       server.start(arguments());
     }
-    if (control && data && !is_file()) lose(number);
+    EXPECT_TRUE(eventually([&] { return server.answers(); }));
+    if (main && data && !is_file()) lose(number);
   }
 
   /// Nothing is left at the server; of windows that had parts there the others stay.

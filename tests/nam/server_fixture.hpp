@@ -125,6 +125,7 @@ class TestServer {
     return parse_locator(ask(more).at("locator").get<std::string>());
   }
   Json show(Locator const& grant) const { return ask({{"op", "show"}, {"grant", grant.grant}}); }
+  pid_t control_process() const { return ask({{"op", "usage"}}).at("control_pid").get<pid_t>(); }
   pid_t data_process(Locator const& grant) const { return show(grant).at("pid").get<pid_t>(); }
 
  private:

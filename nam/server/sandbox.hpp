@@ -1,0 +1,45 @@
+/// Rights that the processes of the server give up. Each process does it at its beginning, before it reads a
+/// message.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpix::nam {
+
+/// A user under which a process runs.
+struct ProcessUser {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string name;  ///< with the groups of this user; empty: no groups
+};
+
+/// Whether this process may become any other user.
+bool can_change_user() noexcept;
+
+/// Whether this user namespace has the users [first, first + count).
+bool has_users(uid_t first, std::uint32_t count);
+
+/// Becomes `user`, for good. Throws Error(denied).
+void become(ProcessUser const& user);
+
+/// Keeps `capabilities` (CAP_...), and leaves `bounding` for programs that this process starts. Limits that a
+/// process without rights cannot raise are raised first.
+void keep_capabilities(std::vector<int> const& capabilities, std::vector<int> const& bounding) noexcept;
+
+/// No capability, no new privileges, no core file, and no debugger but root's.
+void drop_privileges() noexcept;
+
+/// The rest for a data process: no other program, no other process, and no system call that it has no use
+/// for. `has_own_user`: nobody else's processes run under its user. Throws Error(unsupported) where the
+/// system does not filter system calls.
+void confine_data_process(bool has_own_user);
+
+/// Most bytes of a file that this process makes from here on.
+void limit_file_size(std::uint64_t bytes) noexcept;
+
+}  // namespace mpix::nam

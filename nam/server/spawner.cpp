@@ -1,0 +1,263 @@
+#include "nam/server/spawner.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "nam/protocol/socket.hpp"
+#include "nam/server/exit_codes.hpp"
+#include "nam/server/log.hpp"
+#include "nam/server/sandbox.hpp"
+#include "nam/server/service_manager.hpp"
+#include "nam/server/spawner_link.hpp"
+
+extern char** environ;
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr std::chrono::milliseconds first_delay{100};
+constexpr std::chrono::milliseconds longest_delay{30000};
+
+FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
+  return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+std::vector<FileDescriptor> duplicates_of(std::vector<FileDescriptor> const& descriptors) {
+  std::vector<FileDescriptor> copies;
+  for (FileDescriptor const& each : descriptors) copies.push_back(duplicate_of(each));
+  return copies;
+}
+
+struct SocketPair {
+  FileDescriptor ours;
+  FileDescriptor theirs;
+};
+
+SocketPair connected_sockets() {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    throw Error(ErrorCode::unavailable, std::string("socketpair: ") + std::strerror(errno));
+  return {FileDescriptor(pair[0]), FileDescriptor(pair[1])};
+}
+
+/// Starts this program again, in a process group of its own, with `socket` besides what every child gets.
+pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket) {
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // A descriptor that takes its own place is passed on.
+  posix_spawn_file_actions_adddup2(&actions, socket.get(), socket.get());
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  pid_t pid = 0;
+  int const error = ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw Error(ErrorCode::unavailable, std::string("cannot start a process: ") + std::strerror(error));
+  return pid;
+}
+
+/// Users that run processes now, those of other servers included.
+std::set<uid_t> users_of_processes() {
+  std::set<uid_t> users;
+  std::unique_ptr<DIR, int (*)(DIR*)> const directory(::opendir("/proc"), ::closedir);
+  while (dirent const* const entry = directory ? ::readdir(directory.get()) : nullptr) {
+    struct stat status {};
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    if (::fstatat(::dirfd(directory.get()), entry->d_name, &status, 0) == 0) users.insert(status.st_uid);
+  }
+  return users;
+}
+
+}  // namespace
+
+Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
+    : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
+  for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), ""});
+  choose_users();
+  // The control process of root keeps what it needs for files and ports of the server.
+  keep_capabilities({CAP_SETUID, CAP_SETGID, CAP_KILL},
+                    {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE});
+  loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
+  restart_timer_ = loop_.add_timer([this] { start_control(); });
+}
+
+void Spawner::choose_users() {
+  if (options_.data_users == 0) return;
+  bool const possible = can_change_user() && has_users(options_.first_data_user, options_.data_users);
+  if (possible) {
+    has_data_users_ = true;
+  } else if (options_.data_users_given) {
+    throw Error(ErrorCode::bad_request,
+                "--data-uids needs the capabilities CAP_SETUID and CAP_SETGID, and users that exist in this "
+                "user namespace");
+  } else if (::geteuid() == 0) {
+    log(Severity::warning,
+        "data processes run as root without capabilities: this user namespace has no users " +
+            std::to_string(options_.first_data_user) + " and up (--data-uids)");
+  }
+}
+
+int Spawner::run() {
+  start_control();
+  loop_.run();
+  return exit_code_;
+}
+
+/// The new process gets first what the one before has left.
+void Spawner::start_control() {
+  SocketPair sockets = connected_sockets();
+  std::vector<std::string> texts{"mpix-namd", "--control-process", std::to_string(sockets.theirs.get())};
+  texts.insert(texts.end(), arguments_.begin(), arguments_.end());
+  control_pid_ = start_program(std::move(texts), sockets.theirs);
+  control_ = std::make_unique<Connection>(
+      loop_, Channel(std::move(sockets.ours), spawner_limits),
+      [this](Message& message) { on_message(message); },
+      [this] { loop_.later([this] { control_.reset(); }); });
+  for (Listener const& each : listeners_) {
+    std::vector<FileDescriptor> passed;
+    passed.push_back(duplicate_of(each.socket));
+    control_->post({{"op", "listener"}, {"host", each.host}}, {}, std::move(passed));
+  }
+  for (auto const& [grant, held] : held_) {
+    if (!held.memory.empty())
+      control_->post({{"op", "held"}, {"grant", grant}}, {}, duplicates_of(held.memory));
+  }
+  control_->post({{"op", "begin"},
+                  {"first_user", options_.first_data_user},
+                  {"users", has_data_users_ ? options_.data_users : 0u}});
+}
+
+void Spawner::on_message(Message& message) {
+  Json const& head = message.head;
+  auto const op = field<std::string>(head, "op");
+  if (op == "start") {
+    if (message.descriptors.size() != 1) throw Error(ErrorCode::malformed, "a process without a connection");
+    start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
+  } else if (op == "hold") {
+    held_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
+  } else if (op == "adopted") {
+    held_[field<std::string>(head, "grant")].uid = field<uid_t>(head, "uid");
+  } else if (op == "drop") {
+    auto const found = held_.find(field<std::string>(head, "grant"));
+    if (found == held_.end()) return;
+    // Its user is free when the process has ended.
+    found->second.memory.clear();
+    if (found->second.pid == 0) held_.erase(found);
+  } else if (op == "listener") {
+    for (FileDescriptor& each : message.descriptors) {
+      // Again: from here on the system names this process as the peer of clients. They trust a server of
+      // root.
+      listen_at(each);
+      listeners_.push_back({std::move(each), field<std::string>(head, "host")});
+    }
+  } else if (op == "notify") {
+    auto const state = field<std::string>(head, "state");
+    if (state == "READY=1") {
+      was_ready_ = true;
+      restart_delay_ = first_delay;
+    }
+    notify_manager(state);
+  }
+}
+
+/// A data process that the control process does not know any more must not use the memory beside the new one.
+void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
+  Held& held = held_[grant];
+  try {
+    end_data(held);
+    if (has_data_users_) held.uid = free_user(grant);
+    std::string const user = has_data_users_ ? std::to_string(*held.uid) : "-";
+    held.pid =
+        start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), grant, user}, socket);
+    control_->post({{"pid", static_cast<std::uint32_t>(held.pid)}});
+  } catch (Error const& error) {
+    control_->post(to_answer(error));
+  }
+}
+
+void Spawner::end_data(Held& held) {
+  if (held.pid == 0) return;
+  (void)::kill(held.pid, SIGKILL);
+  (void)::waitpid(held.pid, nullptr, 0);
+  held.pid = 0;
+}
+
+/// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
+uid_t Spawner::free_user(std::string const& grant) const {
+  std::set<uid_t> taken = users_of_processes();
+  for (auto const& [id, held] : held_) {
+    if (id != grant && held.uid) taken.insert(*held.uid);
+  }
+  std::size_t const start = std::hash<std::string>()(grant);
+  for (std::uint32_t tried = 0; tried < options_.data_users; ++tried) {
+    auto const uid = static_cast<uid_t>(options_.first_data_user + (start + tried) % options_.data_users);
+    if (!taken.contains(uid) && ::getpwuid(uid) == nullptr) return uid;
+  }
+  throw Error(ErrorCode::quota, "all users of --data-uids are taken");
+}
+
+void Spawner::on_signal(int signal) {
+  if (signal == SIGCHLD) {
+    int status = 0;
+    for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG))
+      on_exit(pid, status);
+    return;
+  }
+  is_ending_ = is_ending_ || signal != SIGHUP;
+  if (control_pid_ != 0) {
+    (void)::kill(control_pid_, signal);
+  } else if (is_ending_) {
+    loop_.stop();
+  }
+}
+
+void Spawner::on_exit(pid_t pid, int status) {
+  if (pid == control_pid_) return on_control_exit(status);
+  for (auto each = held_.begin(); each != held_.end(); ++each) {
+    if (each->second.pid != pid) continue;
+    each->second.pid = 0;
+    each->second.uid.reset();
+    if (each->second.memory.empty()) held_.erase(each);
+    return;
+  }
+}
+
+/// A crash, or a failure while it runs, starts it again; a mistake of the caller and an ordered end do not.
+void Spawner::on_control_exit(int status) {
+  control_pid_ = 0;
+  control_.reset();
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : exit_failure;
+  bool const goes_on = was_ready_ && !is_ending_ && (!WIFEXITED(status) || exit_code_ == exit_failure);
+  if (!goes_on) return loop_.stop();
+  log(Severity::error, "the control process has ended " +
+                           (WIFEXITED(status) ? "with exit code " + std::to_string(exit_code_)
+                                              : "by signal " + std::to_string(WTERMSIG(status))) +
+                           "; it is started again in " + std::to_string(restart_delay_.count()) + " ms");
+  EventLoop::start_timer(restart_timer_, restart_delay_);
+  restart_delay_ = std::min(restart_delay_ * 2, longest_delay);
+}
+
+}  // namespace mpix::nam

@@ -1,0 +1,64 @@
+/// The main process of the server. It starts the control process and the data processes, each under its user,
+/// and starts the control process again when it has ended. It keeps the descriptors of what outlives them:
+/// the memory of grants, and the sockets at which the server listens. It reads nothing that clients send.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nam/server/connection.hpp"
+#include "nam/server/options.hpp"
+
+namespace mpix::nam {
+
+class Spawner {
+ public:
+  /// `arguments`: those of the server, for the control process.
+  Spawner(Options const& options, std::vector<std::string> arguments);
+
+  /// Until the control process has ended in order. Returns its exit code.
+  int run();
+
+ private:
+  struct Held {
+    std::vector<FileDescriptor> memory;  ///< control block and memory of the grant
+    pid_t pid = 0;                       ///< of the data process, while it is a child of this one
+    std::optional<uid_t> uid;            ///< that it runs under, if it is one of the data users
+  };
+
+  void choose_users();
+  void start_control();
+  void on_message(Message& message);
+  void start_data(std::string const& grant, FileDescriptor socket);
+  void end_data(Held& held);
+  uid_t free_user(std::string const& grant) const;
+  void on_signal(int signal);
+  void on_exit(pid_t pid, int status);
+  void on_control_exit(int status);
+
+  Options const& options_;
+  std::vector<std::string> arguments_;
+  bool has_data_users_ = false;
+  EventLoop loop_;
+  int restart_timer_ = -1;
+  std::unique_ptr<Connection> control_;
+  pid_t control_pid_ = 0;
+  bool was_ready_ = false;
+  bool is_ending_ = false;
+  std::chrono::milliseconds restart_delay_;
+  int exit_code_ = 0;
+  std::map<std::string, Held> held_;
+  struct Listener {
+    FileDescriptor socket;
+    std::string host;  ///< of TCP, as the caller has named it
+  };
+  std::vector<Listener> listeners_;
+};
+
+}  // namespace mpix::nam

@@ -1,0 +1,95 @@
+#include "nam/server/spawner_link.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace mpix::nam {
+
+namespace {
+
+constexpr int patience_ms = 60000;
+
+void wait_for_spawner(int descriptor, short events) {
+  pollfd entry{descriptor, events, 0};
+  if (::poll(&entry, 1, patience_ms) == 0)
+    throw Error(ErrorCode::unavailable, "the main process of the server does not answer");
+}
+
+}  // namespace
+
+SpawnerLink::SpawnerLink(FileDescriptor socket) : channel_(std::move(socket), spawner_limits) {
+  for (;;) {
+    Message message = receive();
+    auto const op = field<std::string>(message.head, "op");
+    if (op == "listener") {
+      for (FileDescriptor& each : message.descriptors)
+        listeners_.push_back({std::move(each), field<std::string>(message.head, "host")});
+    } else if (op == "held") {
+      memory_[field<std::string>(message.head, "grant")] = std::move(message.descriptors);
+    } else if (op == "begin") {
+      first_user_ = field<std::uint64_t>(message.head, "first_user");
+      users_ = field<std::uint64_t>(message.head, "users");
+      return;
+    }
+  }
+}
+
+Message SpawnerLink::receive() {
+  for (;;) {
+    if (auto message = channel_.next()) return std::move(*message);
+    wait_for_spawner(channel_.descriptor(), POLLIN);
+    bool const open = channel_.fill();
+    if (auto message = channel_.next()) return std::move(*message);
+    if (!open) throw Error(ErrorCode::unavailable, "the main process of the server has gone");
+  }
+}
+
+void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors) {
+  channel_.post(head, {}, std::move(descriptors));
+  do {
+    if (!channel_.flush()) throw Error(ErrorCode::unavailable, "the main process of the server has gone");
+    if (channel_.has_output()) wait_for_spawner(channel_.descriptor(), POLLOUT);
+  } while (channel_.has_output());
+}
+
+std::vector<FileDescriptor> SpawnerLink::take_memory(std::string const& grant) {
+  auto const found = memory_.find(grant);
+  if (found == memory_.end()) return {};
+  return std::move(memory_.extract(found).mapped());
+}
+
+bool SpawnerLink::is_data_user(uid_t uid) const noexcept {
+  return users_ == 0 ? uid == ::geteuid() : uid >= first_user_ && uid - first_user_ < users_;
+}
+
+pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
+  std::vector<FileDescriptor> passed;
+  passed.push_back(std::move(socket));
+  send({{"op", "start"}, {"grant", grant}}, std::move(passed));
+  Message const answer = receive();
+  throw_if_refused(answer.head);
+  return static_cast<pid_t>(field<std::uint32_t>(answer.head, "pid"));
+}
+
+void SpawnerLink::tell_adopted(std::string const& grant, uid_t uid) {
+  send({{"op", "adopted"}, {"grant", grant}, {"uid", uid}}, {});
+}
+
+void SpawnerLink::hold(std::string const& grant, std::vector<FileDescriptor> memory) {
+  send({{"op", "hold"}, {"grant", grant}}, std::move(memory));
+}
+
+void SpawnerLink::drop(std::string const& grant) { send({{"op", "drop"}, {"grant", grant}}, {}); }
+
+void SpawnerLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
+  std::vector<FileDescriptor> passed;
+  passed.emplace_back(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  send({{"op", "listener"}, {"host", host}}, std::move(passed));
+}
+
+void SpawnerLink::notify(std::string const& state) { send({{"op", "notify"}, {"state", state}}, {}); }
+
+}  // namespace mpix::nam

@@ -1,0 +1,57 @@
+/// The control process's side of the spawner.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nam/protocol/channel.hpp"
+
+namespace mpix::nam {
+
+/// Of messages between the main process and the control process.
+inline constexpr ChannelLimits spawner_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
+
+class SpawnerLink {
+ public:
+  /// Takes what an earlier control process has left at the spawner. Throws Error(unavailable).
+  explicit SpawnerLink(FileDescriptor socket);
+
+  int descriptor() const noexcept { return channel_.descriptor(); }
+
+  struct Listener {
+    FileDescriptor socket;
+    std::string host;  ///< of TCP, as the server's caller has named it
+  };
+  /// Sockets at which the server listens already.
+  std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }
+  /// Control block and memory of a grant; empty where they are not there any more.
+  std::vector<FileDescriptor> take_memory(std::string const& grant);
+  /// Whether data processes run as `uid`.
+  bool is_data_user(uid_t uid) const noexcept;
+
+  /// Starts the data process of a grant, which has the other end of `socket`. Throws Error.
+  pid_t start(std::string const& grant, FileDescriptor socket);
+  /// A data process of an earlier server goes on.
+  void tell_adopted(std::string const& grant, uid_t uid);
+  void hold(std::string const& grant, std::vector<FileDescriptor> memory);
+  void drop(std::string const& grant);
+  void keep_listener(FileDescriptor const& listener, std::string const& host);
+  /// Tells the service manager.
+  void notify(std::string const& state);
+
+ private:
+  void send(Json const& head, std::vector<FileDescriptor> descriptors);
+  Message receive();
+
+  Channel channel_;
+  std::vector<Listener> listeners_;
+  std::map<std::string, std::vector<FileDescriptor>> memory_;
+  std::uint64_t first_user_ = 0;
+  std::uint64_t users_ = 0;
+};
+
+}  // namespace mpix::nam

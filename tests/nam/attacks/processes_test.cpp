@@ -1,0 +1,210 @@
+/// Processes of the memory server: the users and rights that they have, and what survives when they are
+/// killed.
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "nam/server/sandbox.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpix::nam {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uid_t owner = 64001;
+constexpr uid_t first_data_user = 1879050000;
+constexpr std::uint64_t data_users = 10000;
+
+using Status = std::map<std::string, std::string>;
+
+/// Lines of /proc/PID/status: the first word behind each name.
+Status status_of(pid_t pid) {
+  Status status;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name >> status[name];
+  }
+  return status;
+}
+
+uid_t user_of(pid_t pid) { return static_cast<uid_t>(std::stoul(status_of(pid).at("Uid:"))); }
+
+void expect_confined(pid_t pid) {
+  Status const status = status_of(pid);
+  for (char const* const set : {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"})
+    EXPECT_EQ(status.at(set), "0000000000000000") << set;
+  EXPECT_EQ(status.at("NoNewPrivs:"), "1");
+  EXPECT_EQ(status.at("Seccomp:"), "2");
+}
+
+class Processes : public ::testing::Test {
+ protected:
+  void start(TestServer::Arguments arguments = TestServer::defaults()) {
+    server.start(std::move(arguments));
+    fs::permissions(server.directory(), fs::perms(0755));
+  }
+  void end(pid_t process) const {
+    ::kill(process, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+  }
+  /// The one that has taken the place of `before`.
+  bool has_new_control_process(pid_t before) const {
+    return eventually([&] { return server.answers() && server.control_process() != before; });
+  }
+
+  TestServer server;
+};
+
+TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  if (!has_users(first_data_user, data_users)) GTEST_SKIP() << "the user namespace has no data users";
+  start();
+  std::set<uid_t> users;
+  for (int i = 0; i < 3; ++i) {
+    Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+    (void)make_persistent(grant, 100, 1);
+    pid_t const process = server.data_process(grant);
+    uid_t const user = user_of(process);
+    EXPECT_TRUE(user >= first_data_user && user < first_data_user + data_users) << user;
+    EXPECT_TRUE(users.insert(user).second);
+    expect_confined(process);
+    EXPECT_TRUE(as_user(owner, [&] { return ::kill(process, SIGKILL) != 0 && errno == EPERM; }));
+    // Not dumpable: a process of the same user reads no memory of it.
+    EXPECT_TRUE(as_user(user, [&] {
+      std::string const memory = "/proc/" + std::to_string(process) + "/mem";
+      return ::open(memory.c_str(), O_RDONLY) < 0 && errno == EACCES;
+    }));
+  }
+}
+
+TEST_F(Processes, OnlyTheMainProcessMayChangeUsers) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  start();
+  auto const may_change_users = [](pid_t pid) {
+    std::uint64_t const set = std::stoull(status_of(pid).at("CapPrm:"), nullptr, 16);
+    return (set & (1u << CAP_SETUID | 1u << CAP_SETGID)) != 0;
+  };
+  EXPECT_TRUE(may_change_users(server.pid()));
+  EXPECT_FALSE(may_change_users(server.control_process()));
+  std::uint64_t const all = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL;
+  EXPECT_EQ(std::stoull(status_of(server.pid()).at("CapPrm:"), nullptr, 16) & ~all, 0u);
+}
+
+TEST_F(Processes, ControlProcessOfAnotherUserHasNoCapabilities) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  ASSERT_EQ(::chown(server.directory().c_str(), nobody, nobody), 0);
+  server.start({"--size", "64M", "--listen", "none", "--user", std::to_string(nobody)});
+  pid_t const control = server.control_process();
+  EXPECT_EQ(user_of(control), nobody);
+  EXPECT_EQ(status_of(control).at("CapPrm:"), "0000000000000000");
+  Locator const grant = server.grant(1u << 20);
+  expect_pattern(make_persistent(grant, 100, 1).port, 100, 1);
+  EXPECT_NE(user_of(server.data_process(grant)), nobody);
+}
+
+TEST_F(Processes, WithoutDataUsersAllRunAsTheServer) {
+  start({"--size", "64M", "--listen", "none", "--data-uids", "none"});
+  Locator const grant = server.grant(1u << 20);
+  expect_pattern(make_persistent(grant, 100, 1).port, 100, 1);
+  EXPECT_EQ(user_of(server.data_process(grant)), ::geteuid());
+  expect_confined(server.data_process(grant));
+}
+
+TEST_F(Processes, KilledControlProcessIsStartedAgain) {
+  start({"--size", "64M", "--listen", "127.0.0.1:0"});
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  Session session = Session::open(grant);
+  WindowInfo const window = session.allocate({100}, {1});
+  pid_t const control = server.control_process();
+  pid_t const process = server.data_process(grant);
+  end(control);
+  session.write(window, 0, 0, pattern(100, 3));
+  ASSERT_TRUE(has_new_control_process(control));
+  EXPECT_EQ(content(session, window, 0), pattern(100, 3));
+  expect_pattern(port, 10000, 1);
+  EXPECT_EQ(server.data_process(grant), process);
+  // Locators stay valid: the sockets are those of the main process.
+  EXPECT_EQ(parse_locator(server.show(grant).at("locator").get<std::string>()).address.port,
+            grant.address.port);
+}
+
+TEST_F(Processes, MemoryOutlivesControlAndDataProcess) {
+  start();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  pid_t const control = server.control_process();
+  end(server.data_process(grant));
+  end(control);
+  ASSERT_TRUE(has_new_control_process(control));
+  expect_pattern(port, 10000, 1);
+}
+
+TEST_F(Processes, ControlProcessEndsWithTheMainProcess) {
+  start();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  pid_t const control = server.control_process();
+  pid_t const process = server.data_process(grant);
+  server.kill();
+  EXPECT_TRUE(eventually([&] { return ::kill(control, 0) != 0; }));
+  server.start();
+  expect_pattern(port, 10000, 1);
+  EXPECT_EQ(server.data_process(grant), process);
+}
+
+/// Runs in a child, which is confined for good.
+bool refuses_what_a_data_process_has_no_use_for() {
+  drop_privileges();
+  confine_data_process(false);
+  char* const arguments[] = {nullptr};
+  int failures = 0;
+  auto const expect = [&](bool good, char const* call) {
+    if (good) return;
+    std::fprintf(stderr, "%s: %s\n", call, std::strerror(errno));
+    ++failures;
+  };
+  expect(::execve("/bin/true", arguments, arguments) != 0 && errno == EPERM, "execve");
+  expect(::fork() < 0 && errno == EPERM, "fork");
+  expect(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0 && errno == EPERM, "ptrace");
+  expect(::kill(::getppid(), SIGTERM) != 0 && errno == EPERM, "kill");
+  expect(::kill(::getpid(), 0) == 0, "kill with signal 0");
+  expect(::socket(AF_PACKET, SOCK_RAW, 0) < 0 && errno == EAFNOSUPPORT, "socket");
+  expect(::setuid(0) != 0 && errno == EPERM, "setuid");
+  bool ran = false;
+  std::thread([&] { ran = true; }).join();
+  expect(ran, "thread");
+  return failures == 0;
+}
+
+TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    bool good = false;
+    try {
+      good = refuses_what_a_data_process_has_no_use_for();
+    } catch (std::exception const& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace mpix::nam
