@@ -63,7 +63,10 @@ Address followed(Address const& written, Address const& teller) {
   }
   if (consents()) return written;
   // Nobody but root and this user has made it.
-  if (is_own_or_roots_server(written.unix_path)) return {written.unix_path, "", 0};
+  Listener const listener = listener_at(written.unix_path);
+  if (listener == Listener::own_or_root) return {written.unix_path, "", 0};
+  if (listener == Listener::none && written.port == 0)
+    throw Error(ErrorCode::unavailable, "no memory server answers at " + format(written));
   // By its pinned key alone: the writer may have put another one, or a socket of his own, beside it.
   if (Address const pinned{"", written.host, written.port}; written.port != 0 && pinned_key(pinned))
     return pinned;

@@ -30,10 +30,11 @@ bool is_directory_of(fs::path directory, uid_t owner) {
 
 }  // namespace
 
-bool is_own_or_roots_server(std::string const& path) {
+Listener listener_at(std::string const& path) {
   engine::FileDescriptor const socket = path.empty() ? engine::FileDescriptor() : connect_unix(path);
   auto const listener = socket ? credentials_of(socket) : std::nullopt;
-  return listener && (listener->uid == 0 || listener->uid == ::geteuid());
+  if (!listener) return Listener::none;
+  return listener->uid == 0 || listener->uid == ::geteuid() ? Listener::own_or_root : Listener::other;
 }
 
 void check_local_server(engine::FileDescriptor const& socket, std::string const& path) {

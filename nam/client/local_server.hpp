@@ -11,7 +11,9 @@ namespace mpix::nam {
 /// the socket, if nobody but root and this owner can change what `path` leads to. Throws Error(denied).
 void check_local_server(engine::FileDescriptor const& socket, std::string const& path);
 
-/// Whether the listener at `path`, if there is one, runs as root or as this user.
-bool is_own_or_roots_server(std::string const& path);
+enum class Listener { none, own_or_root, other };
+
+/// Who listens at `path`: nobody, root or this user, or another user.
+Listener listener_at(std::string const& path);
 
 }  // namespace mpix::nam

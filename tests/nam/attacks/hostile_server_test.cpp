@@ -276,6 +276,11 @@ TEST(HostileServer, ConsentPinOrNameLetsAPartBeFollowed) {
             }),
             ErrorCode::denied)
       << "the same socket, and a port elsewhere";
+  EXPECT_EQ(refusal([&] {
+              (void)followed({"/nowhere/socket", "", 0}, teller);
+            }),
+            ErrorCode::unavailable)
+      << "a server on this host that has ended";
   ::setenv("MPIX_NAM_SERVER", "other:7726", 1);
   EXPECT_EQ(followed(written, teller).key, "") << "not the key that somebody has written";
   ::setenv("MPIX_NAM_SERVER", "third:7726", 1);
