@@ -25,6 +25,8 @@ constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .de
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr std::chrono::milliseconds shortage_pause{100};
 constexpr std::chrono::seconds longest_unauthenticated{2};
+constexpr std::chrono::seconds longest_silence{
+    60};  ///< of a host that may have died: its user needs the place
 constexpr std::chrono::seconds longest_wait_for_directory{3};
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::ptrdiff_t most_lingering = 256;
@@ -181,6 +183,7 @@ void ControlServer::admit(FileDescriptor socket) {
   client.is_local = credentials.has_value();
   client.from = describe_peer(socket);
   if (credentials) client.pid = credentials->pid;
+  if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
   try {
     client.place = credentials ? admission_.admit("user " + std::to_string(credentials->uid),
@@ -296,7 +299,15 @@ Json ControlServer::prove(ClientId id, Json const& request) {
                                        "' failed: wrong secret, or none was made with 'mpix-nam secret'");
   identity->is_admin = is_admin(identity->uid);
   client.identity = std::move(identity);
-  authenticated(client);
+  try {
+    authenticated(client);
+  } catch (Error const& error) {
+    // Without a place it counts for nobody: there would be no bound to connections like this one.
+    client.identity.reset();
+    client.connection->post(to_answer(error));
+    client.connection->close_when_sent();
+    return nullptr;
+  }
   client.connection->set_limits(client_limits);
   return {{"proof", make_proof(*secret, Prover::server, user, transcript)},
           {"user", user},
