@@ -22,6 +22,8 @@ namespace {
 
 constexpr int connect_timeout_ms = 5000;
 constexpr int most_told = 64;  ///< without an answer: what is on its way fits into the buffers of sockets
+/// Of who has not shown yet that it is the server.
+constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
 
 std::string own_user() {
@@ -66,11 +68,12 @@ bool comes_soon(pollfd& entry) {
 }  // namespace
 
 Client::Client(FileDescriptor socket, int patience_ms)
-    : shared_(std::make_shared<GuardedChannel>(std::move(socket), client_limits)),
+    : shared_(std::make_shared<GuardedChannel>(std::move(socket), stranger_limits)),
       patience_ms_(patience_ms) {}
 
 Client::Client(Address const& address, int patience_ms) : Client(connect_to(address), patience_ms) {
   authenticate(address);
+  shared_->channel.set_limits(client_limits);
 }
 
 void Client::authenticate(Address const& server) {

@@ -20,7 +20,8 @@ namespace {
 constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 /// Of sessions of users who do not own the grant.
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
-constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
+constexpr std::uint64_t most_message_bytes = 128u << 20;  ///< of all sessions, at a time
+constexpr std::uint64_t descriptors_of_session = 2;       ///< its connection, and its client's process
 /// A control process that has ended is started again by whoever watches over it.
 constexpr int longest_alone = 600;
 constexpr std::uint64_t largest_other_file = 64u << 20;
@@ -152,6 +153,7 @@ void DataProcess::set_up(Message& message) {
   session_shares_ = {"sessions", quotas_.sessions};
   // Half of them: the engine needs some for its own connections.
   descriptor_shares_ = {"descriptors", raise_descriptor_limit() / 2};
+  message_shares_ = {"bytes of messages", most_message_bytes};
   kind_ = parse_storage(field<std::string>(head, "storage"));
   lease_ = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
   temporary_ = field<bool>(head, "temporary");
@@ -317,8 +319,9 @@ void DataProcess::open_session(Message& message) {
   session.is_local = !head.contains("stream");
   FileDescriptor& socket = message.descriptors.front();
   auto const client = credentials_of(socket);
-  if (!session.is_local) bound_silence(socket, lease_);
+  if (!session.is_local && lease_.count() != 0) bound_silence(socket, lease_);
   Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
+  channel.set_account(account_of(session));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
@@ -333,6 +336,23 @@ void DataProcess::open_session(Message& message) {
     session.connection->close_when_sent();
   }
   tell_usage();
+}
+
+/// Each session alone may keep a whole message: all together would take the memory of the host.
+KeptBytes::Account DataProcess::account_of(Session const& session) {
+  return
+      [this, user = session.identity.uid, is_owner = session.is_owner](std::size_t before, std::size_t now) {
+        if (now <= before) {
+          message_shares_.give_back(user, is_owner, before - now);
+          return true;
+        }
+        try {
+          message_shares_.take(user, is_owner, now - before);
+          return true;
+        } catch (Error const&) {
+          return false;
+        }
+      };
 }
 
 void DataProcess::take_share(Session& session) {

@@ -107,6 +107,7 @@ class DataProcess {
   void end(bool keep_windows);
   void open_session(Message& message);
   void take_share(Session& session);
+  KeptBytes::Account account_of(Session const& session);
   void close_session(SessionId id);
   void on_created(Json const& answer);
   // leases.cpp: clients that have ended, or are not heard of.
@@ -176,6 +177,7 @@ class DataProcess {
   Quotas quotas_;
   Shares session_shares_;
   Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
+  Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
   std::map<std::string, Held> windows_;
   std::chrono::steady_clock::time_point next_denial_;  ///< told to the control process
   std::uint64_t regions_ = 0;                          ///< of all windows

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nam/protocol/text.hpp"
+
 namespace mpix::nam {
 
 namespace {
@@ -22,6 +24,7 @@ struct FrameHeader {
 constexpr std::uint32_t frame_magic = 0x316d616e;  // "nam1"
 constexpr std::size_t largest_descriptors = 16;
 constexpr std::size_t chunk_bytes = 64 * 1024;
+constexpr std::size_t resting_bytes = 4096;  ///< that no account is told of
 constexpr int deepest_nesting = 64;
 
 /// What is nested more deeply could end the process that prints it.
@@ -74,43 +77,48 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   return received != 0 && arrived_.size() <= 4 * limits_.descriptors;
 }
 
+/// Read into room of the thread, so that a connection at rest needs none.
 bool Channel::fill() {
+  thread_local std::vector<std::byte> room(chunk_bytes);
   std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
-  arrived_bytes_ -= taken_;
-  if (taken_ != 0 && arrived_bytes_ != 0) std::memmove(input_.data(), input_.data() + taken_, arrived_bytes_);
-  taken_ = 0;
-  if (stream_) return fill_protected(limit);
-  std::size_t const chunk = std::min(chunk_bytes, limit);  // those who may send little get little room
-  while (arrived_bytes_ < limit) {
-    if (input_.size() < arrived_bytes_ + chunk) input_.resize(arrived_bytes_ + chunk);
+  std::size_t const chunk = stream_ ? chunk_bytes : std::min(chunk_bytes, limit);
+  drop_taken();
+  while (input_.size() < limit && !damage_) {
     std::size_t got = 0;
-    bool const open = take_in(input_.data() + arrived_bytes_, chunk, &got);
-    arrived_bytes_ += got;
-    if (!open) return false;
-    if (got < chunk) return true;
+    bool const open = take_in(room.data(), chunk, &got);
+    std::span<std::byte const> const received(room.data(), got);
+    if (stream_) {
+      open_records(received);
+    } else {
+      input_.insert(input_.end(), received.begin(), received.end());
+    }
+    if (!account()) damage_ = Error(ErrorCode::malformed, "too much of unfinished messages is kept already");
+    if (!open || got < chunk) return open && !damage_;
   }
-  return true;
+  return !damage_;
 }
 
 /// Opens records as they are complete: what is kept of one that is not is bounded by its length.
-bool Channel::fill_protected(std::size_t limit) {
-  input_.resize(arrived_bytes_);
-  while (input_.size() < limit && !damage_) {
-    std::size_t const before = records_.size();
-    records_.resize(before + chunk_bytes);
-    std::size_t got = 0;
-    bool const open = take_in(records_.data() + before, chunk_bytes, &got);
-    records_.resize(before + got);
-    try {
-      std::size_t const opened = stream_->open(records_, &input_);
-      records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(opened));
-    } catch (Error const& error) {
-      damage_ = error;
-    }
-    arrived_bytes_ = input_.size();
-    if (!open || got < chunk_bytes) return open && !damage_;
+void Channel::open_records(std::span<std::byte const> received) {
+  records_.insert(records_.end(), received.begin(), received.end());
+  try {
+    std::size_t const opened = stream_->open(records_, &input_);
+    records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(opened));
+  } catch (Error const& error) {
+    damage_ = error;
   }
-  return !damage_;
+  if (records_.empty() && records_.capacity() > resting_bytes) records_ = std::vector<std::byte>();
+}
+
+void Channel::drop_taken() {
+  input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(taken_));
+  taken_ = 0;
+  if (input_.empty() && input_.capacity() > resting_bytes) input_ = std::vector<std::byte>();
+}
+
+bool Channel::account() {
+  std::size_t const kept = input_.capacity() + records_.capacity() + output_bytes_;
+  return kept_.set(kept > resting_bytes ? kept : 0);
 }
 
 void Channel::protect(SecureStream stream) {
@@ -119,7 +127,7 @@ void Channel::protect(SecureStream stream) {
 }
 
 std::optional<Message> Channel::next() {
-  std::size_t const there = arrived_bytes_ - taken_;
+  std::size_t const there = input_.size() - taken_;
   FrameHeader header{};
   if (there < sizeof header) {
     if (damage_) throw *damage_;
@@ -155,6 +163,10 @@ std::optional<Message> Channel::next() {
     arrived_.pop_front();
   }
   taken_ += whole;
+  if (taken_ == input_.size()) {
+    drop_taken();
+    (void)account();
+  }
   return message;
 }
 
@@ -175,9 +187,15 @@ void Channel::post(Json const& head, std::vector<std::byte> data, std::vector<Fi
     out.bytes = std::move(bytes);
   }
   out.descriptors = std::move(descriptors);
+  output_bytes_ += out.bytes.size();
+  if (account()) return;
+  output_bytes_ -= out.bytes.size();
+  output_.pop_back();
+  is_broken_ = true;
 }
 
 bool Channel::flush() {
+  if (is_broken_) return false;
   while (!output_.empty()) {
     Outgoing& out = output_.front();
     alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control{};
@@ -202,7 +220,10 @@ bool Channel::flush() {
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     out.descriptors.clear();
     out.sent += static_cast<std::size_t>(sent);
-    if (out.sent == out.bytes.size()) output_.pop_front();
+    if (out.sent < out.bytes.size()) continue;
+    output_bytes_ -= out.bytes.size();
+    output_.pop_front();
+    (void)account();
   }
   return true;
 }
@@ -211,8 +232,9 @@ Json to_answer(Error const& error) { return {{"error", to_string(error.code())},
 
 void throw_if_refused(Json const& answer) {
   if (!answer.contains("error")) return;
+  // It may come from somebody who is no server, and goes to a terminal.
   throw Error(error_code(field<std::string>(answer, "error")),
-              field_or<std::string>(answer, "text", "refused"));
+              printable(field_or<std::string>(answer, "text", "refused")));
 }
 
 }  // namespace mpix::nam

@@ -9,12 +9,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "engine/segment/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/kept_bytes.hpp"
 #include "nam/protocol/secure_stream.hpp"
 
 namespace mpix::nam {
@@ -50,14 +52,17 @@ class Channel {
   /// The next message. Throws Error(malformed), after which the channel is of no use.
   std::optional<Message> next();
   /// Whether something has arrived that next() has not given out.
-  bool has_input() const noexcept { return taken_ != arrived_bytes_ || !records_.empty(); }
+  bool has_input() const noexcept { return taken_ != input_.size() || !records_.empty(); }
 
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
   /// Sends what can be sent. False: the other end is gone.
   bool flush();
-  bool has_output() const noexcept { return !output_.empty(); }
+  bool has_output() const noexcept { return !output_.empty() || is_broken_; }
 
   void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
+  /// Who asks for more than `account` lets it keep is treated as one whose other end is gone. A channel at
+  /// rest keeps nothing.
+  void set_account(KeptBytes::Account account) { kept_ = KeptBytes(std::move(account)); }
   /// From here on everything travels in `stream`, but what was posted before. Throws Error(malformed): the
   /// other side has sent something behind the end of the handshake.
   void protect(SecureStream stream);
@@ -75,16 +80,20 @@ class Channel {
   };
 
   bool take_in(std::byte* into, std::size_t bytes, std::size_t* got);
-  bool fill_protected(std::size_t limit);
+  void open_records(std::span<std::byte const> received);
+  void drop_taken();
+  bool account();
 
   FileDescriptor socket_;
   ChannelLimits limits_;
-  std::vector<std::byte> input_;   ///< with room for what comes next
-  std::size_t arrived_bytes_ = 0;  ///< of `input_`
-  std::size_t taken_ = 0;          ///< of these, given out
+  std::vector<std::byte> input_;
+  std::size_t taken_ = 0;  ///< bytes of `input_` that next() has given out
   std::deque<FileDescriptor> arrived_;
   bool descriptors_lost_ = false;  ///< of a message that next() has not given out
   std::deque<Outgoing> output_;
+  std::size_t output_bytes_ = 0;
+  KeptBytes kept_;
+  bool is_broken_ = false;  ///< an answer was more than may be kept
   std::optional<SecureStream> stream_;
   std::vector<std::byte> records_;  ///< received, and not complete
   std::optional<Error> damage_;     ///< of what was received
