@@ -202,5 +202,39 @@ TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
   EXPECT_EQ(second->descriptors.size(), 2u);
 }
 
+/// What is received, and what is to be sent, is in the account, and leaves it.
+TEST(Channels, AccountBoundsWhatIsKept) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+  Channel far(FileDescriptor(pair[0]), {});
+  std::size_t kept = 0;
+  std::size_t most = 0;
+  {
+    Channel near(FileDescriptor(pair[1]), {});
+    near.set_account([&](std::size_t before, std::size_t now) {
+      EXPECT_EQ(before, kept);
+      if (now > before && now > (3u << 20)) return false;
+      kept = now;
+      most = std::max(most, kept);
+      return true;
+    });
+    far.post({{"ok", true}}, std::vector<std::byte>(1u << 20));
+    while (far.has_output()) {
+      ASSERT_TRUE(far.flush());
+      ASSERT_TRUE(near.fill());
+    }
+    EXPECT_GE(most, 1u << 20);
+    EXPECT_TRUE(near.next());
+    EXPECT_EQ(kept, 0u) << "a channel at rest keeps nothing";
+    near.post({{"ok", true}}, std::vector<std::byte>(2u << 20));
+    EXPECT_TRUE(near.flush());
+    EXPECT_GE(kept, 1u << 20);
+    near.post({{"ok", true}}, std::vector<std::byte>(2u << 20));
+    EXPECT_TRUE(near.has_output());
+    EXPECT_FALSE(near.flush()) << "as if the other end were gone";
+  }
+  EXPECT_EQ(kept, 0u);
+}
+
 }  // namespace
 }  // namespace mpix::nam
