@@ -86,7 +86,8 @@ MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root
  * @param win  a persistent window
  *
  * Local. Returns when what was completed before, by whatever process, outlives what mpix_nam_durability said when the
- * window was made: a crash of the machine with storage. There is nothing to wait for with the others.
+ * window was made: the end of all processes of the server with any durability at a server whose storage is files, a crash of
+ * the machine too with storage. At a server whose storage is memory there is nothing to wait for.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (not a persistent window, or it has ended); MPI_ERR_OTHER (the server does not
  *         answer).

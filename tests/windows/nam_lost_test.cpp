@@ -120,6 +120,7 @@ TEST_F(LostServer, whoever_waits_for_a_lock_is_told) {
 TEST_F(LostServer, what_was_persistent_is_found_again_by_a_new_connection) {
   MPI_Win before = make("deep_nam_persistent");
   std::string const port = value_of(before, "deep_win_port_name");
+  EXPECT_EQ(MPIX_Win_persist(before), MPI_SUCCESS);
   MPI_Win_lock_all(0, before);
   kill_server();
   start_server();

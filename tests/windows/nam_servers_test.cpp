@@ -136,6 +136,8 @@ TEST_F(NamServers, when_one_ends_the_others_go_on) {
   MPI_Win_lock_all(0, window);
   fill(window);
   MPI_Barrier(world);
+  EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
+  MPI_Barrier(world);
   if (rank_ == 0) job->kill(1);
   MPI_Barrier(world);
   long value = 0;

@@ -312,6 +312,8 @@ TEST_F(NamStriped, when_a_server_ends_the_stripes_of_others_stay) {
   MPI_Win_lock_all(0, window);
   fill(window);
   MPI_Barrier(world);
+  EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
+  MPI_Barrier(world);
   if (rank_ == 0) job->kill(1);
   MPI_Barrier(world);
   std::vector<long> values(3 * stripe_longs);
