@@ -119,7 +119,10 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
                    field<std::string>(act, "text")});
   };
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
-  events.lost_window = [this](std::string const& window) {
+  events.lost_window = [this, id](std::string const& window) {
+    // A data process speaks for its own grant only.
+    auto const found = catalog_.find_window(window);
+    if (!found || found->grant != id) return;
     log(Severity::warning, "window " + window + " is not there any more");
     lost_windows_.insert(window);
     loop_.later([this] { remove_lost_windows(); });
