@@ -196,7 +196,7 @@ void ControlServer::admit(FileDescriptor socket) {
     return;
   }
   if (credentials) {
-    client.identity = identity_of(credentials->uid, credentials->gid);
+    client.identity = identities_.of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
   }
   ClientId const id = next_client_++;

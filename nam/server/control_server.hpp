@@ -172,6 +172,7 @@ class ControlServer {
   Address address_;
   std::size_t descriptor_limit_ = 0;
   Admission admission_;
+  IdentityCache identities_;
   Retry shortage_log_;
   std::map<ClientId, Client> clients_;
   ClientId next_client_ = 1;

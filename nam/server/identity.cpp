@@ -38,6 +38,18 @@ Identity identity_of(uid_t uid, gid_t gid) {
   return {uid, entry != nullptr ? groups_of(entry->pw_name, gid) : std::vector<gid_t>{gid}};
 }
 
+Identity const& IdentityCache::of(uid_t uid, gid_t gid) {
+  constexpr std::chrono::seconds longest{1};
+  constexpr std::size_t most = 1024;
+  auto const now = std::chrono::steady_clock::now();
+  if (auto const found = known_.find({uid, gid}); found != known_.end()) {
+    if (now - found->second.since < longest) return found->second.identity;
+    known_.erase(found);
+  }
+  if (known_.size() >= most) known_.clear();
+  return known_.emplace(std::pair(uid, gid), Known{identity_of(uid, gid), now}).first->second.identity;
+}
+
 std::optional<Identity> identity_of(std::string const& user) {
   passwd const* const entry = ::getpwnam(user.c_str());
   if (entry == nullptr) return std::nullopt;

@@ -3,8 +3,11 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mpix::nam {
@@ -18,6 +21,21 @@ struct Identity {
 /// The user with this number or name, with all groups; `gid` where the system does not know the user.
 Identity identity_of(uid_t uid, gid_t gid);
 std::optional<Identity> identity_of(std::string const& user);
+
+/// Identities that were asked for within the last second. The system reads several files for one, and users
+/// connect as often as they like.
+class IdentityCache {
+ public:
+  Identity const& of(uid_t uid, gid_t gid);
+
+ private:
+  struct Known {
+    Identity identity;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::map<std::pair<uid_t, gid_t>, Known> known_;
+};
+
 /// A name, or a number: the user's or group's number. Throws Error(bad_request).
 uid_t parse_user(std::string const& text);
 gid_t parse_group(std::string const& text);
