@@ -385,6 +385,7 @@ void ControlServer::end() {
 
 /// Data processes that were to end.
 void ControlServer::drop_ended() {
+  for (auto const& link : ending_) link->enforce_end();
   answer_revocations();
   std::erase_if(ending_, [this](auto const& link) {
     return link->has_ended() && (is_ending_ || link->release_memory());

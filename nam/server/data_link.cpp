@@ -19,6 +19,7 @@ namespace mpix::nam {
 namespace {
 
 constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
+constexpr std::chrono::seconds longest_ordered_end{3};
 constexpr std::size_t most_waiting = 2048;
 constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
@@ -304,6 +305,15 @@ void DataLink::end(bool keep_windows) {
   spawner_.drop(field<std::string>(setup_, "grant"));
   refuse_waiting(Error(ErrorCode::not_found, "the grant has ended"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keep_windows}});
+  if (!keep_windows) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+}
+
+void DataLink::enforce_end() {
+  if (!connection_ || !latest_end_ || std::chrono::steady_clock::now() < *latest_end_) return;
+  log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
+                             field<std::string>(setup_, "grant") + " does not end, and is killed");
+  spawner_.kill(field<std::string>(setup_, "grant"), pid_);
+  latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
 }  // namespace mpix::nam

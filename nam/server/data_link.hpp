@@ -2,6 +2,7 @@
 /// it dies; hands it sessions.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -57,6 +58,9 @@ class DataLink {
   void change_mode(std::string const& window, unsigned mode);
   /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
   void end(bool keep_windows);
+  /// Ends the process of a grant that has ended, if it does not end by itself: the owner may have stopped it
+  /// by what it shares with him.
+  void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
   /// Bytes that the grant takes from the server: all until the process has ended, and then those of its
   /// memory that clients, which still map it, have used since.
@@ -100,6 +104,7 @@ class DataLink {
   std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;
+  std::optional<std::chrono::steady_clock::time_point> latest_end_;
   std::set<pid_t> clients_;     ///< local ones of the owner, and of administrators
   std::size_t next_look_ = 64;  ///< for those that have ended
   std::uint64_t released_ = 0;  ///< the next offset for release_memory()

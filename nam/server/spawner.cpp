@@ -166,6 +166,11 @@ void Spawner::on_message(Message& message) {
     // Its user is free when the process has ended.
     found->second.memory.clear();
     if (found->second.pid == 0) held_.erase(found);
+  } else if (op == "kill") {
+    auto const found = held_.find(field<std::string>(head, "grant"));
+    if (found == held_.end()) return;
+    end_data(found->second);
+    held_.erase(found);
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {
       // Again: from here on the system names this process as the peer of clients. They trust a server of

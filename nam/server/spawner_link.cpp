@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <utility>
@@ -83,6 +84,12 @@ void SpawnerLink::hold(std::string const& grant, std::vector<FileDescriptor> mem
 }
 
 void SpawnerLink::drop(std::string const& grant) { send({{"op", "drop"}, {"grant", grant}}, {}); }
+
+void SpawnerLink::kill(std::string const& grant, pid_t pid) {
+  send({{"op", "kill"}, {"grant", grant}}, {});
+  // An adopted process is not the main process's child.
+  (void)::kill(pid, SIGKILL);
+}
 
 void SpawnerLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
   std::vector<FileDescriptor> passed;

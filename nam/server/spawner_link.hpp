@@ -39,6 +39,8 @@ class SpawnerLink {
   void tell_adopted(std::string const& grant, uid_t uid);
   void hold(std::string const& grant, std::vector<FileDescriptor> memory);
   void drop(std::string const& grant);
+  /// Ends a data process that does not end when it is told to.
+  void kill(std::string const& grant, pid_t pid);
   void keep_listener(FileDescriptor const& listener, std::string const& host);
   /// Tells the service manager.
   void notify(std::string const& state);
