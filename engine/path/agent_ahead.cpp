@@ -56,7 +56,7 @@ void AgentPath::send_all(Outstanding& entry) {
     Fragment const fragment =
         fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
     entry.sent += fragment.bytes;
-    // What could not be sent is told to everybody when the connection's loss is.
+    // Unsent operations fail with the report of the lost connection.
     if (failed(send_fragment(peer, operation, fragment, sequence, nullptr))) break;
   }
   if (!overtakes) return;

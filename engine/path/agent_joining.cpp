@@ -67,7 +67,7 @@ void AgentPath::send_joined(Peer& peer) {
   stream.newest_sent = std::max(stream.newest_sent, stream.joined->last_sequence);
   stream.sent_quiet = stream.joined->ends_quiet;
   stream.last_use = connections_.note_use();
-  // What could not be sent is told to everybody when the connection's loss is.
+  // Unsent operations fail with the report of the lost connection.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
 }
 

@@ -187,7 +187,7 @@ void AgentPath::advance(Peer& peer) {
       // Before sending: UCX may complete at once and call back.
       std::uint64_t const sequence = entry.next_sequence++;
       entry.sent += fragment.bytes;
-      // What could not be sent is told to everybody when the connection's loss is.
+      // Unsent operations fail with the report of the lost connection.
       if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
     }
     stream.unsent = entry.next;

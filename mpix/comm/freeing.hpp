@@ -26,7 +26,7 @@ class Freeing {
   /// Keeps the state, which has lost its attribute or never had one, until the calling thread has freed
   /// `comm`. False: the thread does not free it by one of the library's calls.
   static bool keep(MPI_Comm comm, Communicator& state);
-  /// What keep() has kept, for the thread that frees `comm`.
+  /// The state that keep() stored, for the thread that frees `comm`.
   static Communicator* kept(MPI_Comm comm);
 
  private:

@@ -147,7 +147,7 @@ Message Client::receive() {
   for (;;) {
     pollfd entry{descriptor(), POLLIN, 0};
     {
-      // What the server has said before it closed the connection is still to be read.
+      // Read messages that the server sent before it closed the connection.
       std::lock_guard const held(shared_->mutex);
       (void)shared_->channel.flush();
       if (auto message = shared_->channel.next()) return std::move(*message);

@@ -23,7 +23,7 @@ namespace {
 std::mutex confirm_lock;
 ConfirmKey confirm_key;
 
-/// Who could write it could have this user believe any server.
+/// A user who can write the file can pin any server for its owner.
 bool is_safe(std::filesystem::path const& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return false;

@@ -13,7 +13,7 @@ void check_local_server(engine::FileDescriptor const& socket, std::string const&
 
 enum class Listener { none, own_or_root, other };
 
-/// Who listens at `path`: nobody, root or this user, or another user.
+/// Owner of the socket at `path`: none, root or this user, or another user.
 Listener listener_at(std::string const& path);
 
 }  // namespace mpix::nam

@@ -233,7 +233,7 @@ void DataProcess::load(Json const& page) {
   control_->post(ready, {}, memory_to_pass());
 }
 
-/// What the control process has kept of an earlier process, or new; the storage file comes last.
+/// Takes the memory of an earlier process, or makes new memory; the storage file is the last descriptor.
 void DataProcess::open_memory(Message& message) {
   auto const bytes = field<std::uint64_t>(message.head, "bytes");
   auto const places =

@@ -27,7 +27,7 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 constexpr std::size_t resting_bytes = 4096;  ///< that no account is told of
 constexpr int deepest_nesting = 64;
 
-/// What is nested more deeply could end the process that prints it.
+/// Printing a more deeply nested text could exhaust the stack.
 bool is_shallow(char const* text, std::size_t bytes) noexcept {
   int depth = 0;
   bool in_string = false;

@@ -60,11 +60,11 @@ class Channel {
   bool has_output() const noexcept { return !output_.empty() || is_broken_; }
 
   void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
-  /// Who asks for more than `account` lets it keep is treated as one whose other end is gone. A channel at
-  /// rest keeps nothing.
+  /// A channel that needs more memory than `account` permits behaves as if its peer had closed it. An idle
+  /// channel uses none of the account.
   void set_account(KeptBytes::Account account) { kept_ = KeptBytes(std::move(account)); }
-  /// From here on everything travels in `stream`, but what was posted before. Throws Error(malformed): the
-  /// other side has sent something behind the end of the handshake.
+  /// Sends all later messages in `stream`; messages posted before stay unencrypted. Throws Error(malformed)
+  /// if the peer has sent bytes behind the end of the handshake.
   void protect(SecureStream stream);
   bool is_protected() const noexcept { return stream_.has_value(); }
   /// Of a protected channel: for the process that goes on with it.

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t protocol_version = 2;
 /// Stands for all that both sides have said before the proofs.
 using Transcript = std::array<unsigned char, 32>;
 
-/// What a handshake has led to.
+/// Result of a handshake.
 struct SecuredSession {
   SessionKeys keys;
   Transcript transcript{};

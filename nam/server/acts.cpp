@@ -37,8 +37,8 @@ void ControlServer::record(ClientId id, std::string const& op, Json const& reque
   audit_.record({user, client.from, op, object_of(request), result, reason});
 }
 
-/// What was done, and what was refused for lack of a right: also where the refusal reads as if there were no
-/// such thing.
+/// Records administrative acts, and requests refused for lack of a right, including refusals that read like
+/// an absent object.
 void ControlServer::audit_request(ClientId id, std::string const& op, Json const& request,
                                   Error const* error) {
   bool const is_hidden = std::exchange(has_hidden_, false);
