@@ -77,9 +77,9 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   return received != 0 && arrived_.size() <= 4 * limits_.descriptors;
 }
 
-/// Read into room of the thread, so that a connection at rest needs none.
+/// Reads into the stack, so that an idle connection needs no memory, and a thread no thread-local memory.
 bool Channel::fill() {
-  thread_local std::vector<std::byte> room(chunk_bytes);
+  std::array<std::byte, chunk_bytes> room;  // not initialised: recv() writes what is read of it
   std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
   std::size_t const chunk = stream_ ? chunk_bytes : std::min(chunk_bytes, limit);
   drop_taken();
