@@ -2,6 +2,7 @@
 import contextlib
 import io
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -16,6 +17,7 @@ add_custom_target(mca_osc_mpix)
 """
 
 
+@unittest.skipUnless(shutil.which("git"), "git is missing")
 class BaseBuild(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()

@@ -77,7 +77,7 @@ for shell in bash dash zsh; do
   refuse "holds no component mca_osc_mpix.so" $shell -c '. "$here/share/mpix-rma/env.sh" || exit 1'
   refuse "holds no component mca_osc_mpix.so" $shell -ec '. "$here/share/mpix-rma/env.sh"; echo "$OMPI_MCA_mca_base_component_path"'
 done
-expect 'path= MANPATH=' $shell -c '. "$here/share/mpix-rma/env.sh" 2> /dev/null;
+expect 'path= MANPATH=' sh -c '. "$here/share/mpix-rma/env.sh" 2> /dev/null;
   echo "path=${OMPI_MCA_mca_base_component_path-} MANPATH=${MANPATH-}"'
 mv "$dir/away" "$prefix/lib/mpix-rma/openmpi"
 
