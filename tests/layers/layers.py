@@ -32,6 +32,9 @@ FOREIGN = {
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
 }
+# The rooms of folders, from the lowest floor up: a file includes files of its own room and of floors below. The files
+# beside the rooms stand on the highest floor.
+FLOORS = {}
 # Layers without circles between files; a header and the source beside it count as one.
 ACYCLIC = {"datatype", "armci"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
@@ -76,6 +79,31 @@ def circles(graph):
     return found
 
 
+def layer_of(path):
+    """The layer that `path`, relative to the root, belongs to: the longest that contains it."""
+    return max((layer for layer in LAYERS if path.is_relative_to(layer)), key=len, default=path.parts[0])
+
+
+def floor_of(path):
+    """The number of the floor of `path` in its folder, and the folder; None where the folder has no floors."""
+    for folder, floors in FLOORS.items():
+        if path.is_relative_to(folder):
+            inside = path.parent.relative_to(folder)
+            rooms = {room: number for number, floor in enumerate(floors) for room in floor}
+            if room := max((room for room in rooms if inside.is_relative_to(room)), key=len, default=None):
+                return folder, rooms[room]
+            return folder, len(floors)
+    return None
+
+
+def check_floors(own, target):
+    """Whether an include goes down in its folder, or stays in its room."""
+    here, there = floor_of(own), floor_of(target)
+    if here is None or there is None or here[0] != there[0] or own.parent == target.parent:
+        return True
+    return here[1] > there[1]
+
+
 def check(root):
     offences, graph = [], {}
     for layer, allowed in LAYERS.items():
@@ -83,6 +111,8 @@ def check(root):
             if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:
                 continue
             own = path.relative_to(root)
+            if layer_of(own) != layer:
+                continue
             for number, name in includes(path):
                 target = resolve(root, path, name)
                 if target is None:
@@ -90,7 +120,9 @@ def check(root):
                         if pattern.match(name) and layer not in owners:
                             offences.append(f"{own}:{number}: {layer}/ does not know {name}")
                     continue
-                other = target.parts[0]
+                other = layer_of(target)
+                if not check_floors(own, target):
+                    offences.append(f"{own}:{number}: {own.parent}/ does not stand on {target.parent}/: {name}")
                 if other != layer and other not in allowed:
                     offences.append(f"{own}:{number}: {layer}/ does not stand on {other}/: {name}")
                 if other == layer and layer in ACYCLIC and own.with_suffix("") != target.with_suffix(""):

@@ -3,6 +3,7 @@
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import layers
 
@@ -43,6 +44,23 @@ class Offences(unittest.TestCase):
             "windows/a.cpp": '#include "mpix/b.hpp"\n',
             "mpix/b.hpp": "",
         }))
+
+    def test_up_inside_of_a_layer(self):
+        with unittest.mock.patch.dict(layers.FLOORS, {"engine": [["base"], ["op/kernel"], ["op"], ["proto"]]}):
+            self.assertEqual(["engine/base/a.hpp:1: engine/base/ does not stand on engine/proto/: engine/proto/b.hpp"], self.of({
+                "engine/base/a.hpp": '#include "engine/proto/b.hpp"\n',
+                "engine/proto/b.hpp": '#include "engine/op/kernel/c.hpp"\n',
+                "engine/op/kernel/c.hpp": '#include "engine/base/a.hpp"\n',
+                "engine/op/e.hpp": '#include "engine/op/kernel/c.hpp"\n',
+                "engine/d.cpp": '#include "engine/proto/b.hpp"\n',
+            }))
+
+    def test_sideways_inside_of_a_layer(self):
+        with unittest.mock.patch.dict(layers.FLOORS, {"engine": [["base"], ["op", "net"]]}):
+            self.assertEqual(["engine/op/a.hpp:1: engine/op/ does not stand on engine/net/: engine/net/b.hpp"], self.of({
+                "engine/op/a.hpp": '#include "engine/net/b.hpp"\n',
+                "engine/net/b.hpp": "",
+            }))
 
     def test_foreign_headers(self):
         self.assertEqual(["engine/a.cpp:1: engine/ does not know mpi.h", "mpix/b.cpp:1: mpix/ does not know ucp/api/ucp.h"],
