@@ -1,8 +1,8 @@
 #include "armci/barrier.hpp"
 
 #include "armci/failure.hpp"
-#include "engine/atomic/backoff.hpp"
-#include "engine/engine.hpp"
+#include "engine/base/backoff.hpp"
+#include "engine/runtime/engine.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/status.hpp"
+#include "engine/base/status.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "armci/handles.hpp"
 #include "armci/state.hpp"
-#include "engine/atomic/access_order.hpp"
+#include "engine/sync/access_order.hpp"
 
 namespace armci {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/layout.hpp"
 
 namespace armci {
 

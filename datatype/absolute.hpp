@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/layout.hpp"
 
 namespace mpix {
 

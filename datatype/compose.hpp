@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/layout.hpp"
 
 namespace mpix {
 

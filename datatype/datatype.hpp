@@ -10,8 +10,8 @@
 #include <exception>
 
 #include "datatype/handle_cache.hpp"
-#include "engine/kernel/types.hpp"
-#include "engine/layout/layout.hpp"
+#include "engine/op/kernel/types.hpp"
+#include "engine/op/layout/layout.hpp"
 
 namespace mpix {
 

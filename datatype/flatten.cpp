@@ -5,7 +5,7 @@
 #include "datatype/compose.hpp"
 #include "datatype/datatype.hpp"
 #include "datatype/predefined.hpp"
-#include "engine/kernel/whole_elements.hpp"
+#include "engine/op/kernel/whole_elements.hpp"
 
 namespace mpix {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "engine/kernel/types.hpp"
+#include "engine/op/kernel/types.hpp"
 
 namespace mpix {
 

@@ -2,7 +2,7 @@
 /// touch them.
 #pragma once
 
-#include "engine/visibility.h"
+#include "engine/base/visibility.h"
 
 namespace mpix {
 

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/visibility.h"
+#include "engine/base/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** As in engine/mpix_engine.h. */
+/** As in engine/runtime/mpix_engine.h. */
 typedef struct mpix_engine mpix_engine_t;
 
 /** An MPI handle as a number: in some MPI libraries they are pointers, in others integers. */

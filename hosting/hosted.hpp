@@ -1,7 +1,7 @@
 /// The engine of this process, as its host offers it.
 #pragma once
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "hosting/hosted.h"
 
 namespace mpix {

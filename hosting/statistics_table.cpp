@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "hosting/hosted.hpp"
 
 namespace mpix {

@@ -2,8 +2,8 @@
 /// and of windows.
 #pragma once
 
-#include "engine/statistics.hpp"
-#include "engine/visibility.h"
+#include "engine/base/visibility.h"
+#include "engine/op/statistics.hpp"
 #include "hosting/hosted.h"
 
 namespace mpix {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 
 namespace mpix::host {
 

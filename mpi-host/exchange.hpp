@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/bootstrap.h"
+#include "engine/base/bootstrap.h"
 
 namespace mpix::host {
 

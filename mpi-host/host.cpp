@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 #include "hosting/hosted.h"
 #include "mpi-host/completer.hpp"
 #include "mpi-host/connections.hpp"

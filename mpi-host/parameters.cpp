@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "engine/parameters.h"
+#include "engine/runtime/parameters.h"
 
 namespace mpix::host {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/config.h"
+#include "engine/base/config.h"
 
 namespace mpix::host {
 

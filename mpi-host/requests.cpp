@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "datatype/handle.hpp"
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 #include "mpi-host/completer.hpp"
 #include "mpi-host/host.hpp"
 

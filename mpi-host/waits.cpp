@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 #include "hosting/hosted.h"
 #include "mpi-host/connections.hpp"
 #include "mpi-host/host.hpp"

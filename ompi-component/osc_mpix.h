@@ -14,7 +14,7 @@
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/mca/osc/osc.h"
 
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 #include "hosting/hosted.h"
 
 extern ompi_osc_base_component_t mca_osc_mpix_component;

@@ -1,8 +1,8 @@
 /* MCA parameters: osc_mpix_*, seen with ompi_info --param osc mpix --level 9. */
 #include "osc_mpix.h"
 
-#include "engine/parameters.h"
-#include "engine/version.h"
+#include "engine/runtime/parameters.h"
+#include "engine/base/version.h"
 #include "windows/mpix_windows.h"
 
 #include "opal/mca/base/mca_base_var.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/atomic/backoff.hpp"
+#include "engine/base/backoff.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {

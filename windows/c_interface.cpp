@@ -4,7 +4,7 @@
 
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
-#include "engine/log.hpp"
+#include "engine/base/log.hpp"
 #include "hosting/hosted.hpp"
 #include "hosting/statistics_table.hpp"
 #include "windows/unasked.hpp"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/peer/liveness.hpp"
+#include "engine/base/liveness.hpp"
 
 namespace mpix::windows {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::windows {
 

@@ -5,7 +5,7 @@
 
 #include "datatype/datatype.hpp"
 #include "datatype/error_codes.hpp"
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 
 namespace mpix::windows {
 

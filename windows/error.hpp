@@ -7,9 +7,9 @@
 #include <new>
 #include <string>
 
-#include "engine/late_error.hpp"
-#include "engine/operation.hpp"
-#include "engine/status.hpp"
+#include "engine/base/status.hpp"
+#include "engine/op/late_error.hpp"
+#include "engine/op/operation.hpp"
 
 namespace mpix::windows {
 

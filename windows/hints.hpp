@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "windows/mpix_windows.h"
 
 namespace mpix::windows {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "windows/request.hpp"
 
 namespace mpix::windows {

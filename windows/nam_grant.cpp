@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/log.hpp"
+#include "engine/base/log.hpp"
 #include "nam/protocol/socket.hpp"
 #include "windows/nam_registry.hpp"
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "engine/agent/network_devices.hpp"
+#include "engine/net/network_devices.hpp"
 #include "nam/client/follow.hpp"
 #include "nam/client/private_server.hpp"
 #include "nam/client/spread.hpp"

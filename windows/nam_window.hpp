@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/atomic/stripes.hpp"
-#include "engine/engine.hpp"
-#include "engine/lock.hpp"
-#include "engine/peer/exposed_view.hpp"
+#include "engine/origin/exposed_view.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/sync/lock.hpp"
+#include "engine/sync/stripes.hpp"
 
 namespace mpix::windows {
 

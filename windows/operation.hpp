@@ -5,7 +5,7 @@
 
 #include "datatype/absolute.hpp"
 #include "datatype/datatype.hpp"
-#include "engine/path/direct.hpp"
+#include "engine/proto/direct.hpp"
 #include "windows/divided.hpp"
 #include "windows/request.hpp"
 #include "windows/window.hpp"

@@ -1,7 +1,7 @@
 /// Window: access epochs, how they begin, and those of passive targets.
 #include <utility>
 
-#include "engine/log.hpp"
+#include "engine/base/log.hpp"
 #include "windows/window.hpp"
 
 namespace mpix::windows {

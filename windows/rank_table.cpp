@@ -4,7 +4,7 @@
 #include <array>
 
 #include "datatype/handle.hpp"
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 #include "hosting/hosted.h"
 
 namespace mpix::windows {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/exposure.hpp"
-#include "engine/operation.hpp"
+#include "engine/op/exposure.hpp"
+#include "engine/op/operation.hpp"
 #include "windows/hints.hpp"
 
 namespace mpix::windows {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "hosting/hosted.h"
 #include "windows/error.hpp"
 

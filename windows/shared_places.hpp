@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 
 namespace mpix::windows {
 

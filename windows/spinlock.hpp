@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "engine/atomic/backoff.hpp"
+#include "engine/base/backoff.hpp"
 
 namespace mpix::windows {
 

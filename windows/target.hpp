@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
-#include "engine/atomic/shared_lock.hpp"
-#include "engine/engine.hpp"
-#include "engine/exposure.hpp"
-#include "engine/peer/exposed_view.hpp"
-#include "engine/peer/outstanding_mark.hpp"
+#include "engine/op/exposure.hpp"
+#include "engine/origin/exposed_view.hpp"
+#include "engine/origin/outstanding_mark.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/sync/shared_lock.hpp"
 
 namespace mpix::windows {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/late_error.hpp"
+#include "engine/op/late_error.hpp"
 
 namespace mpix::windows {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "datatype/datatype.hpp"
-#include "engine/log.hpp"
+#include "engine/base/log.hpp"
 #include "hosting/hosted.hpp"
 #include "windows/unasked.hpp"
 

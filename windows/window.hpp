@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "datatype/datatype.hpp"
-#include "engine/atomic/held_locks.hpp"
-#include "engine/engine.hpp"
-#include "engine/peer/liveness.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/sync/held_locks.hpp"
 #include "windows/control.hpp"
 #include "windows/error.hpp"
 #include "windows/hints.hpp"

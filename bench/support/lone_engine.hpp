@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/support/stub_network.hpp"
-#include "engine/engine.hpp"
-#include "engine/mpix_engine.h"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/mpix_engine.h"
 
 namespace bench {
 

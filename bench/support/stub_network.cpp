@@ -11,8 +11,8 @@
 #include <deque>
 #include <utility>
 
-#include "engine/agent/joined.hpp"
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
+#include "engine/net/joined.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/agent/session.hpp"
-#include "engine/agent/wire.hpp"
+#include "engine/net/session.hpp"
+#include "engine/net/wire.hpp"
 
 namespace bench {
 

@@ -23,10 +23,10 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/liveness.hpp"
+#include "engine/base/log.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "engine/bootstrap/gone_notices.hpp"
-#include "engine/log.hpp"
-#include "engine/peer/liveness.hpp"
-#include "engine/segment/shared_memory.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/bootstrap.h"
-#include "engine/visibility.h"
+#include "engine/base/bootstrap.h"
+#include "engine/base/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,8 +7,8 @@
 #include <deque>
 #include <string>
 
-#include "engine/peer/liveness.hpp"
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::engine {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "include/mpix_rma.h"
 
 namespace mpix {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "datatype/handle_cache.hpp"
-#include "engine/engine.hpp"
-#include "engine/peer/outstanding_mark.hpp"
+#include "engine/origin/outstanding_mark.hpp"
+#include "engine/runtime/engine.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/notify/counters.hpp"
 #include "mpix/visibility.hpp"

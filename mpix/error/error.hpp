@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/late_error.hpp"
-#include "engine/status.hpp"
+#include "engine/base/status.hpp"
+#include "engine/op/late_error.hpp"
 
 namespace mpix {
 

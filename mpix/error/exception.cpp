@@ -7,7 +7,7 @@
 
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/process_engine.hpp"
 

@@ -1,5 +1,5 @@
 /// MPI's own memory: what windows of other processes on the host are to reach by load and store.
-#include "engine/segment/allocation_hints.hpp"
+#include "engine/memory/allocation_hints.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 
 namespace mpix {
 

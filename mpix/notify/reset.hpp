@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 
 namespace mpix {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "datatype/handle.hpp"
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"

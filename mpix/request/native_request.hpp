@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "hosting/hosted.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "engine/operation.hpp"
+#include "engine/op/operation.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/request/attribute_set.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/kernel/types.hpp"
+#include "engine/op/kernel/types.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 

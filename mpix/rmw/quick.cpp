@@ -1,7 +1,7 @@
 /// Read-modify-write of arrays in mapped memory, without the engine.
 #include "datatype/datatype.hpp"
-#include "engine/atomic/access_order.hpp"
-#include "engine/path/direct.hpp"
+#include "engine/proto/direct.hpp"
+#include "engine/sync/access_order.hpp"
 #include "mpix/attrs/attributes.hpp"
 #include "mpix/request/native_attributes.hpp"
 #include "mpix/request/native_request.hpp"

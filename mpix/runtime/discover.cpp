@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/status.hpp"
-#include "engine/version.h"
+#include "engine/base/status.hpp"
+#include "engine/base/version.h"
 #include "hosting/hosted.h"
 #include "mpix/runtime/runtime.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "mpix/visibility.hpp"
 
 namespace mpix {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "datatype/datatype.hpp"
-#include "engine/peer/peer.hpp"
+#include "engine/origin/peer.hpp"
 #include "mpix/comm/communicator.hpp"
 
 namespace mpix {

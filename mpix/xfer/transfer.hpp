@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/atomic/footprint.hpp"
-#include "engine/engine.hpp"
-#include "engine/kernel/kernels.hpp"
-#include "engine/path/direct.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/proto/direct.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/sync/footprint.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 

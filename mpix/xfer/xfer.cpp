@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/atomic/access_order.hpp"
+#include "engine/sync/access_order.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"

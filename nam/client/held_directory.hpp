@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/error.hpp"
 

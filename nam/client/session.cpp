@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 
 namespace mpix::nam {
 

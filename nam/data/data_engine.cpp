@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "engine/sessions.h"
+#include "engine/runtime/sessions.h"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/user_secret.hpp"
 

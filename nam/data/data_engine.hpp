@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/atomic/stripes.hpp"
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
+#include "engine/sync/stripes.hpp"
 
 namespace mpix::nam {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "engine/segment/fault_guard.hpp"
+#include "engine/memory/fault_guard.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/admission.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 #include "nam/data/data_process.hpp"
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/units.hpp"

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/atomic/stripes.hpp"
-#include "engine/segment/commit.hpp"
-#include "engine/segment/fault_guard.hpp"
-#include "engine/segment/headroom.hpp"
+#include "engine/memory/commit.hpp"
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/headroom.hpp"
+#include "engine/sync/stripes.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/units.hpp"
 

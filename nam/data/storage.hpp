@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

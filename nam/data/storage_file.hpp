@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "nam/data/storage_identity.hpp"
 
 namespace mpix::nam {

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/kept_bytes.hpp"
 #include "nam/protocol/secure_stream.hpp"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/atomic/stripes.hpp"
-#include "engine/lock.hpp"
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
+#include "engine/sync/lock.hpp"
+#include "engine/sync/stripes.hpp"
 #include "nam/protocol/error.hpp"
 
 namespace mpix::nam {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/sodium.hpp"
 

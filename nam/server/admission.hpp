@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

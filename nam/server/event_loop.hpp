@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

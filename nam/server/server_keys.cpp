@@ -9,7 +9,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/user_secret.hpp"
 

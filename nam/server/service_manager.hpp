@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/bootstrap/file_bootstrap.h"
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 
 #define REQUIRE(condition)                                                   \
   do {                                                                       \

@@ -1,7 +1,7 @@
 /// Addresses of processes: damaged ones are refused or harmless, and whatever decodes can be encoded again.
 #include <vector>
 
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace mpix::fuzz {

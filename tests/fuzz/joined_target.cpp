@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/agent/joined.hpp"
+#include "engine/net/joined.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace mpix::fuzz {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/layout/boxes.hpp"
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/boxes.hpp"
+#include "engine/op/layout/layout.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/random_layout.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "engine/agent/executor.hpp"
+#include "engine/target/executor.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace mpix::fuzz {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "engine/agent/executor.hpp"
-#include "engine/agent/wire.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/target/executor.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace mpix::fuzz {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/mpix_engine.h"
-#include "engine/statistics.hpp"
+#include "engine/op/statistics.hpp"
+#include "engine/runtime/mpix_engine.h"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpix::nam {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/peer/liveness.hpp"
+#include "engine/base/liveness.hpp"
 #include "nam/client/private_server.hpp"
 #include "tests/nam/server_fixture.hpp"
 

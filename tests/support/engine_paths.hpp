@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "tests/support/job.hpp"
 
 namespace mpix::engine {

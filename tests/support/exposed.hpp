@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/exposure.hpp"
+#include "engine/op/exposure.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {

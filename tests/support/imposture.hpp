@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/agent/session.hpp"
-#include "engine/agent/wire.hpp"
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
+#include "engine/net/session.hpp"
+#include "engine/net/wire.hpp"
 #include "tests/support/job.hpp"
 #include "tests/support/rogue.hpp"
 

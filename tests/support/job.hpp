@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "engine/bootstrap/file_bootstrap.h"
-#include "engine/engine.hpp"
-#include "engine/mpix_engine.h"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/mpix_engine.h"
 #include "tests/support/slowness.hpp"
 
 namespace mpix::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/layout.hpp"
 
 namespace mpix::test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/agent/wire.hpp"
+#include "engine/net/wire.hpp"
 
 namespace mpix::test {
 

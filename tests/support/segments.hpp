@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/segment/memory_map.hpp"
-#include "engine/segment/segment_table.hpp"
+#include "engine/memory/memory_map.hpp"
+#include "engine/memory/segment_table.hpp"
 
 namespace mpix::engine {
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <type_traits>
 
-#include "engine/kernel/types.hpp"
+#include "engine/op/kernel/types.hpp"
 
 namespace mpix::test {
 

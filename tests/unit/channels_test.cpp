@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {

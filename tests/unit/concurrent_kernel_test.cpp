@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/kernel/kernels.hpp"
+#include "engine/op/kernel/kernels.hpp"
 #include "tests/support/child.hpp"
 
 namespace mpix::engine {

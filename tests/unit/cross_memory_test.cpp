@@ -1,5 +1,5 @@
 /// Transfers through the kernel: in how many calls they are done, and what they say when memory is missing.
-#include "engine/path/cross_memory.hpp"
+#include "engine/proto/cross_memory.hpp"
 
 #include <sys/uio.h>
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/agent/affordable_endpoints.hpp"
+#include "engine/net/affordable_endpoints.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpix::engine {

@@ -1,5 +1,5 @@
 /// Whole operations between processes, on every path.
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/peer/exposed_view.hpp"
+#include "engine/origin/exposed_view.hpp"
 #include "tests/support/exposed.hpp"
 
 namespace mpix::engine {

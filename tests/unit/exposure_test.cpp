@@ -1,5 +1,5 @@
 /// Operations that name their target by an exposure and an offset.
-#include "engine/exposure.hpp"
+#include "engine/op/exposure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// How much memory is left, by files as the kernel writes them.
-#include "engine/segment/headroom.hpp"
+#include "engine/memory/headroom.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

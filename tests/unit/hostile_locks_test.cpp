@@ -8,7 +8,7 @@
 #include <chrono>
 #include <vector>
 
-#include "engine/agent/joined.hpp"
+#include "engine/net/joined.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/imposture.hpp"
 

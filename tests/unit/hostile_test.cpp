@@ -22,9 +22,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/agent/executor.hpp"
-#include "engine/agent/joined.hpp"
-#include "engine/agent/wire.hpp"
+#include "engine/net/joined.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/target/executor.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/segment/page_ranges.hpp"
+#include "engine/memory/page_ranges.hpp"
 #include "tests/support/segments.hpp"
 
 namespace mpix::engine {

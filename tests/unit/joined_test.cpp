@@ -1,5 +1,5 @@
 /// Joined messages: what is written is read, and nothing is read beyond what arrived.
-#include "engine/agent/joined.hpp"
+#include "engine/net/joined.hpp"
 
 #include <gtest/gtest.h>
 

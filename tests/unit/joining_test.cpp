@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/atomic/footprint.hpp"
+#include "engine/sync/footprint.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/unit/joining.hpp"
 

@@ -1,6 +1,6 @@
 /// The table of update kernels against scalar code written another way: every operation on every type,
 /// fetching or not, over layouts of every kind, with the CPU's atomics and without.
-#include "engine/kernel/kernels.hpp"
+#include "engine/op/kernel/kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/kernel/row_kernels.hpp"
+#include "engine/op/kernel/row_kernels.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/update_model.hpp"
 

@@ -1,5 +1,5 @@
 /// Layouts against a naive enumeration of their bytes.
-#include "engine/layout/layout.hpp"
+#include "engine/op/layout/layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/kernel/kernels.hpp"
-#include "engine/layout/boxes.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/layout/boxes.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpix::engine {

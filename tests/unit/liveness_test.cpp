@@ -1,5 +1,5 @@
 /// Which processes are alive.
-#include "engine/peer/liveness.hpp"
+#include "engine/base/liveness.hpp"
 
 #include <sys/prctl.h>
 #include <unistd.h>

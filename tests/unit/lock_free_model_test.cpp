@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "datatype/handle_cache.hpp"
-#include "engine/atomic/shared_lock.hpp"
-#include "engine/atomic/update_modes.hpp"
-#include "engine/peer/mapped_segment.hpp"
-#include "engine/peer/message_mark.hpp"
-#include "engine/peer/outstanding_mark.hpp"
-#include "engine/segment/mailbox.hpp"
-#include "engine/segment/range_index.hpp"
-#include "engine/segment/range_slot.hpp"
+#include "engine/memory/range_index.hpp"
+#include "engine/memory/range_slot.hpp"
+#include "engine/net/mailbox.hpp"
+#include "engine/op/update_modes.hpp"
+#include "engine/origin/mapped_segment.hpp"
+#include "engine/origin/message_mark.hpp"
+#include "engine/origin/outstanding_mark.hpp"
+#include "engine/sync/shared_lock.hpp"
 #include "tests/unit/model_atomic.hpp"
 
 namespace mpix::engine::model {

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "datatype/handle_cache.hpp"
-#include "engine/peer/mapped_segment.hpp"
-#include "engine/peer/message_mark.hpp"
-#include "engine/peer/outstanding_mark.hpp"
-#include "engine/segment/range_slot.hpp"
+#include "engine/memory/range_slot.hpp"
+#include "engine/origin/mapped_segment.hpp"
+#include "engine/origin/message_mark.hpp"
+#include "engine/origin/outstanding_mark.hpp"
 
 namespace mpix::engine {
 namespace {

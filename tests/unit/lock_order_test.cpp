@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/agent/lock_table.hpp"
-#include "engine/atomic/held_locks.hpp"
+#include "engine/sync/held_locks.hpp"
+#include "engine/sync/lock_table.hpp"
 
 namespace mpix::engine {
 namespace {

@@ -1,5 +1,5 @@
 /// Who holds a lock by the agent's grant, who waits for it, and how much of that one process may ask for.
-#include "engine/agent/lock_table.hpp"
+#include "engine/sync/lock_table.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

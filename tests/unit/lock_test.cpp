@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/agent/lock_table.hpp"
-#include "engine/path/agent_path.hpp"
+#include "engine/proto/agent_path.hpp"
+#include "engine/sync/lock_table.hpp"
 #include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"

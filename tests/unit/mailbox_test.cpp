@@ -1,5 +1,5 @@
 // Small operations on memory that is not mapped, by the mailbox of a process that looks into it.
-#include "engine/segment/mailbox.hpp"
+#include "engine/net/mailbox.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/peer/liveness.hpp"
-#include "engine/peer/peer_state.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/origin/peer_state.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
 #include "tests/support/mailbox_target.hpp"

@@ -1,5 +1,5 @@
 // The map of this process's memory: rights of ranges, gaps, and files that end within a mapping.
-#include "engine/segment/memory_map.hpp"
+#include "engine/memory/memory_map.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /// What is taken for a device's memory, by what UCX has recorded of it.
-#include "engine/segment/memory_type.hpp"
+#include "engine/memory/memory_type.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

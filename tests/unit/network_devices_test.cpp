@@ -1,4 +1,4 @@
-#include "engine/agent/network_devices.hpp"
+#include "engine/net/network_devices.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// The table of parameters, the configuration that it sets, and the table of docs/debugging.md.
-#include "engine/parameters.h"
+#include "engine/runtime/parameters.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "engine/mpix_engine.h"
+#include "engine/runtime/mpix_engine.h"
 
 namespace {
 

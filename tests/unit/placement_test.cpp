@@ -1,5 +1,5 @@
 /// Where the agent's thread runs.
-#include "engine/agent/placement.hpp"
+#include "engine/runtime/placement.hpp"
 
 #include <dirent.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <ostream>
 #include <vector>
 
-#include "engine/exposure.hpp"
+#include "engine/op/exposure.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
 

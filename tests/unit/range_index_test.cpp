@@ -1,5 +1,5 @@
 /// The index of a published table: how much of it a lookup reads.
-#include "engine/segment/range_index.hpp"
+#include "engine/memory/range_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/segment/published_tables.hpp"
+#include "engine/memory/published_tables.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpix::engine {

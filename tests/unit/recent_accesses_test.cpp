@@ -1,4 +1,4 @@
-#include "engine/path/recent_accesses.hpp"
+#include "engine/origin/recent_accesses.hpp"
 
 #include <gtest/gtest.h>
 

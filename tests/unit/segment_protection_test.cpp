@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/segment/remote_segments.hpp"
+#include "engine/origin/remote_segments.hpp"
 #include "tests/support/segments.hpp"
 
 namespace mpix::engine {

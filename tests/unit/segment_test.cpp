@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/segment/remote_segments.hpp"
+#include "engine/origin/remote_segments.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/resident.hpp"
 #include "tests/support/segments.hpp"

@@ -1,5 +1,5 @@
 /// The proof of an introduction covers all of it, and tokens are those of one origin at one target.
-#include "engine/agent/session.hpp"
+#include "engine/net/session.hpp"
 
 #include <gtest/gtest.h>
 

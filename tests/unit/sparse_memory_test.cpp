@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "engine/runtime/engine.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/resident.hpp"
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/peer/peer_state.hpp"
-#include "engine/segment/mailbox.hpp"
+#include "engine/net/mailbox.hpp"
+#include "engine/origin/peer_state.hpp"
 #include "tests/support/mailbox_target.hpp"
 #include "tests/support/random_layout.hpp"
 

@@ -1,5 +1,5 @@
 /// Which way large requests are staged: the one that was faster, whichever that is.
-#include "engine/peer/staging_pace.hpp"
+#include "engine/origin/staging_pace.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/path/agent_path.hpp"
+#include "engine/proto/agent_path.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 

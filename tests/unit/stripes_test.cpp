@@ -1,5 +1,5 @@
 /// Locks over address stripes: who keeps whom out, and what becomes of those whose holder was killed.
-#include "engine/atomic/stripes.hpp"
+#include "engine/sync/stripes.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/atomic/backoff.hpp"
+#include "engine/base/backoff.hpp"
 #include "tests/support/child.hpp"
 
 namespace mpix::engine {

@@ -1,5 +1,5 @@
 // Touching memory that may not be there: what is found out, and that the program's own handlers stay.
-#include "engine/segment/touch.hpp"
+#include "engine/memory/touch.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "engine/segment/fault_guard.hpp"
-#include "engine/segment/probe.hpp"
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/probe.hpp"
 
 namespace mpix::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/agent/transport_config.hpp"
+#include "engine/net/transport_config.hpp"
 
 #include <gtest/gtest.h>
 

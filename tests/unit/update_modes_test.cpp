@@ -1,13 +1,13 @@
 /// Single elements are updated by the CPU's atomics, arrays at vector speed until somebody updates a single
 /// element of theirs: in any mixture, on every path, no update is lost.
-#include "engine/atomic/update_modes.hpp"
+#include "engine/op/update_modes.hpp"
 
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <random>
 
-#include "engine/atomic/stripes.hpp"
+#include "engine/sync/stripes.hpp"
 #include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"

@@ -1,5 +1,5 @@
 /// Messages that no peer of ours would send: each is refused by the check, and nothing is read beyond it.
-#include "engine/agent/wire.hpp"
+#include "engine/net/wire.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/atomic/stripes.hpp"
-#include "engine/path/outstanding.hpp"
+#include "engine/origin/outstanding.hpp"
+#include "engine/sync/stripes.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpix::engine::wire {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/peer/liveness.hpp"
+#include "engine/base/liveness.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/client/spread.hpp"
 #include "tests/nam/server_fixture.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <random>
 
-#include "engine/peer/address.hpp"
+#include "engine/net/address.hpp"
 #include "nam/client/follow.hpp"
 #include "nam/client/spread.hpp"
 #include "tests/nam/attacks/fake_server.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam {
 

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "engine/segment/shared_memory.hpp"
+#include "engine/base/shared_memory.hpp"
 
 namespace mpix::nam::soak {
 

@@ -1,0 +1,78 @@
+/**
+ * What the host of an engine chooses and lends. Plain C.
+ */
+#ifndef MPIX_ENGINE_CONFIG_H
+#define MPIX_ENGINE_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
+enum mpix_engine_path {
+  MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
+  MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
+  MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
+  MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
+};
+
+/** For mpix_engine_config::join_bytes: every operation is a message of its own. */
+#define MPIX_ENGINE_NEVER_JOIN SIZE_MAX
+
+/** For mpix_engine_config::idle_memory_bytes. */
+#define MPIX_ENGINE_KEEP_NOTHING SIZE_MAX
+
+struct mpix_engine_config {
+  size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
+  unsigned paths;              /**< set of mpix_engine_path that may be used */
+  int rdma_without_hardware;   /**< nonzero: use the rdma path also where UCX emulates it */
+  size_t fragment_bytes;       /**< largest payload of one agent message; 0: default */
+  size_t window_bytes;         /**< most that is under way to a peer on the agent path; 0: default */
+  size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
+  size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
+  size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
+  size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
+  size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
+  int agent_poll_us;           /**< how long the agent trusts a polling application before it
+                                    serves messages itself, microseconds; 0: default */
+  /** Cores of the agent's thread: a list as in "0,2-3", "bound" for those that the process is bound to, or
+   *  "auto" (NULL, too): away from them where the host has cores that no process of the job is bound to. */
+  const char* agent_cores;
+  int verbose;         /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int check;           /**< nonzero: layers above verify what callers vouch for */
+  int count_direct;    /**< nonzero: operations by load and store are counted; slower */
+  int thread_multiple; /**< nonzero: several application threads call at once */
+  int channels;        /**< threads that talk to processes on different ones of so many channels do not
+                            wait for each other; at most 16, 0: default */
+  const char*
+      interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
+                       '^' those where it does not, behind a '+' also on that to the host itself; NULL:
+                       as UCX has it. UCX_NET_DEVICES goes before */
+
+  /** Drives the progress of everything else in the process once. Called, with `context`, by waiting
+   * application threads; may call mpix_engine_progress. May be NULL. */
+  void (*progress)(void* context);
+  /** Nonzero when processes share cores, so that a waiting one is to give its core away at once. May be NULL
+   *  for never. */
+  int (*yields_when_idle)(void* context);
+  void* context;
+
+  size_t join_bytes;        /**< largest message in which small operations to one target travel together;
+                                 0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
+  size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
+                               default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
+  int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
+                            they come that fast, microseconds; 0: default, negative: never */
+  /** Nonzero: others reach what is exposed, by messages, and by UCX put and get where `paths` has them, but
+   *  nothing else of the process, also on this host; they may be of several jobs, in which identities are
+   * given more than once; and the host vouches that what it exposes is mapped. */
+  int exposed_only;
+  /** A table (engine/sync/stripes.hpp) that takes the place of the engine's own, where memory is also
+   *  updated by those who do not use the engine, and who know it by addresses that are the same up to
+   *  multiples of stripe_period; NULL: none. */
+  void* stripes;
+  int mailbox_us; /**< how long an origin waits for a process of its host to look into its mailbox, where
+                       small operations on memory that is not mapped go, before it does without,
+                       microseconds; 0: default, negative: it never goes there */
+};
+
+#endif

@@ -1,0 +1,31 @@
+/// Messages that are dropped, counted and told of.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "engine/base/log.hpp"
+
+namespace mpix::engine {
+
+/// Tells of the first ones, then of fewer and fewer: whoever sends nonsense is not to fill the log.
+class Drops {
+ public:
+  Drops(char const* what, Log const& log) noexcept : what_(what), log_(log) {}
+
+  void note(char const* reason) noexcept {
+    constexpr std::uint64_t all_up_to = 16;
+    ++count_;
+    if (count_ <= all_up_to || std::has_single_bit(count_))
+      log_.write(LogLevel::error, "dropped a %s (%llu so far): %s", what_,
+                 static_cast<unsigned long long>(count_), reason);
+  }
+  std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  char const* what_;
+  Log const& log_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace mpix::engine

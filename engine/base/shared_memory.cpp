@@ -1,0 +1,176 @@
+#include "engine/base/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+namespace mpix::engine {
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) ::munmap(base_, length_);
+}
+
+Mapping Mapping::of(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
+  return make(fd, length, PROT_READ | PROT_WRITE, MAP_NORESERVE, alignment);
+}
+
+Mapping Mapping::read_only(FileDescriptor const& fd, std::size_t length) noexcept {
+  return make(fd, length, PROT_READ, MAP_NORESERVE, 0);
+}
+
+Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
+  return make(fd, length, PROT_READ | PROT_WRITE, 0, alignment);
+}
+
+void Mapping::release_memory() noexcept {
+  if (base_ == nullptr) return;
+  // Failure only means that the memory stays in use.
+  (void)::mmap(base_, length_, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const noexcept {
+  (void)::madvise(base_ + offset, length, MADV_HUGEPAGE);
+}
+
+namespace {
+
+/// Addresses for so many bytes, the first of them a multiple of `alignment`; nullptr: there are none left.
+std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
+  std::size_t const taken = (length + alignment - 1) / alignment * alignment;
+  void* const room =
+      ::mmap(nullptr, taken + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(room);
+  std::size_t const before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  if (before != 0) ::munmap(first, before);
+  if (before != alignment) ::munmap(first + before + taken, alignment - before);
+  return first + before;
+}
+
+}  // namespace
+
+Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags,
+                      std::size_t alignment) noexcept {
+  Mapping mapping;
+  std::byte* const place = alignment != 0 ? reserve_addresses(length, alignment) : nullptr;
+  if (alignment != 0 && place == nullptr) return mapping;
+  if (place != nullptr) flags |= MAP_FIXED;
+  void* const base = ::mmap(place, length, protection, MAP_SHARED | flags, fd.get(), 0);
+  if (base != MAP_FAILED) {
+    mapping.base_ = static_cast<std::byte*>(base);
+    mapping.length_ = length;
+  }
+  return mapping;
+}
+
+namespace {
+
+// What a UCX worker opens, with room to spare.
+constexpr int few_descriptors = 24;
+
+// Values of the kernel's interface, which older headers do not name.
+constexpr int seal_future_write = 0x0010;
+constexpr int populate_write = 23;
+
+constexpr int fixed_length = F_SEAL_SHRINK | F_SEAL_GROW;
+
+/// With F_SEAL_SEAL: nobody adds seals that keep the owner from its own file.
+bool seal(FileDescriptor const& fd, int seals) noexcept {
+  return ::fcntl(fd.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) == 0;
+}
+
+Status create(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
+  FileDescriptor fd(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return errno == EMFILE || errno == ENFILE ? Status::no_descriptors : Status::out_of_memory;
+  if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return Status::out_of_memory;
+  *created = std::move(fd);
+  return Status::ok;
+}
+
+Status create_sealed(char const* name, std::size_t length, unsigned flags, FileDescriptor* created) noexcept {
+  FileDescriptor fd;
+  if (Status const status = create(name, length, flags, &fd); failed(status)) return status;
+  if (!seal(fd, fixed_length)) return Status::unsupported;
+  *created = std::move(fd);
+  return Status::ok;
+}
+
+}  // namespace
+
+Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept {
+  return create_sealed(name, length, 0, created);
+}
+
+Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept {
+  return create_sealed(name, length, MFD_HUGETLB, created);
+}
+
+Status create_published(char const* name, std::size_t length, FileDescriptor* created,
+                        Mapping* mapping) noexcept {
+  FileDescriptor fd;
+  if (Status const status = create(name, length, 0, &fd); failed(status)) return status;
+  *mapping = Mapping::of(fd, length);
+  if (!*mapping) return Status::out_of_memory;
+  // The mapping that exists stays writable.
+  if (!seal(fd, fixed_length | seal_future_write) && !seal(fd, fixed_length)) return Status::unsupported;
+  *created = std::move(fd);
+  return Status::ok;
+}
+
+bool descriptors_run_short() noexcept {
+  FileDescriptor probes[few_descriptors];
+  for (FileDescriptor& probe : probes) {
+    probe = FileDescriptor(::memfd_create("mpix-probe", MFD_CLOEXEC));
+    if (!probe) return errno == EMFILE || errno == ENFILE;
+  }
+  return false;
+}
+
+FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), fd);
+  // Not to wait for whatever else the number may name.
+  int const flags = (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+  FileDescriptor opened(::open(path, flags));
+  if (!opened) return opened;
+  // Beyond the end of a file, and of one that is made shorter, an access is a SIGBUS.
+  int const seals = ::fcntl(opened.get(), F_GET_SEALS);
+  struct stat status {};
+  bool const fixed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  if (!fixed || ::fstat(opened.get(), &status) != 0 || status.st_size < 0 ||
+      static_cast<std::size_t>(status.st_size) < length) {
+    return {};
+  }
+  return opened;
+}
+
+bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t offset,
+                std::size_t length) noexcept {
+  int error = 0;
+  do {
+    error = ::madvise(mapping.base() + offset, length, populate_write) == 0 ? 0 : errno;
+  } while (error == EINTR || error == EAGAIN);
+  if (error != EINVAL) return error == 0;
+  // Linux before 5.14: the pages are taken all the same, though not in the page tables yet.
+  do {
+    error = ::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  return error == 0;
+}
+
+void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept {
+  // Failure only means that the pages stay in use until the file is closed.
+  (void)::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(length));
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,18 @@
+/** Version of the engine's library, for those that are loaded beside it and may come from another
+ * installation. */
+#ifndef MPIX_ENGINE_VERSION_H
+#define MPIX_ENGINE_VERSION_H
+
+#include "engine/base/visibility.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** As "0.1.0"; static text. */
+MPIX_ENGINE_API const char* mpix_engine_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,204 @@
+#include "engine/memory/fault_guard.hpp"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
+namespace mpix::engine {
+
+namespace {
+
+constexpr std::array<int, 2> signals{SIGSEGV, SIGBUS};
+
+/// Where a guarded access goes on after a fault.
+struct Recovery {
+  sigjmp_buf place;
+  std::uintptr_t first;  ///< address of whole pages
+  std::uintptr_t last;
+  Recovery* outer;
+  // Volatile: the compiler knows of no way to their reader on which the handler has written them.
+  bool volatile faulted;
+  std::uintptr_t volatile fault;
+};
+
+struct ThreadFaults {
+  Recovery* recovery;  ///< of the innermost guarded access
+  FaultScope* scope;   ///< the outermost one, or `always`
+};
+// Initial-exec: the handler reads it in threads that never used this library, and must not allocate.
+constinit thread_local ThreadFaults thread_faults __attribute__((tls_model("initial-exec"))) = {};
+
+/// Of threads that never block the signals. Not to be dereferenced.
+FaultScope* const always = reinterpret_cast<FaultScope*>(alignof(FaultScope));
+
+std::uintptr_t page_size() noexcept {
+  static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return page;
+}
+
+/// Whether the arguments are those of the kernel's call. A handler that was installed by signal() and calls
+/// ours passes the first one only: the others are what happened to be in the registers. The kernel puts both
+/// on the stack of the handler.
+bool is_complete(int signal, siginfo_t const* info, void const* context) noexcept {
+  constexpr std::uintptr_t reach = 16 * 1024;
+  auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  auto const on_stack = [here](void const* pointer) {
+    auto const at = reinterpret_cast<std::uintptr_t>(pointer);
+    return at - here < reach && at % sizeof(void*) == 0;
+  };
+  return on_stack(info) && on_stack(context) && info->si_signo == signal;
+}
+
+class Handler {
+ public:
+  Handler() noexcept {
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      (void)::sigaction(signals[i], nullptr, &before_[i]);
+      struct sigaction ours = before_[i];
+      ours.sa_sigaction = &Handler::on_fault;
+      // Of the flags those that are about how it is called; a system call that a stranger's signal
+      // interrupts goes on as it would have.
+      ours.sa_flags = (before_[i].sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART)) | SA_SIGINFO;
+      in_place_ = ::sigaction(signals[i], &ours, nullptr) == 0 && in_place_;
+    }
+  }
+  ~Handler() {
+    // The code is about to go.
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      struct sigaction present {};
+      (void)::sigaction(signals[i], nullptr, &present);
+      bool const ours = (present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == &Handler::on_fault;
+      if (ours) (void)::sigaction(signals[i], &before_[i], nullptr);
+    }
+  }
+  Handler(Handler const&) = delete;
+  Handler& operator=(Handler const&) = delete;
+
+  static Handler& instance() noexcept {
+    static Handler handler;
+    return handler;
+  }
+  bool is_in_place() const noexcept { return in_place_; }
+
+ private:
+  static void on_fault(int signal, siginfo_t* info, void* context) {
+    bool const complete = is_complete(signal, info, context);
+    if (Recovery* const recovery = thread_faults.recovery; recovery != nullptr) {
+      // For an address that no memory can have the processor tells the kernel none.
+      bool const known = complete && info->si_code != SI_KERNEL;
+      auto const address = known ? reinterpret_cast<std::uintptr_t>(info->si_addr) : recovery->first;
+      bool const sent = complete && info->si_code <= 0;  // by a process
+      if (!sent && address >= recovery->first && address <= recovery->last) {
+        recovery->fault = address;
+        recovery->faulted = true;
+        leave_handler(complete ? static_cast<ucontext_t const*>(context) : nullptr);
+        ::siglongjmp(recovery->place, 1);
+      }
+    }
+    instance().pass_on(signal, info, context, complete);
+  }
+
+  /// Blocks the signals that were blocked before. A guarded access does not block its own.
+  static void leave_handler(ucontext_t const* context) noexcept {
+    sigset_t faults;
+    ::sigemptyset(&faults);
+    for (int const signal : signals) ::sigaddset(&faults, signal);
+    if (context != nullptr) {
+      (void)::pthread_sigmask(SIG_SETMASK, &context->uc_sigmask, nullptr);
+    } else {
+      (void)::pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+    }
+  }
+
+  /// As if this handler had not been there.
+  void pass_on(int signal, siginfo_t* info, void* context, bool complete) const {
+    struct sigaction const& before = before_[signal == signals[0] ? 0 : 1];
+    bool const plain = (before.sa_flags & SA_SIGINFO) == 0;
+    if (plain && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) {
+      (void)::sigaction(signal, &before, nullptr);
+      // An instruction that has faulted does so again. What a process has sent does not come again.
+      if (!complete || info->si_code <= 0) (void)::raise(signal);
+      return;
+    }
+    if ((static_cast<unsigned>(before.sa_flags) & SA_RESETHAND) != 0) (void)::signal(signal, SIG_DFL);
+    plain ? before.sa_handler(signal) : before.sa_sigaction(signal, info, context);
+  }
+
+  std::array<struct sigaction, 2> before_{};
+  bool in_place_ = true;
+};
+
+}  // namespace
+
+FaultScope::FaultScope() noexcept {
+  ThreadFaults& thread = thread_faults;
+  outermost_ = thread.scope == nullptr;
+  if (outermost_) thread.scope = this;
+}
+
+FaultScope::~FaultScope() {
+  if (!outermost_) return;
+  thread_faults.scope = nullptr;
+  if (!blocks_segv_ && !blocks_bus_) return;
+  sigset_t again;
+  ::sigemptyset(&again);
+  if (blocks_segv_) ::sigaddset(&again, SIGSEGV);
+  if (blocks_bus_) ::sigaddset(&again, SIGBUS);
+  (void)::pthread_sigmask(SIG_BLOCK, &again, nullptr);
+}
+
+void FaultScope::admit_always() noexcept { thread_faults.scope = always; }
+
+void FaultScope::unblock() noexcept {
+  sigset_t faults;
+  sigset_t before;
+  ::sigemptyset(&faults);
+  for (int const signal : signals) ::sigaddset(&faults, signal);
+  if (::pthread_sigmask(SIG_UNBLOCK, &faults, &before) != 0) return;
+  blocks_segv_ = ::sigismember(&before, SIGSEGV) == 1;
+  blocks_bus_ = ::sigismember(&before, SIGBUS) == 1;
+  admits_ = true;
+}
+
+bool admit_faults() noexcept {
+  if (!Handler::instance().is_in_place()) return false;
+  FaultScope* const scope = thread_faults.scope;
+  if (scope == nullptr || scope == always) return scope == always;
+  if (!scope->admits_) scope->unblock();
+  return scope->admits_;
+}
+
+bool are_faults_admitted() noexcept {
+  if (!Handler::instance().is_in_place()) return false;
+  FaultScope const* const scope = thread_faults.scope;
+  if (scope == always || (scope != nullptr && scope->admits_)) return true;
+  sigset_t blocked;
+  if (::pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return false;
+  return ::sigismember(&blocked, SIGSEGV) == 0 && ::sigismember(&blocked, SIGBUS) == 0;
+}
+
+// Apart from its callers, whose variables need not live through a second return of sigsetjmp().
+[[gnu::noinline]] std::optional<std::uintptr_t> detail::run_guarded(FaultRange range, void (*access)(void*),
+                                                                    void* argument) noexcept {
+  Recovery recovery;
+  std::uintptr_t const page = page_size();
+  recovery.first = range.begin & ~(page - 1);
+  recovery.last = (range.end - 1) | (page - 1);
+  recovery.outer = thread_faults.recovery;
+  recovery.faulted = false;
+  if (sigsetjmp(recovery.place, 0) == 0) {
+    thread_faults.recovery = &recovery;
+    // The handler runs in this thread: only the compiler must keep the order.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    access(argument);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  thread_faults.recovery = recovery.outer;
+  return recovery.faulted ? std::optional<std::uintptr_t>(recovery.fault) : std::nullopt;
+}
+
+}  // namespace mpix::engine

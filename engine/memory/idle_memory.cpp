@@ -1,0 +1,29 @@
+#include "engine/memory/idle_memory.hpp"
+
+#include <algorithm>
+
+#include "engine/memory/headroom.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// What the machine has left for others, as a multiple of what is kept.
+constexpr std::size_t times_for_others = 8;
+// What is kept between two looks: each costs as much as taking a megabyte does.
+constexpr std::size_t step_bytes = 64 * 1024 * 1024;
+
+}  // namespace
+
+bool IdleMemory::may_keep(std::size_t bytes, std::size_t kept) noexcept {
+  if (kept > most_ || bytes > most_ - kept) return false;
+  if (bytes > left_) {
+    std::size_t const share = memory_headroom_or_none() / times_for_others;
+    if (share < kept + bytes) return false;
+    left_ = std::min(share - kept, std::max(step_bytes, bytes));
+  }
+  left_ -= bytes;
+  return true;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,25 @@
+/// The kernel's map of this process's memory.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/base/status.hpp"
+
+namespace mpix::engine {
+
+/// Access rights of the process to every byte of a range.
+struct MemoryRights {
+  bool mapped = false;  ///< the range has no gap, and no file ends within it
+  bool readable = false;
+  bool writable = false;
+};
+
+/// Reads the map: makes no pages and takes no lock of the engine. Only of a mapped file whose size cannot be
+/// found out the last page is read. The time grows with the number of mappings, not with `bytes`. Another
+/// thread may change the mapping at any time.
+MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
+
+/// Why an access to the range fails: not_writable where it can be read, else bad_address.
+Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept;
+
+}  // namespace mpix::engine

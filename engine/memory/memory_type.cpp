@@ -1,0 +1,89 @@
+#include "engine/memory/memory_type.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "engine/memory/probe.hpp"
+
+#if MPIX_MEMTYPE_CACHE
+#include <ucs/memory/memtype_cache.h>
+#endif
+
+namespace mpix::engine {
+
+namespace {
+
+/// Managed memory moves to whoever touches it.
+constexpr std::uint64_t touchable = UCS_MEMORY_TYPES_CPU_ACCESSIBLE | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
+
+/// The first type of the context that the processor may not be able to touch; nullptr: none.
+char const* known_device(ucp_context_h context) {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  if (ucp_context_query(context, &attributes) != UCS_OK) return nullptr;
+  for (unsigned type = 0; type < UCS_MEMORY_TYPE_LAST; ++type) {
+    if ((attributes.memory_types & ~touchable & UCS_BIT(type)) == 0) continue;
+    std::string_view const name = ucs_memory_type_names[type];
+    if (name == "rdma") continue;  // of a network adapter: programs get none of it by an address
+    return name.data();
+  }
+  return nullptr;
+}
+
+enum class Kind { host, device, unknown };
+
+/// What UCX has seen of the devices' allocations.
+Kind kind_of([[maybe_unused]] void const* begin, [[maybe_unused]] std::size_t bytes) noexcept {
+#if MPIX_MEMTYPE_CACHE
+  ucs_memory_info_t info{};
+  ucs_status_t const status = ucs_memtype_cache_lookup(begin, bytes, &info);
+  if (status == UCS_ERR_NO_ELEM) return Kind::host;
+  if (status == UCS_OK && info.type != UCS_MEMORY_TYPE_UNKNOWN)
+    return (touchable & UCS_BIT(info.type)) != 0 ? Kind::host : Kind::device;
+#endif
+  return Kind::unknown;
+}
+
+}  // namespace
+
+void DeviceMemory::open(ucp_context_h context) {
+  known_kind_ = known_device(context);
+  possible_ = known_kind_ != nullptr;
+  char const* const range = std::getenv("MPIX_TEST_DEVICE_MEMORY");
+  if (range != nullptr && std::sscanf(range, "%" SCNxPTR "-%" SCNxPTR, &test_begin_, &test_end_) == 2)
+    possible_ = true;
+}
+
+bool DeviceMemory::holds(void const* begin, std::size_t bytes, bool write) const noexcept {
+  if (!possible_ || bytes == 0) return false;
+  auto const address = reinterpret_cast<std::uintptr_t>(begin);
+  if (address < test_end_ && test_begin_ < address + bytes) return true;
+  Kind const kind = kind_of(begin, bytes);
+  // Where UCX does not say, it is enough that nothing ends the process.
+  return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, write));
+}
+
+bool DeviceMemory::holds(std::byte const* base, Layout const& layout, bool write) const noexcept {
+  LayoutCursor cursor(layout);
+  while (cursor.remaining() != 0) {
+    Segment const run = cursor.next();
+    if (holds(base + run.offset, run.length, write)) return true;
+  }
+  return false;
+}
+
+bool DeviceMemory::holds_origin_of(Transfer const& transfer) const noexcept {
+  return possible_ && holds(transfer.origin, transfer.origin_layout, transfer.direction == Direction::get);
+}
+
+bool DeviceMemory::holds_origin_of(Update const& update) const noexcept {
+  if (!possible_) return false;
+  unsigned const operands = operand_count(update.operation);
+  return (operands > 0 && holds(update.origin, update.origin_layout, false)) ||
+         (operands > 1 && holds(update.operand2, update.origin_layout, false)) ||
+         (update.result != nullptr && holds(update.result, update.result_layout, true));
+}
+
+}  // namespace mpix::engine

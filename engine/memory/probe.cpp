@@ -1,0 +1,53 @@
+#include "engine/memory/probe.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "engine/memory/memory_map.hpp"
+#include "engine/memory/touch.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// Values of the kernel's interface; libc headers older than Linux 5.14 do not name them.
+constexpr int populate_read = 22;
+constexpr int populate_write = 23;
+
+bool permits(MemoryRights const& rights, bool write) noexcept {
+  return rights.readable && (!write || rights.writable);
+}
+
+}  // namespace
+
+bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
+  if (bytes == 0) return true;
+  static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto const begin = reinterpret_cast<std::uintptr_t>(address);
+  if (begin + bytes < begin) return false;
+  std::uintptr_t const first = begin & ~(page - 1);
+  std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
+  if (last < first) return false;
+  // A system call takes as long as the touch of many pages that are there, and of few that are not.
+  constexpr std::size_t few_pages = 8;  // a fragment of mail, wherever it begins
+  if (last - first <= few_pages * page) {
+    Touched const touched = touch(begin, begin + bytes, page, write);
+    if (touched != Touched::unknown) return touched == Touched::all;
+  }
+  for (;;) {
+    // Reading is asked for in both cases by the kernel's definition of a writable mapping.
+    if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) ==
+        0) {
+      return true;
+    }
+    if (errno == EINTR || errno == EAGAIN) continue;
+    // A kernel without MADV_POPULATE_*, or a special mapping.
+    if (errno == EINVAL) return permits(rights_of(address, bytes), write);
+    return false;
+  }
+}
+
+}  // namespace mpix::engine

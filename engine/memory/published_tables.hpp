@@ -1,0 +1,41 @@
+/// What a process shows to the others on its host: its segments, and the regions of memory that hold them.
+///
+/// In a file that the others can only read. The locks that everybody takes (StripeTable) have a file of their
+/// own, from which the owner reads nothing but locks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/memory/range_index.hpp"
+#include "engine/memory/range_slot.hpp"
+
+namespace mpix::engine {
+
+inline constexpr std::uint32_t max_regions = 1024;
+inline constexpr std::uint32_t max_segments = 1 << 18;  // of a sparse file: what is not used takes no memory
+inline constexpr std::uint32_t max_exposures = 1 << 16;
+inline constexpr std::uint32_t no_region = UINT32_MAX;  ///< user memory: not mappable by peers
+
+using SegmentIndex = BasicRangeIndex<std::atomic, max_segments, 9>;
+using SegmentIndexWriter = BasicRangeIndexWriter<std::atomic, max_segments, 9>;
+
+struct PublishedTables {
+  static constexpr std::uint32_t expected_magic = 0x4d504358;  // "MPCX"
+  static constexpr std::uint32_t expected_version = 4;
+
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint64_t process;                   ///< guards against a reused pid
+  std::atomic<std::uint32_t> segment_end;  ///< no slot from here on was ever used
+  std::atomic<std::uint32_t> region_end;   ///< likewise
+  alignas(
+      64) RangeSlot regions[max_regions];  ///< files that peers can map; `number`: descriptor in the owner
+  RangeSlot segments[max_segments];        ///< `number`: index into `regions`, or no_region
+  alignas(64) SegmentIndex segment_index;  ///< of `segments`, which do not overlap
+  RangeSlot exposures[max_exposures];      ///< `number`: as of a segment
+};
+static_assert(sizeof(PublishedTables) % 64 == 0);
+
+}  // namespace mpix::engine

@@ -1,0 +1,36 @@
+#include "engine/net/affordable_endpoints.hpp"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+
+namespace mpix::engine {
+
+namespace {
+
+/// 0 where the system does not tell, SIZE_MAX where none can be opened any more.
+std::size_t open_descriptors() noexcept {
+  std::unique_ptr<DIR, int (*)(DIR*)> const list(::opendir("/proc/self/fd"), &::closedir);
+  if (list == nullptr) return errno == EMFILE ? SIZE_MAX : 0;
+  std::size_t count = 0;
+  while (dirent const* const entry = ::readdir(list.get())) {
+    if (entry->d_name[0] != '.') ++count;
+  }
+  return count - 1;  // the list itself is one of them
+}
+
+}  // namespace
+
+std::size_t affordable_endpoints() noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  auto const limit = static_cast<std::size_t>(files.rlim_cur);
+  std::size_t const left = limit - std::min(limit, open_descriptors());
+  return std::max<std::size_t>(left / 2, 1);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,76 @@
+#include "engine/net/connections.hpp"
+
+namespace mpix::engine {
+
+Location Connections::locate(ProcessAddress address) const {
+  std::size_t const worker = worker_for(process_, address.workers.size());
+  return {std::move(address.workers[worker]), address.host == host_, address.pid};
+}
+
+ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
+  Connection& connection = by_process_[process];
+  if (connection.lost) return nullptr;
+  if (connection.endpoint == nullptr) {
+    // UCX's shared memory does not notice the end of a process, and is not used when that is asked for.
+    connection.endpoint = transport_.connect(location.worker, !location.same_machine);
+    if (connection.endpoint == nullptr) {
+      by_process_.erase(process);
+      return nullptr;
+    }
+    by_endpoint_.emplace(connection.endpoint, process);
+    if (location.same_machine) watch_.add(process, location.pid);
+    log_.write(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
+  }
+  return connection.endpoint;
+}
+
+void Connections::lose(ucp_ep_h endpoint, char const* reason) {
+  auto const found = by_endpoint_.find(endpoint);
+  if (found == by_endpoint_.end()) return;
+  // Nothing is under way: should the process have ended, the next connection to it finds out.
+  if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
+    return note_farewell(found->second, wire::Farewell::agree, connection.asked, true);
+  lose(found->second, reason);
+}
+
+void Connections::lose(std::uint64_t process, char const* reason) {
+  Connection& connection = by_process_[process];
+  if (connection.lost) return;
+  connection.lost = true;
+  losses_.push_back({process, reason});
+}
+
+void Connections::close(std::uint64_t process) {
+  auto const found = by_process_.find(process);
+  if (found == by_process_.end()) return;
+  note_asked(found->second, 0);
+  if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
+    by_endpoint_.erase(endpoint);
+    transport_.disconnect(endpoint);
+  }
+  watch_.remove(process);
+  by_process_.erase(found);
+}
+
+Connections::Connection* Connections::find(std::uint64_t process) noexcept {
+  auto const found = by_process_.find(process);
+  bool const usable = found != by_process_.end() && found->second.endpoint != nullptr && !found->second.lost;
+  return usable ? &found->second : nullptr;
+}
+
+void Connections::note_asked(Connection& connection, std::uint64_t token) noexcept {
+  asked_ -= connection.asked != 0 ? 1 : 0;
+  asked_ += token != 0 ? 1 : 0;
+  connection.asked = token;
+}
+
+void Connections::part(std::uint64_t process) {
+  note_asked(by_process_.at(process), 0);
+  ucp_ep_h const endpoint = by_process_.at(process).endpoint;
+  by_endpoint_.erase(endpoint);
+  by_process_.erase(process);
+  log_.write(LogLevel::paths, "parted from process %llx", static_cast<unsigned long long>(process));
+  transport_.part(endpoint);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,87 @@
+#include "engine/net/session.hpp"
+
+#include <sodium.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+namespace mpix::engine {
+
+namespace {
+
+using Mac = std::array<unsigned char, crypto_auth_hmacsha256_BYTES>;
+static_assert(std::tuple_size_v<Secret> == crypto_auth_hmacsha256_KEYBYTES);
+
+// What a MAC is made for is the first that it covers, so that none can be taken for another's.
+constexpr std::string_view purpose_proof = "mpix session proof 1";
+constexpr std::string_view purpose_token = "mpix session token 1";
+
+unsigned char const* raw(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
+
+Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const& opening,
+           std::span<std::byte const> address) {
+  crypto_auth_hmacsha256_state state;
+  crypto_auth_hmacsha256_init(&state, raw(secret.data()), secret.size());
+  crypto_auth_hmacsha256_update(&state, raw(purpose.data()), purpose.size());
+  crypto_auth_hmacsha256_update(&state, raw(&opening), sizeof opening);
+  crypto_auth_hmacsha256_update(&state, raw(address.data()), address.size());
+  Mac mac;
+  crypto_auth_hmacsha256_final(&state, mac.data());
+  return mac;
+}
+
+}  // namespace
+
+Credentials Credentials::make(std::uint64_t process, bool exposed_only) {
+  if (sodium_init() < 0) std::abort();
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  Credentials made;
+  made.process = process;
+  made.exposed_only = exposed_only;
+  if (exposed_only) made.sessions = SessionSecrets::make(process);
+  made.incarnation =
+      static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  randombytes_buf(made.secret.data(), made.secret.size());
+  randombytes_buf(made.nonce.data(), made.nonce.size());
+  return made;
+}
+
+std::vector<std::byte> make_introduction(Secret const& target, SessionOpening const& opening,
+                                         std::span<std::byte const> address) {
+  Mac const proof = mac_of(target, purpose_proof, opening, address);
+  std::vector<std::byte> payload(sizeof opening + proof.size() + address.size());
+  std::memcpy(payload.data(), &opening, sizeof opening);
+  std::memcpy(payload.data() + sizeof opening, proof.data(), proof.size());
+  std::memcpy(payload.data() + sizeof opening + proof.size(), address.data(), address.size());
+  return payload;
+}
+
+std::uint64_t target_of(std::span<std::byte const> payload) noexcept {
+  SessionOpening opening;
+  if (payload.size() < sizeof opening) return 0;
+  std::memcpy(&opening, payload.data(), sizeof opening);
+  return opening.target;
+}
+
+bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out) {
+  constexpr std::size_t head = sizeof(SessionOpening) + std::tuple_size_v<Mac>;
+  if (payload.size() <= head) return false;
+  std::memcpy(&out->opening, payload.data(), sizeof out->opening);
+  out->address = payload.subspan(head);
+  Mac const expected = mac_of(secret, purpose_proof, out->opening, out->address);
+  return sodium_memcmp(expected.data(), payload.data() + sizeof out->opening, expected.size()) == 0;
+}
+
+SessionTokens tokens_of(Secret const& target, SessionOpening opening) {
+  opening.connection = 0;
+  Mac const mac = mac_of(target, purpose_token, opening, {});
+  SessionTokens tokens;
+  std::memcpy(&tokens.request, mac.data(), sizeof tokens.request);
+  std::memcpy(&tokens.reply, mac.data() + sizeof tokens.request, sizeof tokens.reply);
+  return tokens;
+}
+
+}  // namespace mpix::engine

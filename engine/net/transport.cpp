@@ -1,0 +1,299 @@
+#include "engine/net/transport.hpp"
+
+#include <utility>
+
+namespace mpix::engine {
+
+namespace {
+
+// A message that grew beyond this gives its memory back when it is recycled.
+constexpr std::size_t kept_capacity = 256 * 1024;
+// Messages beyond these give all of it back.
+constexpr std::size_t kept_messages = 256;
+// For UCX to send what it can before the rest is given up.
+constexpr int sending_turns = 10000;
+
+}  // namespace
+
+std::byte* Message::payload(std::size_t bytes) {
+  if (bytes > capacity_) {
+    std::size_t const capacity = bytes < 512 ? 512 : bytes;
+    storage_ = std::make_unique_for_overwrite<std::byte[]>(capacity);
+    capacity_ = capacity;
+  }
+  payload_ = storage_.get();
+  payload_bytes_ = bytes;
+  return storage_.get();
+}
+
+Transport::~Transport() { close(); }
+
+bool Transport::ok(ucs_status_t status, char const* what) const noexcept {
+  if (status == UCS_OK) return true;
+  log_.write(LogLevel::error, "%s failed: %s", what, ucs_status_string(status));
+  return false;
+}
+
+Status Transport::open(MessageHandler& handler, UcxContext const& context) {
+  handler_ = &handler;
+  free_.reserve(kept_messages);
+  Status status = create_worker(context);
+  if (failed(status)) close();
+  return status;
+}
+
+Status Transport::create_worker(UcxContext const& context) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the channel's lock serialises
+  if (!ok(ucp_worker_create(context.get(), &params, &worker_), "ucp_worker_create")) {
+    worker_ = nullptr;
+    return Status::transport;
+  }
+  if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
+  using enum wire::MessageClass;
+  Status status = Status::ok;
+  auto const receive = [&](wire::MessageClass kind, ucp_am_recv_callback_t callback) {
+    if (!failed(status)) status = install(kind, callback);
+  };
+  receive(request, &Transport::on_message<request>);
+  receive(reply, &Transport::on_message<reply>);
+  receive(requests, &Transport::on_message<requests>);
+  receive(replies, &Transport::on_message<replies>);
+  receive(farewell, &Transport::on_farewell);
+  return status;
+}
+
+Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callback) {
+  ucp_am_handler_param_t param{};
+  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                     UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.id = static_cast<unsigned>(kind);
+  param.flags = UCP_AM_FLAG_WHOLE_MSG;
+  param.cb = callback;
+  param.arg = this;
+  return ok(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler")
+             ? Status::ok
+             : Status::transport;
+}
+
+void Transport::close() noexcept {
+  if (worker_ != nullptr) {
+    for (auto const& [endpoint, detects_failure] : endpoints_) {
+      if (detects_failure) start_closing(endpoint, true);
+    }
+    endpoints_.clear();
+    // Those that do not detect failures may never be done, when the other process has ended meanwhile.
+    for (int turn = 0; turn < sending_turns && (!closing_.empty() || !parting_.empty()); ++turn)
+      (void)progress();
+    ucp_worker_destroy(worker_);
+    worker_ = nullptr;
+    abandoned_.clear();
+  }
+}
+
+void Transport::disconnect(ucp_ep_h endpoint) noexcept {
+  bool const detects_failure = endpoints_.at(endpoint);
+  endpoints_.erase(endpoint);
+  // UCX refuses to force an endpoint closed that does not detect failures: it goes with the worker.
+  detects_failure ? start_closing(endpoint, true) : abandon_unsent(endpoint);
+}
+
+/// UCX keeps an endpoint that the other side has connected to unless it is forced to close it, and refuses to
+/// force what does not detect failures. Force drops what is not sent, such as the answer that permits this.
+void Transport::part(ucp_ep_h endpoint) {
+  bool const detects_failure = endpoints_.at(endpoint);
+  endpoints_.erase(endpoint);
+  if (!detects_failure) return start_closing(endpoint, false);
+  ucp_request_param_t const param{};
+  ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint, &param);
+  if (UCS_PTR_IS_PTR(flush)) {
+    parting_.push_back({endpoint, flush});
+  } else {
+    start_closing(endpoint, true);
+  }
+}
+
+void Transport::close_parted() noexcept {
+  std::erase_if(parting_, [this](Parting const& parting) {
+    if (ucp_request_check_status(parting.flush) == UCS_INPROGRESS) return false;
+    ucp_request_free(parting.flush);
+    start_closing(parting.endpoint, true);
+    return true;
+  });
+}
+
+void Transport::start_closing(ucp_ep_h endpoint, bool force) noexcept {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
+  note_gone();
+  if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
+}
+
+bool Transport::has_unsent(ucp_ep_h endpoint) const noexcept {
+  for (Message const* message = unsent_messages_; message != nullptr; message = message->next_) {
+    if (message->endpoint_ == endpoint) return true;
+  }
+  return false;
+}
+
+/// UCX keeps what the other side does not take any more. Whoever sent it must not wait for that.
+void Transport::abandon_unsent(ucp_ep_h endpoint) {
+  // What still finds room in the other side's queue is copied there. After that UCX does not touch the rest.
+  for (int turn = 0; turn < sending_turns && has_unsent(endpoint); ++turn) (void)ucp_worker_progress(worker_);
+  for (Message *message = unsent_messages_, *next = nullptr; message != nullptr; message = next) {
+    next = message->next_;
+    if (message->endpoint_ != endpoint) continue;
+    note_sent(*message);
+    message->owner_ = nullptr;
+    if (message->sent != nullptr) message->sent(message->sent_argument);
+    abandoned_.emplace_back(message);
+  }
+}
+
+int Transport::progress() noexcept {
+  int const events = static_cast<int>(ucp_worker_progress(worker_));
+  if (unsettled_ != 0 && events == 0) --unsettled_;
+  // UCX has some that nobody here has made yet, or any more.
+  if (events != 0 && endpoints_.empty()) note_gone();
+  if (!parting_.empty()) close_parted();
+  if (!closing_.empty()) {
+    std::erase_if(closing_, [this](ucs_status_ptr_t request) {
+      if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      ucp_request_free(request);
+      note_gone();
+      return true;
+    });
+  }
+  return events;
+}
+
+std::vector<std::byte> Transport::worker_address() const {
+  ucp_address_t* address = nullptr;
+  std::size_t length = 0;
+  if (!ok(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address")) return {};
+  auto const* const begin = reinterpret_cast<std::byte const*>(address);
+  std::vector<std::byte> copy(begin, begin + length);
+  ucp_worker_release_address(worker_, address);
+  return copy;
+}
+
+ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, bool detect_failure) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+  params.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
+  params.err_mode = detect_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+  params.err_handler.cb = &Transport::on_error;
+  params.err_handler.arg = this;
+  ucp_ep_h endpoint = nullptr;
+  if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
+  endpoints_.emplace(endpoint, detect_failure);
+  return endpoint;
+}
+
+Message& Transport::message() {
+  std::unique_ptr<Message> message;
+  if (free_.empty()) {
+    message = std::make_unique<Message>();
+    message->owner_ = this;
+  } else {
+    message = std::move(free_.back());
+    free_.pop_back();
+  }
+  message->payload_bytes_ = 0;
+  message->payload_ = nullptr;
+  message->sent = nullptr;
+  return *message.release();  // recycle() takes it back
+}
+
+void Transport::recycle(Message& message) noexcept {
+  std::unique_ptr<Message> owned(&message);
+  if (message.sent != nullptr) message.sent(message.sent_argument);
+  if (message.capacity_ > kept_capacity) {
+    message.storage_.reset();
+    message.capacity_ = 0;
+  }
+  if (free_.size() < kept_messages) free_.push_back(std::move(owned));
+}
+
+Status Transport::send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.cb.send = &Transport::on_sent;
+  param.user_data = &message;
+  // Eager always: a rendezvous would need another message from an application thread or the agent.
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  note_unsent(message, endpoint);
+  ucs_status_ptr_t const request =
+      ucp_am_send_nbx(endpoint, static_cast<unsigned>(kind), message.header_.data(), message.header_bytes_,
+                      message.payload_, message.payload_bytes_, &param);
+  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent takes it back
+  take_back(message);
+  if (request == nullptr) return Status::ok;
+  handler_->on_lost(endpoint, ucs_status_string(UCS_PTR_STATUS(request)));
+  return Status::transport;
+}
+
+void Transport::note_unsent(Message& message, ucp_ep_h endpoint) noexcept {
+  ++unsent_;
+  unsent_bytes_ += message.copied_bytes();
+  message.endpoint_ = endpoint;
+  message.previous_ = nullptr;
+  message.next_ = unsent_messages_;
+  if (unsent_messages_ != nullptr) unsent_messages_->previous_ = &message;
+  unsent_messages_ = &message;
+}
+
+void Transport::note_sent(Message& message) noexcept {
+  --unsent_;
+  unsent_bytes_ -= message.copied_bytes();
+  (message.previous_ != nullptr ? message.previous_->next_ : unsent_messages_) = message.next_;
+  if (message.next_ != nullptr) message.next_->previous_ = message.previous_;
+}
+
+/// UCX has let go of the message.
+void Transport::take_back(Message& message) noexcept {
+  note_sent(message);
+  recycle(message);
+}
+
+void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
+  auto& transport = *static_cast<Transport*>(self);
+  transport.note_gone();
+  transport.handler_->on_lost(endpoint, ucs_status_string(status));
+}
+
+void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
+  auto& message = *static_cast<Message*>(argument);
+  if (message.owner_ != nullptr) {
+    if (status != UCS_OK)  // the endpoint's error handler is called, too
+      message.owner_->log_.write(LogLevel::life, "a message could not be sent: %s",
+                                 ucs_status_string(status));
+    message.owner_->take_back(message);
+  }
+  ucp_request_free(request);
+}
+
+template <wire::MessageClass kind>
+ucs_status_t Transport::on_message(void* self, void const* header, std::size_t header_bytes, void* data,
+                                   std::size_t bytes, ucp_am_recv_param_t const* param) {
+  auto& transport = *static_cast<Transport*>(self);
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    transport.log_.write(LogLevel::error, "dropped a message that was not sent by this library");
+    return UCS_OK;
+  }
+  transport.handler_->on_message(kind, {static_cast<std::byte const*>(header), header_bytes},
+                                 {static_cast<std::byte const*>(data), bytes});
+  return UCS_OK;
+}
+
+ucs_status_t Transport::on_farewell(void* self, void const* header, std::size_t header_bytes, void*,
+                                    std::size_t, ucp_am_recv_param_t const*) {
+  static_cast<Transport*>(self)->handler_->on_farewell({static_cast<std::byte const*>(header), header_bytes});
+  return UCS_OK;
+}
+
+}  // namespace mpix::engine

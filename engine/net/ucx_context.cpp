@@ -1,0 +1,40 @@
+#include "engine/net/ucx_context.hpp"
+
+#include <utility>
+
+#include "engine/net/transport_config.hpp"
+
+namespace mpix::engine {
+
+Status UcxContext::open(Features const& features) {
+  UcpConfig const config = read_ucp_config();
+  if (!config) {
+    log_.write(LogLevel::error, "UCX's configuration cannot be read");
+    return Status::transport;
+  }
+  if (features.interfaces != nullptr) keep_to_interfaces(config.get(), features.interfaces);
+  fit_segments(config.get(), features.message_bytes);
+  if (!features.shared_memory) leave_out_shared_memory(config.get());
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (features.remote_memory ? UCP_FEATURE_RMA : 0);
+  params.name = "mpix";
+  params.mt_workers_shared = features.several_workers ? 1 : 0;
+  ucs_status_t const status = ucp_init(&params, config.get(), &context_);
+  if (status == UCS_OK) return Status::ok;
+  context_ = nullptr;
+  log_.write(LogLevel::error, "the start of UCX failed: %s", ucs_status_string(status));
+  return Status::transport;
+}
+
+void UcxContext::close() noexcept {
+  if (context_ != nullptr) ucp_cleanup(std::exchange(context_, nullptr));
+}
+
+bool UcxContext::permits_several_workers() noexcept {
+  ucp_lib_attr_t attributes{};
+  attributes.field_mask = UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL;
+  return ucp_lib_query(&attributes) == UCS_OK && attributes.max_thread_level == UCS_THREAD_MODE_MULTI;
+}
+
+}  // namespace mpix::engine

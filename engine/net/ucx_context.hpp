@@ -1,0 +1,40 @@
+/// What the workers of a process have in common: UCX's configuration, its devices and registered memory.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include "engine/base/log.hpp"
+#include "engine/base/status.hpp"
+
+namespace mpix::engine {
+
+class UcxContext {
+ public:
+  struct Features {
+    bool remote_memory = false;        ///< UCX put and get too
+    bool several_workers = false;      ///< which different threads use at once
+    bool shared_memory = true;         ///< messages on this host do not take the network
+    char const* interfaces = nullptr;  ///< mpix_engine_config::interfaces
+    std::size_t message_bytes = 0;     ///< largest message, with its headers
+  };
+
+  explicit UcxContext(Log const& log) : log_(log) {}
+  ~UcxContext() { close(); }
+  UcxContext(UcxContext const&) = delete;
+  UcxContext& operator=(UcxContext const&) = delete;
+
+  Status open(Features const& features);
+  /// After its workers.
+  void close() noexcept;
+
+  ucp_context_h get() const noexcept { return context_; }
+
+  /// Whether this UCX was built for several workers that different threads use at once.
+  static bool permits_several_workers() noexcept;
+
+ private:
+  Log const& log_;
+  ucp_context_h context_ = nullptr;
+};
+
+}  // namespace mpix::engine

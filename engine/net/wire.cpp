@@ -1,0 +1,260 @@
+#include "engine/net/wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/net/joined.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/kernel/whole_elements.hpp"
+
+namespace mpix::engine::wire {
+
+namespace {
+
+bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
+  return !__builtin_add_overflow(a, b, sum);
+}
+
+/// Whether the layout's size and extent can be computed without overflow, and its size.
+bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
+  std::uint64_t block = header.block;
+  std::int64_t reach = 0;  // largest distance from the base, in either direction
+  if (!layout.segments.empty()) {
+    block = 0;
+    for (Segment const& segment : layout.segments) {
+      if (!add(block, segment.length, &block)) return false;
+      std::int64_t end = 0;
+      if (segment.length > INT64_MAX) return false;
+      if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end))
+        return false;
+      if (segment.offset == INT64_MIN) return false;
+      reach = std::max({reach, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
+    }
+    if (block != header.block) return false;
+  } else {
+    if (block > INT64_MAX) return false;
+    reach = static_cast<std::int64_t>(block);
+  }
+  for (Dimension const& dimension : layout.dims) {
+    if (__builtin_mul_overflow(block, dimension.count, &block)) return false;
+    if (dimension.count == 0) continue;
+    std::int64_t span = 0;
+    if (dimension.count > INT64_MAX || dimension.stride == INT64_MIN) return false;
+    std::int64_t const stride = dimension.stride < 0 ? -dimension.stride : dimension.stride;
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(dimension.count), stride, &span)) return false;
+    if (__builtin_add_overflow(reach, span, &reach)) return false;
+  }
+  *size = block;
+  return reach <= INT64_MAX / 2;
+}
+
+bool known_operation(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::update:
+      return header.element_type < static_cast<unsigned>(ElementType::count_) &&
+             header.operation < static_cast<unsigned>(Operation::count_) &&
+             is_valid({static_cast<ElementType>(header.element_type),
+                       static_cast<Operation>(header.operation), false,
+                       (header.flags & flag_scale) != 0 ? header.scale : nullptr});
+    case RequestKind::acquire: return header.operation < static_cast<unsigned>(AcquireKind::count_);
+    case RequestKind::release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
+    default: return true;
+  }
+}
+
+/// How many times the bytes of the target a request of this kind carries as data.
+unsigned copies_of_data(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put:
+    case RequestKind::introduction: return 1;
+    case RequestKind::update: return operand_count(static_cast<Operation>(header.operation));
+    default: return 0;
+  }
+}
+
+/// Whether the request makes its receiver do no more than a sender of ours would: what is not paid for with
+/// data is bounded.
+bool is_reasonable(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put:
+    case RequestKind::introduction: return true;
+    case RequestKind::get:
+    case RequestKind::update: return unpaid_bytes(header) <= max_unpaid_bytes;
+    default: return header.bytes == 0;
+  }
+}
+
+/// Requests for locks name a lock and an owner, and nothing else.
+bool is_plain(RequestHeader const& header) noexcept {
+  auto const kind = static_cast<RequestKind>(header.kind);
+  if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
+  bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
+  bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
+  return !moves && named && (header.flags & ~(flag_quiet | flag_in_stream)) == 0;
+}
+
+std::size_t description_bytes(RequestHeader const& header) noexcept {
+  return header.dimensions * sizeof(WireDimension) + std::size_t{header.segments} * sizeof(WireSegment);
+}
+
+/// For typed operations every boundary must fall between elements.
+bool whole_elements(CheckedRequest const& request) noexcept {
+  auto const type = static_cast<ElementType>(request.header.element_type);
+  std::size_t const element = element_size(type);
+  if (static_cast<RequestKind>(request.header.kind) != RequestKind::update || element <= 1) return true;
+  if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
+  return has_whole_elements(request.layout, type);
+}
+
+/// What the fields say, but for the layout.
+char const* check_fields(RequestHeader const& fields) noexcept {
+  if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
+  if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
+      fields.kind > static_cast<unsigned>(RequestKind::release)) {
+    return "unknown kind of request";
+  }
+  bool const introduction = fields.kind == static_cast<unsigned>(RequestKind::introduction);
+  bool const in_stream = fields.sequence != 0 && fields.after < fields.sequence;
+  bool const alone = fields.sequence == 0 && fields.after == 0 && fields.session == 0;
+  if (introduction ? !alone : !in_stream) return "request out of sequence";
+  if (fields.dimensions > max_dimensions) return "too many dimensions";
+  if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
+  if (fields.kind > static_cast<unsigned>(RequestKind::update)) {
+    if ((fields.notify | fields.notify_exposure) != 0) return "counter of a request that moves nothing";
+    bool const asks = fields.kind == static_cast<unsigned>(RequestKind::find_segment);
+    if (fields.exposure != 0 && !asks) return "exposure of a request that moves nothing";
+  }
+  bool const named = fields.token != 0;
+  bool const asks_for_lock =
+      fields.kind == static_cast<unsigned>(RequestKind::acquire) && !locks_in_stream(fields);
+  bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) || asks_for_lock;
+  if (answered && !named) return "lock without a name";
+  if (!known_operation(fields)) return "undefined operation";
+  if (!is_plain(fields)) return "more than a request for a lock";
+  return nullptr;
+}
+
+/// `description`: of the layout, as much as out->header says.
+char const* check_layout(std::span<std::byte const> description, std::span<std::byte const> data,
+                         CheckedRequest* out) noexcept {
+  RequestHeader const& fields = out->header;
+  out->layout.block = fields.block;
+  out->layout.dims = {reinterpret_cast<Dimension const*>(description.data()), fields.dimensions};
+  out->layout.segments = {
+      reinterpret_cast<Segment const*>(description.data() + fields.dimensions * sizeof(WireDimension)),
+      fields.segments};
+  std::uint64_t size = 0;
+  if (!measure(fields, out->layout, &size)) return "layout overflows";
+  if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
+  if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset)
+    return "range outside of the operation";
+
+  out->data = data;
+  if (fields.bytes > SIZE_MAX / 2 || out->data.size() != copies_of_data(fields) * fields.bytes)
+    return "data does not fit the request";
+  if (!is_reasonable(fields)) return "asks for too much";
+  if (!whole_elements(*out)) return "partial element";
+  return nullptr;
+}
+
+}  // namespace
+
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
+                  std::span<std::byte> copy) noexcept {
+  if (header.size() != sizeof(RequestHeader)) return "request header of wrong size";
+  std::memcpy(&out->header, header.data(), sizeof out->header);
+  if (char const* const fault = check_fields(out->header)) return fault;
+  std::size_t const described = description_bytes(out->header);
+  std::size_t const room = copy.empty() ? payload.size() : std::min(copy.size(), payload.size());
+  if (room < described) return "layout does not fit into the payload";
+  if (copy.empty()) return check_layout(payload.first(described), payload.subspan(described), out);
+  std::copy_n(payload.begin(), described, copy.begin());
+  return check_layout(copy.first(described), payload.subspan(described), out);
+}
+
+std::uint64_t session_of(std::span<std::byte const> header) noexcept {
+  RequestHeader fields;
+  if (header.size() != sizeof fields) return 0;
+  std::memcpy(&fields, header.data(), offsetof(RequestHeader, sequence));
+  return fields.magic == magic && fields.version == version ? fields.session : 0;
+}
+
+bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept {
+  if (header.size() != sizeof *out) return false;
+  std::memcpy(out, header.data(), sizeof *out);
+  return out->magic == magic && out->version == version && out->sequence != 0;
+}
+
+char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
+                  ReplyHeader* out) noexcept {
+  if (header.size() != sizeof(ReplyHeader)) return "reply header of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  if (out->magic != magic || out->version != version) return "foreign or outdated reply";
+  if (out->kind < static_cast<unsigned>(ReplyKind::executed) ||
+      out->kind > static_cast<unsigned>(ReplyKind::busy)) {
+    return "unknown kind of reply";
+  }
+  if (out->status >= static_cast<unsigned>(Status::count_)) return "unknown status";
+  if (out->bytes != payload.size()) return "payload of the reply has another size";
+  return nullptr;
+}
+
+OperationKind operation_kind(RequestHeader const& header) noexcept {
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::put: return OperationKind::put;
+    case RequestKind::get: return OperationKind::get;
+    case RequestKind::update:
+      return is_fetching(header) ? OperationKind::read_modify_write : OperationKind::accumulate;
+    case RequestKind::acquire: return OperationKind::lock;
+    case RequestKind::release: return OperationKind::unlock;
+    default: return OperationKind::unknown;
+  }
+}
+
+FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept {
+  FailureReply reply{};
+  bool const contiguous = header.dimensions == 0 && header.segments == 0;
+  reply.kind = static_cast<std::uint8_t>(operation_kind(header));
+  reply.contiguous = contiguous ? 1 : 0;
+  reply.address = header.address - exposed_base;
+  reply.bytes = header.total;
+  reply.exposure = header.exposure;
+  return reply;
+}
+
+LateError late_error(Status status, std::span<std::byte const> payload) noexcept {
+  FailureReply reply{};
+  if (payload.size() != sizeof reply) return {status, OperationKind::unknown, {}};
+  std::memcpy(&reply, payload.data(), sizeof reply);
+  bool const known = reply.kind < static_cast<unsigned>(OperationKind::count_);
+  return {status,
+          known ? static_cast<OperationKind>(reply.kind) : OperationKind::unknown,
+          {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)}};
+}
+
+std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept {
+  return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
+}
+
+std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept {
+  JoinedHeader fields;
+  return check(header, &fields) == nullptr ? fields.session : 0;
+}
+
+char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept {
+  if (header.size() != sizeof(JoinedHeader)) return "joined header of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  bool const known = out->magic == magic && out->version == version && out->kind == 0;
+  return known ? nullptr : "foreign or outdated joined message";
+}
+
+char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept {
+  if (header.size() != sizeof(FarewellHeader)) return "farewell of wrong size";
+  std::memcpy(out, header.data(), sizeof *out);
+  if (out->magic != magic || out->version != version) return "foreign or outdated farewell";
+  bool const known =
+      out->kind >= static_cast<unsigned>(Farewell::ask) && out->kind <= static_cast<unsigned>(Farewell::stay);
+  return known && out->token != 0 ? nullptr : "unknown kind of farewell";
+}
+
+}  // namespace mpix::engine::wire

@@ -1,0 +1,87 @@
+/// Updates of single elements by the CPU's atomic instructions and compare-and-swap loops.
+#include <cstring>
+
+#include "engine/op/kernel/element.hpp"
+#include "engine/op/kernel/row_kernels.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// Sets *target to next(*target), however often that takes; returns what was there.
+template <typename T, typename Next>
+T exchange_for(T* target, Next next) noexcept {
+  T old = __atomic_load_n(target, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(target, &old, next(old), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+
+template <Operation operation, typename T>
+T update_element(T* target, T operand, T operand2) noexcept {
+  if constexpr (operation == Operation::no_op) return __atomic_load_n(target, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::sum) return __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::increment) return __atomic_fetch_add(target, T{1}, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::band) return __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::bor) return __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::bxor) return __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::replace)
+    return __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == Operation::compare_swap_eq) {
+    T expected = operand;
+    __atomic_compare_exchange_n(target, &expected, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+  }
+  return exchange_for(target, [&](T old) { return next_value<operation>(old, operand, operand2); });
+}
+
+template <typename T>
+T load(std::byte const* from, std::size_t index) noexcept {
+  T value;
+  std::memcpy(&value, from + index * sizeof(T), sizeof value);
+  return value;
+}
+
+template <ElementType type, Operation operation>
+void update_atomically(std::byte* target, std::byte const* origin, std::byte const* operand2,
+                       std::byte* result, std::size_t count, void const*) noexcept {
+  using T = typename ElementOf<type>::Type;
+  for (std::size_t i = 0; i < count; ++i) {
+    T first{};
+    T second{};
+    if constexpr (operand_count(operation) > 0) first = load<T>(origin, i);
+    if constexpr (operand_count(operation) > 1) second = load<T>(operand2, i);
+    T const old = update_element<operation>(reinterpret_cast<T*>(target) + i, first, second);
+    if (result != nullptr) std::memcpy(result + i * sizeof(T), &old, sizeof old);
+  }
+}
+
+template <ElementType type>
+void scaled_sum_atomically(std::byte* target, std::byte const* origin, std::byte const*, std::byte* result,
+                           std::size_t count, void const* scale) noexcept {
+  using T = typename ElementOf<type>::Type;
+  T const factor = load<T>(static_cast<std::byte const*>(scale), 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    T const addend = multiply(factor, load<T>(origin, i));
+    T const old = update_element<Operation::sum>(reinterpret_cast<T*>(target) + i, addend, T{});
+    if (result != nullptr) std::memcpy(result + i * sizeof(T), &old, sizeof old);
+  }
+}
+
+constexpr KernelTable<UpdateAtomically> make_table() {
+  KernelTable<UpdateAtomically> table;
+  for_every_pair([&]<ElementType type, Operation operation> {
+    if constexpr (has_cpu_atomics(type) && defined(operation, type)) {
+      constexpr auto row = static_cast<std::size_t>(type);
+      table.of[row][static_cast<std::size_t>(operation)] = &update_atomically<type, operation>;
+      if constexpr (operation == Operation::sum) table.scaled_sum[row] = &scaled_sum_atomically<type>;
+    }
+  });
+  return table;
+}
+
+}  // namespace
+
+constinit KernelTable<UpdateAtomically> const atomic_kernels = make_table();
+
+}  // namespace mpix::engine

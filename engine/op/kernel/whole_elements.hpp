@@ -1,0 +1,27 @@
+/// Where data may be cut, and runs of a layout may end: between elements.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/op/kernel/types.hpp"
+#include "engine/op/layout/layout.hpp"
+
+namespace mpix::engine {
+
+/// Whether the C struct has padding between value and index, so that an element in memory is two runs. A run
+/// may then end within an element.
+constexpr bool has_inner_gap(ElementType type) noexcept { return type == ElementType::short_int; }
+
+/// Whether every run of the layout holds whole elements, where the type asks for that.
+inline bool has_whole_elements(Layout const& layout, ElementType type) noexcept {
+  return has_inner_gap(type) || layout.has_whole(element_size(type));
+}
+
+/// The data bytes of the elements that `bytes` bytes hold whole.
+inline std::size_t whole_elements(ElementType type, std::size_t bytes) noexcept {
+  std::size_t const element = element_size(type);
+  if ((element & (element - 1)) == 0) return element == 0 ? bytes : bytes & -element;
+  return bytes - bytes % element;  // a pair
+}
+
+}  // namespace mpix::engine

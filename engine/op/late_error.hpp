@@ -1,0 +1,100 @@
+/// Failures that become known after the call that issued the operation has returned.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/status.hpp"
+#include "engine/op/operation.hpp"
+
+namespace mpix::engine {
+
+/// Names of operations in error texts.
+enum class OperationKind : std::uint8_t {
+  unknown,
+  put,
+  get,
+  accumulate,
+  read_modify_write,  ///< an update that returns previous values
+  lock,
+  unlock,
+  count_
+};
+
+/// Memory of a target that an operation names.
+struct TargetMemory {
+  RemoteAddress address = 0;  ///< with an exposure: offset in it
+  std::uint64_t bytes = 0;    ///< data of the whole operation
+  bool contiguous = true;
+  ExposureId exposure = ExposureId::none;
+};
+
+struct LateError {
+  static constexpr int of_peer = -2;  ///< `rank`: that of the peer for which the failure was kept
+  static constexpr int unknown = -1;  ///< `rank`: nothing is known of the target
+
+  Status status = Status::ok;
+  OperationKind kind = OperationKind::unknown;  ///< unknown: `memory` is not set
+  TargetMemory memory;
+  /// Of the target, as who has issued the operation counts; `memory` is as that names it, too, unless
+  /// of_peer.
+  int rank = of_peer;
+};
+
+/// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation. Not
+/// thread-safe.
+class LateErrors {
+ public:
+  struct Failures {
+    LateError first;
+    std::uint64_t count = 0;
+
+    void add(Failures const& later) noexcept {
+      if (count == 0) first = later.first;
+      count += later.count;
+    }
+  };
+
+  void keep(std::uint32_t context, LateError const& error) {
+    auto const known = find(context);
+    if (known == kept_.end()) {
+      kept_.push_back({context, {error, 1}});
+    } else {
+      ++known->failures.count;
+    }
+  }
+
+  /// The failures that were kept for `context`, each told once.
+  Failures take(std::uint32_t context) {
+    auto const found = find(context);
+    if (found == kept_.end()) return {};
+    Failures const taken = found->failures;
+    kept_.erase(found);
+    return taken;
+  }
+
+  /// Those of all marks.
+  Failures take_all() {
+    Failures all;
+    for (Kept const& kept : kept_) all.add(kept.failures);
+    kept_.clear();
+    return all;
+  }
+
+ private:
+  struct Kept {
+    std::uint32_t context;
+    Failures failures;
+  };
+
+  std::vector<Kept>::iterator find(std::uint32_t context) {
+    return std::find_if(kept_.begin(), kept_.end(),
+                        [&](Kept const& kept) { return kept.context == context; });
+  }
+
+  std::vector<Kept> kept_;
+};
+
+}  // namespace mpix::engine

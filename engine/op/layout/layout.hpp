@@ -1,0 +1,97 @@
+/// How the bytes of one side of a transfer are placed relative to a base address.
+///
+/// One form covers contiguous blocks, n-dimensional strided blocks, segment lists, and a segment
+/// list repeated along dimensions (a derived datatype with a count). The order of the bytes is:
+/// the segments in list order for the first repetition, then the next step along the innermost
+/// dimension, and so on outwards. Two layouts of the same size() describe a transfer: byte k of
+/// one goes with byte k of the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/status.hpp"
+#include "engine/op/layout/layout.h"
+
+namespace mpix::engine {
+
+using Segment = mpix_engine_segment;
+using Dimension = mpix_engine_dimension;
+
+/// Half-open byte range relative to the base address.
+struct Extent {
+  std::ptrdiff_t begin;
+  std::ptrdiff_t end;
+};
+
+/// A view: owns nothing, copied freely. The arrays must outlive it.
+struct Layout {
+  std::size_t block = 0;              ///< bytes of one repetition (sum of `segments`, if any)
+  std::span<Dimension const> dims;    ///< innermost first; empty: one repetition
+  std::span<Segment const> segments;  ///< empty: the one segment {0, block}
+
+  static constexpr Layout contiguous(std::size_t bytes) noexcept { return {bytes, {}, {}}; }
+
+  constexpr bool is_contiguous() const noexcept { return dims.empty() && segments.empty(); }
+
+  /// Total number of data bytes.
+  std::size_t size() const noexcept;
+
+  /// Whether every contiguous run is a multiple of `unit` bytes long; true where `unit` is 0.
+  bool has_whole(std::size_t unit) const noexcept;
+
+  /// Smallest range that holds every byte; {0, 0} when size() is 0.
+  Extent extent() const noexcept;
+};
+
+/// Largest number of dimensions that a layout may have after normalisation.
+inline constexpr std::size_t max_dimensions = 16;
+
+/// An owning layout: the form in which layouts are stored, and the target of normalisation.
+class OwnedLayout {
+ public:
+  OwnedLayout() = default;
+  /// Copies `layout` and brings it to its shortest form: dimensions of count 1 dropped, blocks that
+  /// touch merged, adjacent segments merged, a list of equally long and equally spaced segments
+  /// turned into a dimension. The byte order is unchanged.
+  explicit OwnedLayout(Layout const& layout);
+
+  Layout view() const noexcept { return {block_, dims_, segments_}; }
+
+  /// Memory that the description takes beyond the object itself.
+  std::size_t bytes() const noexcept {
+    return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(Segment);
+  }
+
+ private:
+  std::size_t block_ = 0;
+  std::vector<Dimension> dims_;
+  std::vector<Segment> segments_;
+};
+
+/// Walks the contiguous runs of a layout in byte order. Adjacent runs are not merged.
+class LayoutCursor {
+ public:
+  explicit LayoutCursor(Layout const& layout) noexcept;
+
+  /// Moves to byte `position` of the data (0 <= position <= size()).
+  void seek(std::size_t position) noexcept;
+
+  /// Bytes that are left from the present position.
+  std::size_t remaining() const noexcept { return remaining_; }
+
+  /// The next run of at most `limit` bytes; advances past it. {0, 0} at the end.
+  Segment next(std::size_t limit = SIZE_MAX) noexcept;
+
+ private:
+  Layout layout_;
+  std::size_t remaining_ = 0;
+  std::size_t segment_ = 0;    ///< index of the present segment
+  std::size_t within_ = 0;     ///< bytes of it that are consumed
+  std::ptrdiff_t origin_ = 0;  ///< offset of the present repetition
+  std::size_t index_[max_dimensions] = {};
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,126 @@
+/// The operations that the engine carries out, described as data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/status.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/layout/layout.hpp"
+
+namespace mpix::engine {
+
+/// A virtual address in the target process.
+using RemoteAddress = std::uint64_t;
+
+/// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and
+/// the generation that it has there. A name is not given a second time.
+enum class ExposureId : std::uint64_t { none = 0 };
+
+/// How an operation names memory of the target other than by its address. Where there is an exposure, the
+/// address is an offset in it; whether the memory lies within it, and whether it may be used so, is looked at
+/// where the operation is executed.
+struct ExposedMemory {
+  ExposureId target = ExposureId::none;
+  ExposureId notify = ExposureId::none;
+
+  constexpr bool is_named() const noexcept {
+    return (static_cast<std::uint64_t>(target) | static_cast<std::uint64_t>(notify)) != 0;
+  }
+};
+
+enum class Direction : std::uint8_t { put, get };
+
+/// What the caller asks for beyond a plain transfer, and what it vouches for. A set of bits; none costs
+/// anything unless set.
+enum class Guarantee : std::uint32_t {
+  none = 0,
+  /// The whole operation, its origin and target memory, does not interleave with another such operation.
+  /// It is complete when it is executed at the target.
+  atomic = 1u << 0,
+  ordered = 1u << 1,            ///< after every earlier ordered operation of this process to the target
+  remote_completion = 1u << 2,  ///< `completion` waits for the target's memory, not only the origin buffer
+  /// No element of the target is updated by two operations with this or the atomic guarantee at once.
+  element_atomic = 1u << 3,
+  target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
+  /// After every earlier operation with this guarantee of the thread to overlapping memory of the target,
+  /// whatever paths the two take and however many messages they are. Costs a wait where an operation that
+  /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
+  overlap_ordered = 1u << 5
+};
+
+constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
+  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+constexpr Guarantee operator&(Guarantee a, Guarantee b) noexcept {
+  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+}
+/// Whether `set` has one of the bits of `bit`.
+constexpr bool has(Guarantee set, Guarantee bit) noexcept {
+  return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
+}
+
+/// Told once when an operation is complete. Embedded in a larger object of the caller's.
+struct Completion {
+  /// Called from any thread, the agent's included, while the engine is locked: must be short, must not
+  /// call the engine. After it returns the engine does not touch the object again.
+  void (*done)(Completion& self, Status status, std::size_t bytes) noexcept = nullptr;
+};
+
+struct Transfer {
+  Direction direction = Direction::put;
+  Guarantee guarantees = Guarantee::none;
+  /// Caller's mark for operations without `completion`: a failure that arrives after issue() returned
+  /// is kept at the peer under this mark until Engine::take_error.
+  std::uint32_t context = 0;
+  std::byte* origin = nullptr;  ///< not written by put
+  Layout origin_layout;
+  RemoteAddress target = 0;
+  Layout target_layout;  ///< size() equal to origin_layout.size()
+  /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
+  /// 64-bit word in memory that the target has allocated for communication.
+  RemoteAddress notify = 0;
+  ExposedMemory exposed;  ///< in which `target` and `notify` are offsets; no counter: neither is set
+  Completion* completion = nullptr;
+};
+
+/// Accumulate, fetching accumulate and read-modify-write, element by element:
+/// target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
+///
+/// All layouts have the same size(), and has_whole_elements() of `type`; the sides do not overlap in memory.
+/// Without a guarantee of atomicity, concurrent updates of an element can be lost.
+struct Update {
+  Operation operation = Operation::sum;
+  ElementType type = ElementType::int64;  ///< is_defined(operation, type)
+  Guarantee guarantees = Guarantee::none;
+  std::uint32_t context = 0;            ///< as for a Transfer
+  std::byte const* origin = nullptr;    ///< not used where the operation has no operand
+  std::byte const* operand2 = nullptr;  ///< laid out as `origin`; not used where there is no second operand
+  Layout origin_layout;
+  std::byte* result = nullptr;  ///< null: nothing is fetched
+  Layout result_layout;
+  RemoteAddress target = 0;
+  Layout target_layout;
+  /// Factor of the operand, one element, or nullptr; only with Operation::sum. Read during issue() only.
+  void const* scale = nullptr;
+  RemoteAddress notify = 0;      ///< as for a Transfer
+  ExposedMemory exposed;         ///< likewise
+  bool is_notification = false;  ///< of another operation, which is counted in its stead
+  Completion* completion = nullptr;
+};
+
+/// Whether a counter at the target is to go up.
+constexpr bool notifies(auto const& operation) noexcept {
+  return operation.notify != 0 || operation.exposed.notify != ExposureId::none;
+}
+
+/// What became of an operation when issue() returned.
+struct Issued {
+  Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
+  bool complete = true;        ///< complete at the level asked for; `completion` will not be called
+  /// Position in the stream of messages to the peer, for Engine::complete; 0: already complete at the
+  /// target, up to the store fence that Engine::complete makes.
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace mpix::engine

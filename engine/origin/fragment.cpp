@@ -1,0 +1,81 @@
+#include "engine/origin/fragment.hpp"
+
+#include <algorithm>
+
+namespace mpix::engine {
+
+namespace {
+
+std::size_t whole(FragmentLimits const& limits, std::size_t bytes) noexcept {
+  return limits.element == 1 ? bytes : bytes - bytes % limits.element;
+}
+
+/// Visits the runs of the sliced fragment that starts at `offset`, which may go on behind its end; returns
+/// the bytes that it covers.
+template <typename Visitor>
+std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_t offset, Visitor visit) {
+  std::size_t const most = whole(limits, limits.bytes);
+  std::size_t bytes = 0;
+  for (std::size_t runs = 0; runs < limits.segments && bytes < most; ++runs) {
+    Segment const run = cursor.next(most - bytes);
+    if (run.length == 0) break;
+    visit(run);
+    bytes += run.length;
+  }
+  if (whole(limits, bytes) == bytes) return bytes;
+  // The runs that fit end within an element, which has more than one.
+  bytes = whole(limits, bytes);
+  cursor.seek(offset + bytes);
+  return bytes;
+}
+
+/// Cuts off what lies behind the first `bytes` bytes.
+void truncate(std::vector<Segment>& segments, std::size_t bytes) {
+  std::size_t kept = 0;
+  for (; bytes != 0; ++kept) {
+    segments[kept].length = std::min(segments[kept].length, bytes);
+    bytes -= segments[kept].length;
+  }
+  segments.resize(kept);
+}
+
+}  // namespace
+
+bool described_whole(Layout const& layout, FragmentLimits const& limits) noexcept {
+  return layout.segments.size() <= std::min<std::size_t>(limits.segments, 64);
+}
+
+std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits) {
+  if (described_whole(layout, limits)) {
+    std::size_t const most = whole(limits, limits.bytes);
+    return (total + most - 1) / most;
+  }
+  std::uint64_t count = 0;
+  LayoutCursor cursor(layout);
+  for (std::size_t offset = 0; offset < total; ++count) {
+    std::size_t const bytes = slice(cursor, limits, offset, [](Segment const&) {});
+    if (bytes == 0) break;
+    offset += bytes;
+  }
+  return count;
+}
+
+Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset,
+                     FragmentLimits const& limits) {
+  Fragment fragment;
+  fragment.offset = offset;
+  if (described_whole(layout, limits)) {
+    fragment.bytes = std::min(whole(limits, limits.bytes), total - offset);
+    fragment.position = offset;
+    return fragment;
+  }
+  fragment.whole = false;
+  LayoutCursor cursor(layout);
+  cursor.seek(offset);
+  fragment.bytes =
+      slice(cursor, limits, offset, [&](Segment const& run) { fragment.segments.push_back(run); });
+  truncate(fragment.segments, fragment.bytes);
+  return fragment;
+}
+
+}  // namespace mpix::engine

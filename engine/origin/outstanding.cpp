@@ -1,0 +1,57 @@
+#include "engine/origin/outstanding.hpp"
+
+namespace mpix::engine {
+
+namespace {
+constexpr std::uint64_t index_mask = 0xffffffff;
+constexpr unsigned round_shift = 32;
+}  // namespace
+
+void OutstandingList::push_back(Outstanding& entry) noexcept {
+  entry.list = this;
+  entry.previous = back_;
+  entry.next = nullptr;
+  (back_ != nullptr ? back_->next : front_) = &entry;
+  back_ = &entry;
+}
+
+void OutstandingList::remove(Outstanding& entry) noexcept {
+  (entry.previous != nullptr ? entry.previous->next : front_) = entry.next;
+  (entry.next != nullptr ? entry.next->previous : back_) = entry.previous;
+  entry.previous = entry.next = nullptr;
+}
+
+Outstanding& OutstandingPool::take() {
+  std::uint32_t index = 0;
+  if (free_.empty()) {
+    index = static_cast<std::uint32_t>(entries_.size());
+    entries_.emplace_back();
+    entries_.back().token = index;
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Outstanding& entry = entries_[index];
+  // The upper half counts the uses and is never 0, so that no token is 0.
+  std::uint64_t round = (entry.token >> round_shift) + 1;
+  if (round > index_mask) round = 1;
+  entry.token = round << round_shift | index;
+  entry.live = true;
+  return entry;
+}
+
+void OutstandingPool::release(Outstanding& entry) noexcept {
+  std::uint64_t const token = entry.token;
+  entry = Outstanding{};
+  entry.token = token;
+  free_.push_back(static_cast<std::uint32_t>(token & index_mask));
+}
+
+Outstanding* OutstandingPool::find(std::uint64_t token) noexcept {
+  std::uint64_t const index = token & index_mask;
+  if (index >= entries_.size()) return nullptr;
+  Outstanding& entry = entries_[index];
+  return entry.live && entry.token == token ? &entry : nullptr;
+}
+
+}  // namespace mpix::engine

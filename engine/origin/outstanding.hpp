@@ -1,0 +1,91 @@
+/// Operations on the agent path that cannot be forgotten once they are issued, because data, an
+/// acknowledgement or further fragments are still to come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "engine/net/wire.hpp"
+#include "engine/origin/message_operation.hpp"
+#include "engine/sync/stripes.hpp"
+
+namespace mpix::engine {
+
+class AgentPath;
+class OutstandingList;
+class Peer;
+
+/// An atomic operation of several messages asks the target for its stripes first.
+enum class LockState : std::uint8_t { not_needed, wanted, asked, granted };
+
+struct Outstanding {
+  MessageOperation operation;
+  OwnedLayout target_layout;  ///< the layouts that `operation` views
+  OwnedLayout source_layout;
+  OwnedLayout sink_layout;
+  StripeHold hold;  ///< of an atomic operation: its stripes in this process, until it is executed
+  LockState lock = LockState::not_needed;
+  AgentPath* path = nullptr;
+  Peer* peer = nullptr;
+  std::uint64_t token = 0;
+  std::uint64_t first_sequence = 0;
+  std::uint64_t next_sequence = 0;  ///< of the next message to be sent
+  std::uint64_t last_sequence = 0;  ///< of the last fragment
+  std::size_t sent = 0;             ///< bytes of the operation that are handed to UCX
+  std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
+  bool executed = false;            ///< the target has told so, for this operation alone
+  unsigned refusals = 0;            ///< answers `busy` so far
+  unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
+  Status status = Status::ok;
+  std::optional<wire::SegmentReply> segment;  ///< find_segment: the answer
+  OutstandingList* list = nullptr;            ///< in which it stands
+  Outstanding* previous = nullptr;
+  Outstanding* next = nullptr;
+  std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
+  bool live = false;
+
+  bool is_a(wire::RequestKind kind) const noexcept {
+    return operation.header.kind == static_cast<std::uint8_t>(kind);
+  }
+  bool started() const noexcept { return next_sequence != first_sequence; }
+  bool sent_completely() const noexcept { return next_sequence > last_sequence; }
+  /// Nothing refers to its origin and result buffers any more.
+  bool has_let_go() const noexcept {
+    if (!sent_completely() || sends_in_flight != 0) return false;
+    if (operation.expects_data()) return answered == operation.total;
+    // Such an operation may be refused, and is sent again then.
+    return (operation.header.flags & wire::flag_tell) == 0;
+  }
+};
+
+/// Doubly linked through the objects: removal from the middle without search.
+class OutstandingList {
+ public:
+  Outstanding* front() const noexcept { return front_; }
+  Outstanding* back() const noexcept { return back_; }
+  void push_back(Outstanding& entry) noexcept;
+  void remove(Outstanding& entry) noexcept;
+
+ private:
+  Outstanding* front_ = nullptr;
+  Outstanding* back_ = nullptr;
+};
+
+/// Owns the objects and names them by tokens that are not reused soon, so that a late or forged reply
+/// does not find a wrong one.
+class OutstandingPool {
+ public:
+  Outstanding& take();
+  void release(Outstanding& entry) noexcept;
+  /// nullptr for a token that names no live operation.
+  Outstanding* find(std::uint64_t token) noexcept;
+
+ private:
+  std::deque<Outstanding> entries_;  ///< addresses stay
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,48 @@
+#include "engine/origin/peer.hpp"
+
+#include <utility>
+
+#include "engine/origin/peer_state.hpp"
+
+namespace mpix::engine {
+
+std::byte* MappedSegments::reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept {
+  std::byte* const found = medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
+  return found != nullptr ? found : small_[place(address, small_shift, small_.size())].reach(address, bytes);
+}
+
+SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
+  MappedSegment const* const candidates[] = {&large_[place(address, large_shift, large_.size())],
+                                             &medium_[place(address, medium_shift, medium_.size())],
+                                             &small_[place(address, small_shift, small_.size())]};
+  for (MappedSegment const* const candidate : candidates) {
+    SegmentView const view = candidate->view();
+    if (address - view.begin < view.length) return view;
+  }
+  return {};
+}
+
+// With the address, what is registered in the engine's tables and what a rank of a communicator takes, a peer
+// on another host stays below 1 KiB.
+static_assert(sizeof(Peer) + sizeof(PeerState) <= 408);
+
+std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
+  if (!state->same_host) return std::make_unique<Peer>(process, std::move(state));
+  StripeTable& stripes = state->segments->stripes();
+  auto made = std::make_unique<LocalPeer>(process, std::move(state));
+  made->stripes_ = &stripes;
+  made->held_stores_.clear(remote_);
+  return made;
+}
+
+Peer::Peer(std::uint64_t process, std::unique_ptr<PeerState> state)
+    : process_(process), state_(std::move(state)) {
+  held_stores_.raise(remote_);
+}
+Peer::~Peer() = default;
+
+MappedSegment& Peer::slot(RemoteAddress address, std::size_t length) noexcept {
+  return static_cast<LocalPeer*>(this)->mapped_.slot(address, length);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,157 @@
+/// A process that this one talks to: how to reach its memory, and what is still on its way to it.
+///
+/// The hot path of the engine is inline here: reach() answers with one cached look-up whether an
+/// address of the peer can be touched by load and store.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/sync/stripes.hpp"
+#include "engine/op/operation.hpp"
+#include "engine/origin/mapped_segment.hpp"
+#include "engine/origin/message_mark.hpp"
+
+/// What the C interface calls a peer.
+struct mpix_engine_peer {};
+
+namespace mpix::engine {
+
+/// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
+/// it, small ones by many, so that neighbours do not push each other out.
+class MappedSegments {
+ public:
+  /// Local pointer to the `bytes` bytes at `address`, or nullptr.
+  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
+    return found != nullptr ? found : reach_smaller(address, bytes);
+  }
+  /// reach() in all but the small segments; it calls nothing.
+  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
+    return found != nullptr ? found
+                            : medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
+  }
+
+  /// The segment in which reach(address, ...) has just succeeded; an empty one when it has changed since.
+  SegmentView view(RemoteAddress address) const noexcept;
+
+  /// Where a segment of `length` bytes is looked for when `address` is asked for.
+  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
+    if (length >= std::size_t{1} << large_shift) return large_[place(address, large_shift, large_.size())];
+    if (length >= std::size_t{1} << medium_shift)
+      return medium_[place(address, medium_shift, medium_.size())];
+    return small_[place(address, small_shift, small_.size())];
+  }
+
+ private:
+  static constexpr unsigned large_shift = 18;
+  static constexpr unsigned medium_shift = 12;
+  static constexpr unsigned small_shift = 6;
+
+  static constexpr std::size_t place(RemoteAddress address, unsigned shift, std::size_t slots) noexcept {
+    return (address >> shift) % slots;
+  }
+
+  std::byte* reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept;
+
+  std::array<MappedSegment, 32> large_{};
+  std::array<MappedSegment, 32> medium_{};
+  std::array<MappedSegment, 64> small_{};
+};
+
+struct PeerState;
+
+class Peer : public mpix_engine_peer {
+ public:
+  /// Of the process that `state` is about, with what its place asks for.
+  static std::unique_ptr<Peer> make(std::uint64_t process, std::unique_ptr<PeerState> state);
+  Peer(std::uint64_t process, std::unique_ptr<PeerState> state);
+  virtual ~Peer();
+  Peer(Peer const&) = delete;
+  Peer& operator=(Peer const&) = delete;
+
+  /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
+  /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
+  /// mean that the address is bad: Engine::issue finds out.
+  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped().reach(address, bytes);
+  }
+
+  /// reach() in all but small segments. It calls nothing, so that whoever has no more to do saves no registers.
+  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped().reach_inline(address, bytes);
+  }
+
+  /// As MappedSegments::view: of a peer whose reach() has just succeeded.
+  SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
+
+  /// Stores must wait for messages: no segment may be reached by load and store now.
+  bool stores_are_held() const noexcept { return held_stores_.get() != 0; }
+
+  std::uint64_t process() const noexcept { return process_; }
+
+  /// The locks of the peer's memory; only of a peer on this host, so not null when reach() succeeded.
+  StripeTable* stripes() const noexcept { return stripes_; }
+
+  /// Sequence of the newest message that was issued to the peer. Relaxed: of what other threads issue, it has
+  /// to cover what the caller knows of by other means.
+  std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
+
+  /// What the engine keeps beyond the hot path (engine/origin/peer_state.hpp).
+  PeerState& state() noexcept { return *state_; }
+
+  /// Where reach() looks for an address in a segment of `length` bytes. Of a peer on this host.
+  MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
+
+  /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
+  void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
+  std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
+  /// Lifts hold_stores(sequence) unless a later one has replaced it.
+  void allow_stores(std::uint64_t sequence) noexcept {
+    if (sequence < remote_) held_stores_.clear(sequence);
+  }
+
+  /// The process is out of reach for ever. Its memory may still be mapped: reach() fails from here on.
+  void lose() noexcept { held_stores_.raise(lost_); }
+  bool is_lost() const noexcept { return held_stores_.get() == lost_; }
+
+  /// Takes the next `count` positions of the message stream; returns the last. Under the channel's lock.
+  std::uint64_t reserve(std::uint64_t count) noexcept {
+    std::uint64_t const last = issued_.load(std::memory_order_relaxed) + count;
+    issued_.store(last, std::memory_order_relaxed);
+    return last;
+  }
+
+ private:
+  // For ever: the process is out of reach; its memory is never reached by load and store.
+  static constexpr std::uint64_t lost_ = UINT64_MAX;
+  static constexpr std::uint64_t remote_ = lost_ - 1;
+
+  inline MappedSegments const& mapped() const noexcept;
+
+  std::uint64_t process_ = 0;
+  /// Not zero after a fence that has messages before it: a store must not overtake them.
+  MessageMark held_stores_;
+  std::atomic<std::uint64_t> issued_{0};
+  StripeTable* stripes_ = nullptr;
+  std::unique_ptr<PeerState> state_;
+};
+
+/// A peer whose memory may be mapped here. Of all others reach() ends before it looks for segments, so that
+/// they need no place for them.
+class LocalPeer final : public Peer {
+ private:
+  friend class Peer;
+  using Peer::Peer;
+  MappedSegments mapped_;
+};
+
+inline MappedSegments const& Peer::mapped() const noexcept {
+  return static_cast<LocalPeer const*>(this)->mapped_;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,65 @@
+/// Which target memory the newest operations to a peer touch, so that a later one waits only for those that
+/// it overlaps.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/op/operation.hpp"
+
+namespace mpix::engine {
+
+/// Target memory of an operation, from `begin` to before `end`: addresses, or offsets in an exposure. Memory
+/// of different exposures counts as disjoint.
+struct TargetAccess {
+  ExposureId exposure = ExposureId::none;
+  RemoteAddress begin = 0;
+  RemoteAddress end = 0;
+  bool writes = false;
+
+  bool conflicts_with(TargetAccess const& other) const noexcept {
+    return (writes || other.writes) && exposure == other.exposure && begin < other.end && other.begin < end;
+  }
+};
+
+/// Operations are numbered in the order of issue, beginning with 1. Not thread-safe.
+class RecentAccesses {
+ public:
+  void note(TargetAccess const& access, std::uint64_t number) noexcept {
+    Entry& oldest = entries_[next_];
+    next_ = (next_ + 1) % capacity;
+    forgotten_ = std::max(forgotten_, oldest.number);
+    oldest = {access, number};
+  }
+
+  /// Number of the newest operation that `access` may conflict with; every operation that is not among the
+  /// newest counts as one. 0: none.
+  std::uint64_t newest_conflict(TargetAccess const& access) const noexcept {
+    std::uint64_t newest = forgotten_;
+    for (Entry const& entry : entries_) {
+      if (entry.number > newest && entry.access.conflicts_with(access)) newest = entry.number;
+    }
+    return newest;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 32;
+  struct Entry {
+    TargetAccess access;
+    std::uint64_t number = 0;  ///< 0: not used yet
+  };
+
+  std::array<Entry, capacity> entries_{};
+  std::size_t next_ = 0;
+  std::uint64_t forgotten_ = 0;  ///< the newest operation that is not among `entries_` any more
+};
+
+/// Predecessors of an operation on each path whose operations are outstanding when issue() returns. 0: none.
+struct Predecessors {
+  std::uint64_t message = 0;  ///< position in the stream
+  std::uint64_t rdma = 0;     ///< number of the operation
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,169 @@
+#include "engine/origin/remote_segments.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+
+namespace mpix::engine {
+
+bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log) {
+  FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
+  FileDescriptor const control_file = open_shared(pid, control_fd, Access::write, sizeof(ProcessControl));
+  if (!tables_file || !control_file) return false;
+  Mapping tables = Mapping::read_only(tables_file, sizeof(PublishedTables));
+  Mapping control = Mapping::of(control_file, sizeof(ProcessControl));
+  if (!tables || !control) return false;
+  auto const* const shown = std::launder(reinterpret_cast<PublishedTables const*>(tables.base()));
+  if (shown->magic != PublishedTables::expected_magic ||
+      shown->version != PublishedTables::expected_version || shown->process != process) {
+    return false;
+  }
+  log_ = &log;
+  pid_ = pid;
+  tables_mapping_ = std::move(tables);
+  tables_ = shown;
+  control_mapping_ = std::move(control);
+  control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));
+  return true;
+}
+
+void RemoteSegments::open_own(PublishedTables const& tables, ProcessControl& control) {
+  own_ = true;
+  tables_ = &tables;
+  control_ = &control;
+}
+
+bool RemoteSegments::find(RemoteAddress address, Found* out) {
+  Mapping replaced;  // unmapped without the lock
+  std::lock_guard const lock(mutex_);
+  auto const next = known_.upper_bound(address);
+  if (next != known_.begin()) {
+    auto const before = std::prev(next);
+    Found const& found = before->second;
+    // Acquire, here and below: as in SegmentView::reach.
+    if (found.owner_generation->load(std::memory_order_acquire) != found.generation) {
+      known_.erase(before);
+    } else if (address - found.base < found.length) {
+      *out = found;
+      return true;
+    }
+  }
+  if (!scan(address, out, &replaced)) return false;
+  known_.insert_or_assign(out->base, *out);
+  return true;
+}
+
+bool RemoteSegments::read(ExposureId id, PublishedRange* out) const noexcept {
+  static_assert(max_exposures == 1u << exposure_slot_bits);
+  return tables_->exposures[slot_of(id)].read(out) && make_exposure_id(slot_of(id), out->generation) == id;
+}
+
+bool RemoteSegments::find(ExposureId id, Exposure* out) const noexcept {
+  PublishedRange range;
+  if (!read(id, &range)) return false;
+  *out = {range.base, range.length, static_cast<Rights>(range.rights)};
+  return true;
+}
+
+Status RemoteSegments::view(ExposureId id, ExposedView* out) {
+  Mapping replaced;
+  std::lock_guard const lock(mutex_);
+  PublishedRange range;
+  if (!read(id, &range)) return Status::stale_exposure;
+  std::int64_t delta = 0;
+  bool const mapped =
+      range.number < max_regions && (own_ || map_region(range.number, range, &delta, &replaced));
+  if (!mapped) return Status::unsupported;
+  *out = {reinterpret_cast<std::byte*>(static_cast<std::int64_t>(range.base) + delta),
+          {range.base, range.length, static_cast<Rights>(range.rights)},
+          &tables_->exposures[slot_of(id)].generation(),
+          range.generation};
+  return Status::ok;
+}
+
+bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noexcept {
+  // Acquire, here and in scan(): pairs with the releases in SegmentTable.
+  std::uint32_t const count = std::min(tables_->region_end.load(std::memory_order_acquire), max_regions);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    PublishedRange region;
+    if (!tables_->regions[i].read(&region)) continue;
+    if (begin < region.base + region.length && region.base < end) return true;
+  }
+  return false;
+}
+
+bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) {
+  PublishedRange range;
+  std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
+  std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
+  if (slot == max_segments) return false;
+  *out = Found{range.base, range.length, 0, false, &tables_->segments[slot].generation(), range.generation};
+  out->mapped =
+      range.number < max_regions && (own_ || map_region(range.number, range, &out->delta, replaced));
+  return true;
+}
+
+/// `*replaced`: what was mapped in its place before.
+bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
+                                Mapping* replaced) {
+  if (released_) return false;
+  if (index >= regions_.size()) regions_.resize(index + 1);
+  MappedRegion& known = regions_[index];
+  RangeSlot const& slot = tables_->regions[index];
+  PublishedRange region;
+  if (!slot.read(&region)) return false;
+  if (!known.mapping || known.generation != region.generation) {
+    FileDescriptor const fd =
+        open_shared(pid_, static_cast<int>(region.number), Access::write, region.length);
+    if (!fd) return false;
+    Mapping mapping = Mapping::of(fd, region.length);
+    // Read again: the descriptor number may have come to name another file meanwhile.
+    if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
+    *replaced = std::move(known.mapping);
+    known = MappedRegion{region.generation, region.base, std::move(mapping)};
+    log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
+                known.mapping.length());
+  }
+  if (segment.base < known.base) return false;
+  std::uint64_t const offset = segment.base - known.base;
+  if (offset > known.mapping.length() || segment.length > known.mapping.length() - offset) return false;
+  *delta = static_cast<std::int64_t>(reinterpret_cast<std::uint64_t>(known.mapping.base()) - known.base);
+  return true;
+}
+
+void RemoteSegments::release_memory() {
+  std::lock_guard const lock(mutex_);
+  released_ = true;
+  known_.clear();
+  for (MappedRegion& region : regions_) region.mapping.release_memory();
+}
+
+void RemoteSegments::drop_stale(std::vector<Mapping>* stale) {
+  std::lock_guard const lock(mutex_);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    MappedRegion& known = regions_[i];
+    if (known.mapping &&
+        tables_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
+      stale->push_back(std::move(known.mapping));
+      known = MappedRegion{};
+    }
+  }
+  std::erase_if(known_, [](auto const& entry) {
+    Found const& found = entry.second;
+    return found.owner_generation->load(std::memory_order_acquire) != found.generation;
+  });
+}
+
+std::size_t RemoteSegments::mapped_regions() const {
+  std::lock_guard const lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(
+      regions_.begin(), regions_.end(), [](MappedRegion const& r) { return static_cast<bool>(r.mapping); }));
+}
+
+void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept {
+  slot.assign({found.base, found.length,
+               reinterpret_cast<std::byte*>(static_cast<std::int64_t>(found.base) + found.delta),
+               found.owner_generation, found.generation});
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,76 @@
+/// AgentPath: operations that are sent ahead of others.
+#include <vector>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/agent_path.hpp"
+
+namespace mpix::engine {
+
+Issued AgentPath::issue_ahead(Peer& peer, Transfer const& transfer) {
+  return start_ahead(peer, message_of(transfer), transfer);
+}
+
+Issued AgentPath::issue_ahead(Peer& peer, Update const& update) {
+  return start_ahead(peer, message_of(update), update);
+}
+
+template <typename Operation>
+Issued AgentPath::start_ahead(Peer& peer, MessageOperation message, Operation const& operation) {
+  if (Status const status = reach(peer); failed(status)) return {status, true, 0};
+  message.header.context = operation.context;
+  message.header.flags |= flags_for_execution(operation, true);
+  // The acknowledgement of the stream may have to wait for an earlier message, and that for the stripes.
+  if (!message.expects_data()) message.header.flags |= wire::flag_tell;
+  message.until_executed = message.travels_alone = true;
+  message.completion = operation.completion;
+  Outstanding& entry = remember(peer, message);
+  note_sent(entry);
+  std::uint64_t const fragments = count_fragments(entry.operation.target, message.total, limits_for(message));
+  MessageStream const& stream = peer.state().messages;
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  if (peer.newest() + fragments - executed > wire::max_sequence_gap) {
+    pool_.release(entry);
+    return {Status::unsupported, true, 0};
+  }
+  entry.last_sequence = peer.reserve(fragments);
+  entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
+  std::uint64_t const last = entry.last_sequence;
+  acquiring_.push_back(entry);  // `unfinished` is in the order of issue, and ends with what is not sent
+  send_all(entry);
+  return {Status::ok, false, last};
+}
+
+/// Messages that are not sent yet keep their positions before those of the entry.
+void AgentPath::send_all(Outstanding& entry) {
+  Peer& peer = *entry.peer;
+  MessageStream& stream = peer.state().messages;
+  if (stream.is_joining()) send_joined(peer);
+  bool const overtakes = stream.unsent != nullptr;
+  std::uint64_t const newest = stream.newest_sent;
+  bool const quiet = stream.sent_quiet;
+  std::uint64_t const first = entry.first_sequence;
+  std::uint64_t const last = entry.last_sequence;
+  MessageOperation const& operation = entry.operation;
+  entry.next_sequence = last + 1;
+  for (std::uint64_t sequence = first; sequence <= last; ++sequence) {
+    Fragment const fragment =
+        fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
+    entry.sent += fragment.bytes;
+    // Unsent operations fail with the report of the lost connection.
+    if (failed(send_fragment(peer, operation, fragment, sequence, nullptr))) break;
+  }
+  if (!overtakes) return;
+  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
+  ahead_.emplace_back(&peer, last);
+  stream.newest_sent = newest;
+  stream.sent_quiet = quiet;
+}
+
+std::uint64_t AgentPath::newest_ahead(Peer const& peer) const noexcept {
+  for (auto const& [known, newest] : ahead_) {
+    if (known == &peer) return newest;
+  }
+  return 0;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,158 @@
+/// AgentPath: the beginning and the end of the connection to a peer.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/agent_path.hpp"
+#include "engine/proto/rdma.hpp"
+
+namespace mpix::engine {
+
+void AgentPath::add_peer(Peer& peer) {
+  peers_.emplace(peer.process(), &peer);
+  Connections::Connection const* const connection = connections_.find(peer.process());
+  peer.state().messages.suspended = connection != nullptr && connection->asked != 0;
+}
+
+bool AgentPath::remove_peer(Peer& peer) {
+  settle_due();
+  PeerState& state = peer.state();
+  if (!state.messages.broken || state.messages.unfinished.front() != nullptr) return false;
+  if (!state.rdma().pending.empty() || state.rdma().flushing) return false;
+  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) return false;
+  }
+  RdmaPath::forget_all(peer);
+  std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
+  std::erase(stalled_, &peer);
+  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
+  std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == &peer; });
+  peers_.erase(peer.process());
+  return true;
+}
+
+/// As long as nothing may be sent, what is to be sent waits; resume() comes here again.
+bool AgentPath::connect(Peer& peer) {
+  PeerState& state = peer.state();
+  if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
+  if (state.messages.broken) return false;
+  state.messages.endpoint = connections_.open(peer.process(), state.location);
+  return state.messages.endpoint != nullptr && introduce(peer);
+}
+
+/// Proves to the peer that it may be talked to, and tells how to answer. On a connection that is opened again
+/// the session is the old one.
+bool AgentPath::introduce(Peer& peer) {
+  PeerState& state = peer.state();
+  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
+                               ++introductions_, credentials_.nonce};
+  SessionTokens const session = tokens_of(state.secret, opening);
+  state.messages.session = session.request;
+  sessions_[session.reply] = &peer;
+  std::vector<std::byte> const payload = make_introduction(state.secret, opening, address_);
+  auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction);
+  header.block = header.bytes = header.total = payload.size();
+  Message& message = transport_.message();
+  std::memcpy(message.payload(payload.size()), payload.data(), payload.size());
+  return !failed(send(peer, header, message, payload.size()));
+}
+
+Peer* AgentPath::lose(Connections::Loss const& loss) {
+  Peer* const known = peer_of(loss.process);
+  if (known == nullptr) return nullptr;
+  Peer& peer = *known;
+  MessageStream& stream = peer.state().messages;
+  if (stream.broken) return &peer;
+  // At the end of a job peers go one after the other: only what is lost with them is worth a line.
+  bool const idle = finished(peer, stream.newest_told(peer.newest()));
+  log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
+             static_cast<unsigned long long>(loss.process), loss.reason.c_str());
+  stream.broken = true;
+  stream.endpoint = nullptr;
+  if (stream.is_joining()) {
+    transport_.discard(*stream.joined->message);
+    forget_joined(peer);
+  }
+  stream.suspended = false;
+  peer.lose();
+  for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
+  stream.unsent = nullptr;
+  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+    entry->status = Status::transport;
+    entry->next_sequence = entry->last_sequence + 1;
+  }
+  for (Outstanding* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) entry->status = Status::transport;
+  }
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  for (auto const& [context, newest] : stream.forgotten) {
+    if (newest > executed) stream.errors.keep(context, {Status::transport, OperationKind::unknown, {}});
+  }
+  due_.push_back(&peer);
+  return &peer;
+}
+
+Peer* AgentPath::peer_of(std::uint64_t process) const noexcept {
+  auto const found = peers_.find(process);
+  return found != peers_.end() ? found->second : nullptr;
+}
+
+std::optional<std::uint64_t> AgentPath::process_of(std::uint64_t session) const noexcept {
+  auto const found = sessions_.find(session);
+  return found != sessions_.end() ? std::optional(found->second->process()) : std::nullopt;
+}
+
+std::uint64_t AgentPath::session_with(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  return peer != nullptr ? peer->state().messages.session : 0;
+}
+
+bool AgentPath::is_idle(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return true;
+  MessageStream const& stream = peer->state().messages;
+  bool const revoking = std::any_of(revocations_.begin(), revocations_.end(),
+                                    [&](Revocation const& asked) { return asked.peer == peer; });
+  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == peer) return false;
+  }
+  // What is quiet and has left has come to the peer before it is asked to part. Not so where the peer asks:
+  // then it must be no request for a lock.
+  bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest()) &&
+                    !stream.may_wait_for_lock();
+  bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
+  return sent && told && !revoking && peer->state().rdma().is_idle();
+}
+
+std::uint64_t AgentPath::last_use(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  return peer != nullptr ? peer->state().messages.last_use : 0;
+}
+
+void AgentPath::suspend(std::uint64_t process) noexcept {
+  if (Peer* const peer = peer_of(process)) peer->state().messages.suspended = true;
+}
+
+void AgentPath::part(std::uint64_t process) noexcept {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return;
+  RdmaPath::forget_all(*peer);
+  peer->state().messages.endpoint = nullptr;
+  std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == peer; });
+}
+
+/// What was issued meanwhile goes its way, over a new connection where the last one is closed.
+void AgentPath::resume(std::uint64_t process) {
+  Peer* const peer = peer_of(process);
+  if (peer == nullptr) return;
+  MessageStream& stream = peer->state().messages;
+  stream.suspended = false;
+  if (stream.unsent == nullptr) return;
+  if (connect(*peer)) {
+    due_.push_back(peer);
+  } else {
+    connections_.lose(process, "it cannot be connected to again");
+  }
+}
+
+}  // namespace mpix::engine

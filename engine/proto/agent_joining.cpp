@@ -1,0 +1,74 @@
+/// AgentPath: small requests to one peer that travel together.
+#include <algorithm>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/agent_path.hpp"
+
+namespace mpix::engine {
+
+/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come,
+/// or behind a request for a lock that has not left.
+bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
+                      std::size_t payload_bytes) const noexcept {
+  using Writer = wire::JoinedWriter<wire::RequestHeader>;
+  bool const small = payload_bytes + Writer::most_overhead <= settings_.joined_bytes / 2;
+  if (operation.travels_alone || !small || operation.total > settings_.joined_bytes / 2) return false;
+  MessageStream const& stream = peer.state().messages;
+  return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;
+}
+
+/// Takes the request into the message that leaves next; where its payload goes.
+std::byte* AgentPath::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
+  MessageStream& stream = peer.state().messages;
+  header.session = stream.session;
+  if (!stream.is_joining()) begin_joined(peer);
+  std::byte* out = stream.joined->records.append(header, payload_bytes);
+  if (out == nullptr) {
+    send_joined(peer);
+    begin_joined(peer);
+    out = stream.joined->records.append(header, payload_bytes);
+  }
+  stream.joined->last_sequence = header.sequence;
+  stream.joined->ends_quiet = (header.flags & wire::flag_quiet) != 0;
+  charge(peer, header, payload_bytes);
+  ++joined_;
+  return out;
+}
+
+void AgentPath::begin_joined(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  if (stream.joined == nullptr) stream.joined = std::make_unique<JoinedRequests>();
+  joining_.reserve(joining_.size() + 1);
+  Message& message = transport_.message();
+  std::size_t const bytes = settings_.joined_bytes;
+  stream.joined->records = {stream.session, {message.payload(bytes), bytes}};
+  stream.joined->message = &message;
+  joining_.push_back(&peer);
+  is_joining_.store(true, std::memory_order_relaxed);
+}
+
+/// There is no message any more that others could be joined to.
+void AgentPath::forget_joined(Peer& peer) noexcept {
+  peer.state().messages.joined->message = nullptr;
+  std::erase(joining_, &peer);
+  is_joining_.store(!joining_.empty(), std::memory_order_relaxed);
+}
+
+void AgentPath::send_joined(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  if (!stream.is_joining()) return;
+  Message& message = *stream.joined->message;
+  forget_joined(peer);  // before sending, which may call back
+  message.cut(stream.joined->records.bytes());
+  auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+  header.session = stream.session;
+  message.set_header(header);
+  ++messages_;
+  stream.newest_sent = std::max(stream.newest_sent, stream.joined->last_sequence);
+  stream.sent_quiet = stream.joined->ends_quiet;
+  stream.last_use = connections_.note_use();
+  // Unsent operations fail with the report of the lost connection.
+  (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,216 @@
+#include "engine/proto/cross_memory.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "engine/memory/probe.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/kernel/whole_elements.hpp"
+#include "engine/proto/packed_update.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// Pieces per system call. The kernel's limit is 1024; the arrays stand on the stack.
+constexpr std::size_t batch_pieces = 256;
+// Updates go through a buffer of this size at most.
+constexpr std::size_t chunk_bytes = 64 * 1024;
+
+/// Which side of a call that stopped with EFAULT it could not touch.
+Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
+  constexpr std::size_t page = 4096;  // no more: a probe brings the memory in
+  if (!accessible(local.iov_base, std::min(local.iov_len, page), !write)) return Status::bad_origin;
+  std::byte byte{};
+  iovec const here{&byte, 1};
+  iovec const there{remote.iov_base, 1};
+  bool const readable = write && ::process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
+  return readable ? Status::not_writable : Status::bad_address;
+}
+
+/// Where the call stopped: at the first byte that is left, of which neither side has been touched.
+Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
+  switch (errno) {
+    case EFAULT: return status_of_fault(pid, write, local, remote);
+    case EPERM:
+    case ENOSYS: return Status::unsupported;
+    case ESRCH: return Status::unreachable;
+    case ENOMEM: return Status::out_of_memory;
+    default: return Status::transport;
+  }
+}
+
+/// Takes the first `bytes` bytes away; returns how many pieces have nothing left.
+std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
+  std::size_t done = 0;
+  for (; bytes != 0 && bytes >= pieces[done].iov_len; ++done) bytes -= pieces[done].iov_len;
+  if (bytes != 0) {
+    pieces[done].iov_base = static_cast<std::byte*>(pieces[done].iov_base) + bytes;
+    pieces[done].iov_len -= bytes;
+  }
+  return done;
+}
+
+/// Moves pieces of which none is empty, and whose lengths are the same on both sides.
+Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size_t pieces) noexcept {
+  auto const call = write ? &::process_vm_writev : &::process_vm_readv;
+  // The kernel stops at the first page that it cannot touch, and may do so earlier: the next call tells.
+  while (pieces != 0) {
+    ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
+    if (moved < 0) return status_of_errno(pid, write, *local, *remote);
+    if (moved == 0) return Status::bad_address;
+    std::size_t const done = skip(local, static_cast<std::size_t>(moved));
+    (void)skip(remote, static_cast<std::size_t>(moved));
+    local += done;
+    remote += done;
+    pieces -= done;
+  }
+  return Status::ok;
+}
+
+/// Where the data go, and how.
+struct Way {
+  pid_t pid;
+  bool write;
+  std::size_t bytes_per_call;
+};
+
+/// Pairs of pieces with equal lengths, moved by one system call.
+class Batch {
+ public:
+  explicit Batch(Way const& way) noexcept : way_(way) {}
+
+  /// Bytes that fit in yet.
+  std::size_t room() const noexcept { return used_ == batch_pieces ? 0 : way_.bytes_per_call - bytes_; }
+
+  void add(std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
+    local_[used_] = {local, bytes};
+    remote_[used_] = {reinterpret_cast<void*>(remote), bytes};
+    ++used_;
+    bytes_ += bytes;
+  }
+
+  /// Adds to `*moved` what it has moved.
+  Status move(std::size_t* moved) noexcept {
+    std::size_t const pieces = std::exchange(used_, 0);
+    std::size_t const bytes = std::exchange(bytes_, 0);
+    Status const status = move_pieces(way_.pid, way_.write, local_.data(), remote_.data(), pieces);
+    if (!failed(status)) *moved += bytes;
+    return status;
+  }
+
+ private:
+  Way way_;
+  std::size_t used_ = 0;
+  std::size_t bytes_ = 0;
+  std::array<iovec, batch_pieces> local_;
+  std::array<iovec, batch_pieces> remote_;
+};
+
+Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, std::size_t bytes,
+                       std::size_t* moved) noexcept {
+  while (bytes != 0) {
+    std::size_t const step = std::min(bytes, way.bytes_per_call);
+    iovec here{local, step};
+    iovec there{reinterpret_cast<void*>(remote), step};
+    if (Status const status = move_pieces(way.pid, way.write, &here, &there, 1); failed(status))
+      return status;
+    local += step;
+    remote += step;
+    bytes -= step;
+    *moved += step;
+  }
+  return Status::ok;
+}
+
+/// Moves bytes [position, position + bytes) of the two layouts' data. `*moved` is raised by what was moved,
+/// also where the rest fails.
+Status move(Way const& way, std::byte* local, Layout const& local_layout, std::size_t local_position,
+            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position, std::size_t bytes,
+            std::size_t* moved) noexcept {
+  if (local_layout.is_contiguous() && remote_layout.is_contiguous())
+    return move_contiguous(way, local + local_position, remote + remote_position, bytes, moved);
+  Batch batch(way);
+  LayoutCursor here(local_layout);
+  LayoutCursor there(remote_layout);
+  here.seek(local_position);
+  there.seek(remote_position);
+  Segment a{0, 0};
+  Segment b{0, 0};
+  while (bytes != 0) {
+    if (a.length == 0) a = here.next(bytes);
+    if (b.length == 0) b = there.next(bytes);
+    std::size_t const step = std::min({a.length, b.length, batch.room()});
+    batch.add(local + a.offset, remote + static_cast<std::uint64_t>(b.offset), step);
+    bytes -= step;
+    for (Segment* const run : {&a, &b}) {
+      run->offset += static_cast<std::ptrdiff_t>(step);
+      run->length -= step;
+    }
+    if (batch.room() == 0) {
+      if (Status const status = batch.move(moved); failed(status)) return status;
+    }
+  }
+  return batch.move(moved);
+}
+
+}  // namespace
+
+bool cross_memory_permitted(pid_t pid) noexcept {
+  // Nothing stands at this address in any process: permission is denied before that is found out.
+  std::byte byte{};
+  iovec const local{&byte, 1};
+  iovec const remote{nullptr, 1};
+  return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT;
+}
+
+bool is_scattered(Layout const& layout) noexcept {
+  constexpr std::size_t many_pieces = 64;
+  constexpr std::size_t small_piece = 512;  // bytes
+  std::size_t pieces = std::max<std::size_t>(layout.segments.size(), 1);
+  for (Dimension const& dimension : layout.dims) pieces *= dimension.count;
+  return pieces >= many_pieces && layout.size() / pieces <= small_piece;
+}
+
+Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
+  Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
+  std::size_t moved = 0;
+  Status const status = move(way, transfer.origin, transfer.origin_layout, 0, transfer.target,
+                             transfer.target_layout, 0, transfer.target_layout.size(), &moved);
+  if (done != nullptr) *done = moved;
+  return status;
+}
+
+/// Reads a chunk of the target, updates it, writes it back.
+Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
+  std::size_t const total = update.target_layout.size();
+  std::size_t const chunk = std::min(whole_elements(update.type, chunk_bytes), total);
+  auto const target = std::make_unique_for_overwrite<std::byte[]>(chunk);
+  PackedUpdate packed(update, chunk);
+  Reduction const reduction{update.type, update.operation, false, update.scale};
+  for (std::size_t position = 0; position < total; position += chunk) {
+    std::size_t const bytes = std::min(chunk, total - position);
+    Layout const layout = Layout::contiguous(bytes);
+    std::size_t moved = 0;
+    auto const move_chunk = [&](bool write) {
+      moved = 0;
+      return move({pid, write, bytes_per_call}, target.get(), layout, 0, update.target, update.target_layout,
+                  position, bytes, &moved);
+    };
+    if (Status const status = move_chunk(false); failed(status)) return status;
+    packed.take(position, bytes);
+    update_part(reduction, target.get(), layout, 0, packed.sides());
+    packed.give_result();
+    Status const status = update.operation != Operation::no_op ? move_chunk(true) : Status::ok;
+    if (done != nullptr) *done = position + moved;
+    if (failed(status)) return status;
+  }
+  return Status::ok;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,94 @@
+#include "engine/proto/describe.hpp"
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/agent_path.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+using Long = unsigned long long;
+
+char const* mode_of(wire::RequestHeader const& header) noexcept {
+  switch (static_cast<wire::AcquireKind>(header.operation)) {
+    case wire::AcquireKind::exclusive: return "exclusive";
+    case wire::AcquireKind::try_exclusive: return "exclusive, an attempt";
+    case wire::AcquireKind::try_shared: return "shared, an attempt";
+    default: return "shared";
+  }
+}
+
+char const* name_of(wire::RequestKind kind) noexcept {
+  switch (kind) {
+    case wire::RequestKind::put: return "put";
+    case wire::RequestKind::get: return "get";
+    case wire::RequestKind::update: return "accumulate or read-modify-write";
+    case wire::RequestKind::find_segment: return "search for the memory";
+    case wire::RequestKind::forgotten: return "answer to a revocation";
+    case wire::RequestKind::lock: return "request for stripe locks";
+    default: return "request";
+  }
+}
+
+void describe_entry(Outstanding const& entry, BoundedText& text) {
+  text.add("    ");
+  describe(entry.operation.header, entry.operation.total, text);
+  if (!entry.started())
+    text.add(", not sent");
+  else if (!entry.sent_completely())
+    text.add(", %llu bytes sent", static_cast<Long>(entry.sent));
+  else if (entry.operation.expects_data() && entry.answered != 0)
+    text.add(", %llu bytes returned", static_cast<Long>(entry.answered));
+  if (entry.lock == LockState::asked) text.add(", waits for stripe locks of the target");
+  if (entry.refusals != 0) text.add(", refused %u times: the target is busy", entry.refusals);
+  text.add("\n");
+}
+
+}  // namespace
+
+void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text) {
+  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  if (kind == wire::RequestKind::acquire || kind == wire::RequestKind::release) {
+    text.add("%s of lock %llu by owner %u", kind == wire::RequestKind::acquire ? "request" : "release",
+             static_cast<Long>(header.address), header.owner);
+    if (kind == wire::RequestKind::acquire) text.add(" (%s)", mode_of(header));
+    return;
+  }
+  text.add("%s of %llu bytes at %llx", name_of(kind), static_cast<Long>(total),
+           static_cast<Long>(header.address));
+  if (header.exposure != 0) text.add(" of exposure %llx", static_cast<Long>(header.exposure));
+}
+
+void AgentPath::describe_lock_requests(BoundedText& text) const {
+  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+    if (!entry->is_a(wire::RequestKind::acquire)) continue;
+    text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
+    describe(entry->operation.header, entry->operation.total, text);
+    text.add(", waits for its turn\n");
+  }
+}
+
+void describe_outstanding(Peer& peer, BoundedText& text) {
+  MessageStream const& stream = peer.state().messages;
+  RdmaState const& rdma = peer.state().rdma();
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  std::uint64_t const newest = peer.newest();
+  if (peer.is_lost() || (executed >= newest && rdma.pending.empty() && stream.unfinished.front() == nullptr))
+    return;
+  text.add(
+      "  to process %s: messages %llu to %llu are not acknowledged, the last one sent is %llu; %zu network "
+      "operations\n",
+      text.name(peer.process()).c_str(), static_cast<Long>(executed + 1), static_cast<Long>(newest),
+      static_cast<Long>(stream.newest_sent), rdma.pending.size());
+  if (stream.broken) text.add("    the connection is lost\n");
+  if (stream.may_wait_for_lock())
+    text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.fence));
+  constexpr int most_entries = 16;
+  int entries = 0;
+  for (Outstanding const* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+    if (++entries <= most_entries) describe_entry(*entry, text);
+  }
+  if (entries > most_entries) text.add("    and %d more\n", entries - most_entries);
+}
+
+}  // namespace mpix::engine

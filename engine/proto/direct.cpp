@@ -1,0 +1,95 @@
+#include "engine/proto/direct.hpp"
+
+#include "engine/base/liveness.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/kernel/row_kernels.hpp"
+#include "engine/sync/access_order.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpix::engine {
+
+void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes&) noexcept {
+  bool const ordered = has(transfer.guarantees, Guarantee::ordered);
+  if (transfer.direction == Direction::put) {
+    order_before_store(ordered);
+    copy(target, transfer.target_layout, transfer.origin, transfer.origin_layout);
+  } else {
+    copy(transfer.origin, transfer.origin_layout, target, transfer.target_layout);
+    order_after_load(ordered);
+  }
+}
+
+void execute_directly(Update const& operation, std::byte* target, UpdateModes& modes) noexcept {
+  Reduction const reduction = reduction_for(operation, modes);
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  order_before_store(ordered);
+  update(reduction,
+         {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
+          operation.result, operation.result_layout},
+         places_for(operation, reduction, modes, target, operation.target));
+  order_after_load(ordered && operation.result != nullptr);
+}
+
+namespace {
+
+/// An update of contiguous elements: all that can be known before their stripes are held is.
+class ElementsUpdate {
+ public:
+  ElementsUpdate(Reduction const& reduction, std::byte* target, PackedSides const& sides, UpdateModes& modes,
+                 RemoteAddress address) noexcept
+      : reduction_(reduction),
+        sides_(sides),
+        modes_(modes),
+        elements_{reduction.type, address, address + sides.bytes,
+                  is_single(Guarantee::element_atomic, reduction.operation, reduction.type, sides.bytes)},
+        rows_{target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale},
+        by_rows_(kernel_for(reduction, sides)) {}
+
+  /// 0: none is needed.
+  StripeSet stripes() const noexcept {
+    return needs_stripes(modes_, elements_) ? stripes_of(elements_.begin, elements_.end) : 0;
+  }
+  /// With these.
+  void run() noexcept {
+    reduction_.element_atomic = uses_cpu_atomics(modes_, elements_);
+    if (by_rows_ != nullptr && !reduction_.element_atomic) return by_rows_(rows_);
+    update_contiguous(reduction_, rows_.target, sides_,
+                      atomic_places(modes_, elements_, rows_.target, elements_.begin));
+  }
+
+ private:
+  /// nullptr: no such kernel serves.
+  static UpdateRows kernel_for(Reduction const& reduction, PackedSides const& sides) noexcept {
+    if (sides.result == nullptr && operand_count(reduction.operation) < 2) return nullptr;
+    return active_kernels->update.get(reduction.type, reduction.operation, reduction.scale != nullptr);
+  }
+
+  Reduction reduction_;
+  PackedSides const& sides_;
+  UpdateModes& modes_;
+  ElementUpdate elements_;
+  Rows rows_;
+  UpdateRows by_rows_;
+};
+
+}  // namespace
+
+bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
+                         RemoteAddress address) noexcept {
+  ElementsUpdate update(reduction, target, sides, table.modes, address);
+  StripeSet const stripes = update.stripes();
+  bool const only_reads = reduction.operation == Operation::no_op;
+  if (stripes != 0 && !only_reads) {
+    SmallGuard const guard(table, address, address + sides.bytes, own_process);
+    if (guard.is_held()) {
+      update.run();
+      return true;
+    }
+  }
+  StripeHold hold(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
+  if (!hold.acquire()) return false;
+  update.run();
+  return true;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,78 @@
+/// Operations on memory that is mapped here: loads, stores and CPU atomics. Complete when they return,
+/// at both sides, up to the store fence that Engine::complete makes. Stores that bypass the caches are fenced
+/// before the operation returns: the fence may be another thread's.
+#pragma once
+
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/operation.hpp"
+#include "engine/sync/footprint.hpp"
+#include "engine/sync/stripes.hpp"
+
+namespace mpix::engine {
+
+/// `target` is the local address of the operation's target, in memory of a process with these modes. The
+/// caller holds the stripes that footprint_of() has asked for.
+void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
+void execute_directly(Update const& update, std::byte* target, UpdateModes& modes) noexcept;
+
+/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+inline bool locks_target(Transfer const& transfer, UpdateModes const&) noexcept {
+  return has(transfer.guarantees, Guarantee::element_atomic);
+}
+inline bool locks_target(Update const& update, UpdateModes const& modes) noexcept {
+  return locks_target(
+      update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes);
+}
+
+/// The same with the stripes that the operation, without the atomic guarantee, asks for in `table`. Its
+/// target is the virtual address in the process with that, not an offset in an exposure; it touches [begin,
+/// end).
+template <typename Operation>
+inline void execute_with_stripes(Operation const& operation, std::byte* target, StripeTable& table,
+                                 RemoteAddress begin, RemoteAddress end) noexcept {
+  bool const locked = locks_target(operation, table.modes);
+  StripeGuard const guard(table, locked ? stripes_of(begin, end) : 0);
+  execute_directly(operation, target, table.modes);
+}
+
+/// Contiguous accumulate, element by element atomic, of a type on which the CPU's atomics work. `single`: as
+/// in ElementUpdate.
+inline void accumulate_elements(Reduction reduction, void const* origin, std::byte* target,
+                                StripeTable& table, RemoteAddress address, std::size_t bytes,
+                                bool single = false) noexcept {
+  ElementUpdate const update{reduction.type, address, address + bytes, single};
+  auto const* const from = static_cast<std::byte const*>(origin);
+  bool const locked = needs_stripes(table.modes, update);
+  StripeGuard const guard(table, locked ? stripes_of(update.begin, update.end) : 0);
+  reduction.element_atomic = uses_cpu_atomics(table.modes, update);
+  if (locked && reduction.element_atomic)
+    return update_part(reduction, target, Layout::contiguous(bytes), 0, {from, nullptr, nullptr, bytes},
+                       atomic_places(table.modes, update, target, address));
+  accumulate_contiguous(reduction, target, from, bytes);
+}
+
+/// Contiguous update, element by element atomic, of elements from `address` on in the process with the table.
+/// `reduction` is valid. False, with nothing done, when somebody holds a stripe of theirs.
+bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
+                         RemoteAddress address) noexcept;
+
+/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
+/// instruction; Word is the unsigned type of that size. False, with nothing done, for the other operations,
+/// and then `operand` is not read.
+template <typename Word>
+inline bool update_word(Word* word, Operation operation, Word const& operand, Word operand2,
+                        Word* result) noexcept {
+  switch (operation) {
+    case Operation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case Operation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
+    case Operation::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
+    case Operation::compare_swap_eq:
+      *result = operand;
+      __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      break;
+    default: return false;
+  }
+  return true;
+}
+
+}  // namespace mpix::engine

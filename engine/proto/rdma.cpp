@@ -1,0 +1,365 @@
+#include "engine/proto/rdma.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/runtime/channel.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+// Below this size of a contiguous run, one message with all the data is faster than many small puts.
+constexpr std::size_t shortest_run = 2048;
+
+bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std::size_t bytes) noexcept {
+  return address >= base && address - base <= length && bytes <= length - (address - base);
+}
+
+}  // namespace
+
+RdmaState const& RdmaState::none() noexcept {
+  static RdmaState const empty;
+  return empty;
+}
+
+bool RdmaPath::suits(Transfer const& transfer) noexcept {
+  // What has to lock or to count is done by the target's agent.
+  if (notifies(transfer)) return false;
+  if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
+  auto const long_runs = [&](Layout const& layout) {
+    if (layout.is_contiguous()) return true;
+    std::size_t const runs = layout.segments.empty() ? 1 : layout.segments.size();
+    return layout.block / runs >= shortest_run;
+  };
+  return long_runs(transfer.target_layout) && long_runs(transfer.origin_layout);
+}
+
+RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return nullptr;
+  auto& keys = state->keys;
+  Extent const extent = transfer.target_layout.extent();
+  RemoteAddress const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
+  auto const next = keys.upper_bound(begin);
+  if (next == keys.begin()) return nullptr;
+  auto& [base, key] = *std::prev(next);
+  return in_range(base, key.length, begin, static_cast<std::size_t>(extent.end - extent.begin)) ? &key
+                                                                                                : nullptr;
+}
+
+RemoteExposure* RdmaPath::find_exposure(Peer& peer, Transfer const& transfer) noexcept {
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return nullptr;
+  auto const found = state->exposures.find(transfer.exposed.target);
+  return found != state->exposures.end() ? &found->second : nullptr;
+}
+
+void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
+  RdmaState& state = peer.state().make_rdma();
+  if (answer.exposure != 0 && !state.revoked.contains(answer.exposure)) {
+    Exposure const exposure{answer.exposed_base, answer.exposed_length, static_cast<Rights>(answer.rights)};
+    state.exposures.try_emplace(static_cast<ExposureId>(answer.exposure),
+                                RemoteExposure{exposure, !key.empty(), 0});
+  }
+  if (key.empty()) return state.gaps.add(answer.base, answer.base + answer.length);
+  if (state.revoked.contains(answer.number)) return;
+  RemoteKey made{answer.number, answer.length, nullptr, 0};
+  auto it = state.keys.upper_bound(answer.base);
+  if (it != state.keys.begin()) --it;
+  // What lay there before is not the peer's segment any more: its revocation is on the way.
+  while (it != state.keys.end() && it->first < answer.base + answer.length) {
+    auto const old = it++;
+    if (old->first + old->second.length <= answer.base) continue;
+    if (old->second.number == answer.number) return;  // two threads have asked
+    state.revoked.emplace(old->second.number, old->second);
+    state.keys.erase(old);
+  }
+  ucp_ep_h const endpoint = peer.state().messages.endpoint;
+  if (endpoint == nullptr) return;  // the connection was closed meanwhile, and the key with it
+  if (ucp_ep_rkey_unpack(endpoint, key.data(), &made.key) != UCS_OK) return;
+  state.keys.emplace(answer.base, made);
+}
+
+bool RdmaPath::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
+  if (peer.state().rdma_if_any() == nullptr) return true;
+  RdmaState& state = peer.state().make_rdma();
+  if (auto const known = state.keys.find(base); known != state.keys.end() && known->second.number == number) {
+    state.revoked.emplace(number, known->second);
+    state.keys.erase(known);
+  }
+  if (auto const known = state.exposures.find(ExposureId{number}); known != state.exposures.end()) {
+    state.revoked.emplace(number, RemoteKey{number, 0, nullptr, known->second.newest_use});
+    state.exposures.erase(known);
+  }
+  auto const found = state.revoked.find(number);
+  if (found == state.revoked.end()) return true;
+  if (!reached(peer, found->second.newest_use)) return false;
+  if (found->second.key != nullptr) ucp_rkey_destroy(found->second.key);
+  state.revoked.erase(found);
+  return true;
+}
+
+void RdmaPath::forget_all(Peer& peer) noexcept {
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return;
+  for (auto const& [base, key] : state->keys) ucp_rkey_destroy(key.key);
+  for (auto const& [number, key] : state->revoked) {
+    if (key.key != nullptr) ucp_rkey_destroy(key.key);
+  }
+  state->keys.clear();
+  state->exposures.clear();
+  state->revoked.clear();
+}
+
+/// One operation until UCX has completed all its parts and, where that is asked for, a flush has ended.
+struct RdmaOperation {
+  Peer* peer;
+  Completion* completion;
+  std::uint32_t context;
+  std::uint64_t number;
+  std::size_t bytes;
+  std::uint64_t parts;  ///< that UCX has not completed, and one until all are posted
+  bool flushed;         ///< or need not be
+  Status status;
+  bool told;  ///< whoever waits for it
+  OperationKind kind;
+  TargetMemory memory;
+};
+
+namespace {
+
+ucp_request_param_t callback_of(ucp_send_nbx_callback_t callback, void* argument) noexcept {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = callback;
+  param.user_data = argument;
+  return param;
+}
+
+void tell(RdmaOperation& operation) {
+  if (std::exchange(operation.told, true)) return;
+  if (operation.completion != nullptr) {
+    operation.completion->done(*operation.completion, operation.status, operation.bytes);
+  } else if (failed(operation.status)) {
+    operation.peer->state().messages.errors.keep(operation.context,
+                                                 {operation.status, operation.kind, operation.memory});
+  }
+}
+
+/// Ends the operation when nothing is missing any more.
+void settle(RdmaOperation& operation) {
+  if (operation.parts != 0) return;
+  RdmaState& state = operation.peer->state().make_rdma();
+  state.pending.erase(operation.number);
+  if (!operation.flushed && !failed(operation.status)) return;
+  state.awaiting_flush.erase(operation.number);
+  std::unique_ptr<RdmaOperation> const owned(&operation);
+  if (operation.peer->state().location.same_machine) --operation.peer->state().channel->unannounced_rdma;
+  tell(operation);
+}
+
+void on_part_done(void* request, ucs_status_t status, void* argument) {
+  ucp_request_free(request);
+  auto& operation = *static_cast<RdmaOperation*>(argument);
+  if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
+  --operation.parts;
+  settle(operation);
+}
+
+Status post(RdmaOperation& operation, Direction direction, std::byte* local, std::size_t bytes,
+            RemoteAddress remote, ucp_rkey_h key) {
+  ucp_request_param_t const param = callback_of(&on_part_done, &operation);
+  ucp_ep_h const endpoint = operation.peer->state().messages.endpoint;
+  ucs_status_ptr_t const request = direction == Direction::put
+                                       ? ucp_put_nbx(endpoint, local, bytes, remote, key, &param)
+                                       : ucp_get_nbx(endpoint, local, bytes, remote, key, &param);
+  if (UCS_PTR_IS_ERR(request)) return Status::transport;
+  if (UCS_PTR_IS_PTR(request)) ++operation.parts;
+  return Status::ok;
+}
+
+/// Posts a put or get for each run that is contiguous on both sides.
+void post_runs(RdmaOperation& operation, Transfer const& transfer, ucp_rkey_h key) {
+  LayoutCursor here(transfer.origin_layout);
+  LayoutCursor there(transfer.target_layout);
+  Segment a{0, 0};
+  Segment b{0, 0};
+  for (std::size_t rest = operation.bytes; rest != 0 && !failed(operation.status);) {
+    if (a.length == 0) a = here.next();
+    if (b.length == 0) b = there.next();
+    std::size_t const step = std::min(a.length, b.length);
+    operation.status = post(operation, transfer.direction, transfer.origin + a.offset, step,
+                            transfer.target + static_cast<std::uint64_t>(b.offset), key);
+    rest -= step;
+    for (Segment* const run : {&a, &b}) {
+      run->offset += static_cast<std::ptrdiff_t>(step);
+      run->length -= step;
+    }
+  }
+}
+
+/// A flush that covers every put up to `covers`.
+struct Flush {
+  Peer* peer;
+  std::uint64_t covers;
+};
+
+void start_flush(Peer& peer);
+
+/// Unknown of exposed memory: the offset is not kept.
+OperationKind kind_of(Transfer const& transfer) noexcept {
+  if (transfer.exposed.target != ExposureId::none) return OperationKind::unknown;
+  return transfer.direction == Direction::put ? OperationKind::put : OperationKind::get;
+}
+
+void end_flush(Flush const& flush, ucs_status_t status) {
+  RdmaState& state = flush.peer->state().make_rdma();
+  state.flushing = false;
+  state.flushed = flush.covers;
+  for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
+    if (status != UCS_OK)
+      flush.peer->state().messages.errors.keep(it->first, {Status::transport, OperationKind::unknown, {}});
+    it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
+  }
+  while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
+    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    state.awaiting_flush.erase(state.awaiting_flush.begin());
+    operation.flushed = true;
+    if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
+    settle(operation);
+  }
+  if (!state.awaiting_flush.empty()) start_flush(*flush.peer);
+}
+
+/// At most one flush of an endpoint is under way: UCX counts them in few bits.
+void start_flush(Peer& peer) {
+  RdmaState& state = peer.state().make_rdma();
+  if (state.flushing) return;
+  state.flushing = true;
+  auto flush = std::make_unique<Flush>(Flush{&peer, state.issued});
+  ucp_request_param_t const param = callback_of(
+      [](void* request, ucs_status_t status, void* argument) {
+        ucp_request_free(request);
+        std::unique_ptr<Flush> const owned(static_cast<Flush*>(argument));
+        end_flush(*owned, status);
+      },
+      flush.get());
+  ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.state().messages.endpoint, &param);
+  if (UCS_PTR_IS_PTR(request)) {
+    (void)flush.release();  // the callback takes it back
+  } else {
+    end_flush(*flush, UCS_PTR_RAW_STATUS(request));
+  }
+}
+
+}  // namespace
+
+Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
+  RdmaState& state = peer.state().make_rdma();
+  std::uint64_t const number = ++state.issued;
+  key.newest_use = number;
+  bool const put = transfer.direction == Direction::put;
+  bool const remote =
+      put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
+  if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
+  std::size_t const bytes = transfer.target_layout.size();
+  auto owned = std::make_unique<RdmaOperation>(
+      RdmaOperation{&peer,
+                    transfer.completion,
+                    transfer.context,
+                    number,
+                    bytes,
+                    1,
+                    !remote,
+                    Status::ok,
+                    false,
+                    kind_of(transfer),
+                    {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
+  RdmaOperation& operation = *owned;
+  state.pending.emplace(number, &operation);
+  post_runs(operation, transfer, key.key);
+  --operation.parts;
+  if (put) {
+    state.newest_put = number;
+    state.unflushed[transfer.context] = number;
+  }
+  // A position of the message stream that is reached already: Engine::complete waits for this path too.
+  std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
+  bool const ended = operation.parts == 0;
+  if (ended) state.pending.erase(number);
+  if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
+  (void)owned.release();  // settle() takes it back
+  if (peer.state().location.same_machine) ++peer.state().channel->unannounced_rdma;
+  if (remote) {
+    state.awaiting_flush.emplace(number, &operation);
+    start_flush(peer);
+  }
+  return {Status::ok, false, sequence};
+}
+
+void RdmaPath::lose(Peer& peer) {
+  if (peer.state().rdma_if_any() == nullptr) return;
+  RdmaState& state = peer.state().make_rdma();
+  for (auto const& [number, operation] : state.pending) {
+    operation->status = Status::transport;
+    tell(*operation);
+  }
+  while (!state.awaiting_flush.empty()) {
+    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    state.awaiting_flush.erase(state.awaiting_flush.begin());
+    operation.status = Status::transport;
+    operation.flushed = true;
+    settle(operation);
+  }
+  if (state.pending.empty()) return forget_all(peer);
+  for (auto const& [base, key] : state.keys) state.revoked.emplace(key.number, key);
+  state.keys.clear();
+  state.exposures.clear();
+}
+
+bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
+  RdmaState const& state = peer.state().rdma();
+  if (peer.state().messages.broken) return true;
+  if (state.needs_flush(number)) start_flush(peer);
+  return state.reached(number);
+}
+
+std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
+  std::lock_guard const held(lock_);
+  auto const known = registered_.find(segment.generation);
+  if (known != registered_.end()) return known->second.key;
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = reinterpret_cast<void*>(segment.base);
+  params.length = segment.length;
+  Registration registration;
+  if (ucp_mem_map(context_.get(), &params, &registration.memory) != UCS_OK) return {};
+  void* packed = nullptr;
+  std::size_t bytes = 0;
+  if (ucp_rkey_pack(context_.get(), registration.memory, &packed, &bytes) == UCS_OK) {
+    auto const* const begin = static_cast<std::byte const*>(packed);
+    registration.key.assign(begin, begin + bytes);
+    ucp_rkey_buffer_release(packed);
+  }
+  auto key = registration.key;
+  registered_.emplace(segment.generation, std::move(registration));
+  return key;
+}
+
+void Registrations::remove(std::uint64_t generation) noexcept {
+  std::lock_guard const held(lock_);
+  auto const found = registered_.find(generation);
+  if (found == registered_.end()) return;
+  (void)ucp_mem_unmap(context_.get(), found->second.memory);
+  registered_.erase(found);
+}
+
+void Registrations::clear() noexcept {
+  while (!registered_.empty()) remove(registered_.begin()->first);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,67 @@
+/// Parts of an operation as an operation of its own.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/op/operation.hpp"
+
+namespace mpix::engine {
+
+/// Of an operation's data.
+struct DataRange {
+  std::size_t offset;
+  std::size_t bytes;
+};
+
+class LayoutParts {
+ public:
+  LayoutParts() = default;
+  /// Nothing of a layout that describes nothing.
+  LayoutParts(Layout const& whole, std::span<DataRange const> ranges) {
+    if (whole.size() == 0) return;
+    LayoutCursor cursor(whole);
+    for (DataRange const& range : ranges) {
+      cursor.seek(range.offset);
+      for (std::size_t rest = range.bytes; rest != 0; rest -= segments_.back().length)
+        segments_.push_back(cursor.next(rest));
+      bytes_ += range.bytes;
+    }
+  }
+  Layout view() const noexcept { return {bytes_, {}, segments_}; }
+
+ private:
+  std::size_t bytes_ = 0;
+  std::vector<Segment> segments_;
+};
+
+/// `ranges` of the operation, without its notification and its completion. As long as this exists.
+template <typename Operation>
+class Remainder {
+ public:
+  Remainder(Operation const& whole, std::span<DataRange const> ranges)
+      : target_(whole.target_layout, ranges), origin_(whole.origin_layout, ranges), operation_(whole) {
+    operation_.target_layout = target_.view();
+    operation_.origin_layout = origin_.view();
+    operation_.notify = 0;
+    operation_.exposed.notify = ExposureId::none;
+    operation_.completion = nullptr;
+    if constexpr (requires { operation_.result_layout; }) {
+      result_ = LayoutParts(whole.result_layout, ranges);
+      operation_.result_layout = result_.view();
+    }
+  }
+  Remainder(Remainder const&) = delete;
+  Remainder& operator=(Remainder const&) = delete;
+
+  Operation const& operation() const noexcept { return operation_; }
+
+ private:
+  LayoutParts target_;
+  LayoutParts origin_;
+  LayoutParts result_;
+  Operation operation_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,212 @@
+#include "engine/runtime/agent.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <new>
+#include <system_error>
+
+#include "engine/memory/fault_guard.hpp"
+#include "engine/runtime/channel.hpp"
+#include "engine/runtime/placement.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+using std::chrono::microseconds;
+
+// A polling application is seen to poll within this time.
+constexpr microseconds glance{20};
+// Looks without a message after which the agent goes back to the event descriptor.
+constexpr int idle_looks = 16;
+// How often processes are looked at that announce their end by no descriptor, and connections that nobody
+// uses.
+constexpr int look_interval_ms = 1000;
+
+}  // namespace
+
+Status Agent::start() {
+  wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return Status::out_of_memory;
+  channel_.set_wake([this] { wake(); });
+  // Signals are the application's business, but for faults of this thread.
+  sigset_t blocked;
+  sigset_t before;
+  sigfillset(&blocked);
+  sigdelset(&blocked, SIGSEGV);
+  sigdelset(&blocked, SIGBUS);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  Status status = Status::ok;
+  try {
+    thread_ = std::thread(&Agent::run, this);
+  } catch (std::system_error const& error) {
+    log_.write(LogLevel::error, "the agent thread could not be started: %s", error.what());
+    status = Status::out_of_memory;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void Agent::stop() noexcept {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_relaxed);
+  wake();
+  thread_.join();
+}
+
+void Agent::wake() noexcept {
+  std::uint64_t const one = 1;
+  (void)!::write(wake_event_.get(), &one, sizeof one);
+}
+
+void Agent::forget_wake() noexcept {
+  std::uint64_t count = 0;
+  (void)!::read(wake_event_.get(), &count, sizeof count);
+}
+
+void Agent::run() {
+  pthread_setname_np(pthread_self(), "mpix-agent");
+  FaultScope::admit_always();
+  // Default slack rounds short sleeps up by 50 us.
+  (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  if (!serve()) return;
+  // With the first event other processes of the job are there, and bound.
+  place_agent(cores_, log_);
+  while (serve()) {
+    // No poll since the last event: the application computes, and its messages are executed at once.
+    if (channel_.polls() != polls_seen_) yield_to_application();
+  }
+}
+
+/// sleep_until_event(), whatever memory runs short: what could not be done is tried again with the next
+/// event.
+bool Agent::serve() {
+  for (;;) {
+    try {
+      return sleep_until_event();
+    } catch (std::bad_alloc const&) {
+      log_.write(LogLevel::error, "the agent has no memory to go on");
+      forget_wake();
+      (void)pause(trust_);
+    }
+  }
+}
+
+void Agent::handle_arrived() {
+  std::lock_guard const held(channel_.lock);
+  channel_.look_at_processes();
+  bool handled = false;
+  while (channel_.drive() != 0) handled = true;
+  if (handled) note_handled();
+}
+
+/// What came without the agent sleeping counts as if it had come at once.
+void Agent::note_handled() noexcept {
+  auto const now = std::chrono::steady_clock::now();
+  // What is far beyond the limit is not to count for long.
+  auto const gap =
+      std::min<std::chrono::nanoseconds>(std::max(arrived_, handled_) - handled_, 4 * longest_linger_);
+  gap_ = (3 * gap_ + gap) / 4;
+  handled_ = now;
+}
+
+/// Where nobody else takes the messages, and as long as one after the other comes.
+bool Agent::linger() {
+  if (gap_ > longest_linger_) return false;
+  std::uint64_t const polls = channel_.polls();
+  auto const end = handled_ + longest_linger_;
+  while (std::chrono::steady_clock::now() < end && channel_.polls() == polls) {
+    std::unique_lock const held(channel_.lock, std::try_to_lock);
+    if (!held.owns_lock() || channel_.drive() == 0) continue;
+    note_handled();
+    return true;
+  }
+  return false;
+}
+
+bool Agent::sleep_until_event() {
+  bool looks = false;
+  for (;;) {
+    if (stopping_.load(std::memory_order_relaxed)) return false;
+    if (take_) take_();
+    handle_arrived();
+    if (linger()) continue;
+    bool busy = false;
+    {
+      std::lock_guard const held(channel_.lock);
+      busy = channel_.needs_polling();
+      looks = channel_.needs_looks() || channel_.parting.is_crowded();
+      if (!busy && channel_.transport.arm()) {
+        channel_.set_quiet(true);
+        break;
+      }
+    }
+    // A full queue to a peer, or stripes that somebody holds: nothing tells when that ends.
+    if (busy && pause(glance)) forget_wake();
+  }
+  polls_seen_ = channel_.polls();
+  sleep(looks);
+  channel_.set_quiet(false);
+  return !stopping_.load(std::memory_order_relaxed);
+}
+
+/// `looks`: not for longer than the interval at which something has to be looked at.
+void Agent::sleep(bool looks) {
+  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
+                      {wake_event_.get(), POLLIN, 0},
+                      {inspected_, POLLIN, 0},
+                      {channel_.watch.fd(), POLLIN, 0},
+                      {channel_.locks.fd(), POLLIN, 0},
+                      {channel_.locks.timer_fd(), POLLIN, 0},
+                      {attended_, POLLIN, 0}};
+  int ready = -1;
+  while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
+  arrived_ = std::chrono::steady_clock::now();
+  if (ready == 0) {
+    std::lock_guard const held(channel_.lock);
+    channel_.parting.ask_idle();
+  }
+  if ((sources[1].revents & POLLIN) != 0) forget_wake();
+  inspect_if(sources[2].revents);
+}
+
+void Agent::inspect_if(short events) const {
+  if ((events & POLLIN) != 0 && answer_inspection_) answer_inspection_();
+}
+
+void Agent::yield_to_application() {
+  std::uint64_t polls = channel_.polls();
+  std::uint64_t events = channel_.events();
+  microseconds duration = glance;
+  for (int idle = 0; idle < idle_looks;) {
+    if (pause(duration)) {
+      forget_wake();
+      return;
+    }
+    std::uint64_t const now = channel_.polls();
+    if (now == polls) return;
+    polls = now;
+    std::uint64_t const handled = channel_.events();
+    idle = handled == events ? idle + 1 : 0;
+    events = handled;
+    duration = trust_;
+  }
+}
+
+bool Agent::pause(microseconds duration) const {
+  pollfd sources[] = {{wake_event_.get(), POLLIN, 0}, {inspected_, POLLIN, 0}};
+  timespec const time{0, static_cast<long>(duration.count()) * 1000};
+  if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
+  inspect_if(sources[1].revents);
+  return (sources[0].revents & POLLIN) != 0;
+}
+
+}  // namespace mpix::engine

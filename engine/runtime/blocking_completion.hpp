@@ -1,0 +1,26 @@
+/// A completion that the thread which has issued the operation waits for.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "engine/base/status.hpp"
+#include "engine/op/operation.hpp"
+
+namespace mpix::engine {
+
+struct BlockingCompletion : Completion {
+  BlockingCompletion() noexcept {
+    done = [](Completion& self, Status result, std::size_t) noexcept {
+      auto& completion = static_cast<BlockingCompletion&>(self);
+      completion.status = result;
+      // Release: whoever sees it reads the status, and leaves.
+      completion.has_come.store(true, std::memory_order_release);
+    };
+  }
+
+  Status status = Status::ok;
+  std::atomic<bool> has_come{false};
+};
+
+}  // namespace mpix::engine

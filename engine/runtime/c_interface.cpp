@@ -1,0 +1,128 @@
+/// The C interface: beginning and end of an engine.
+#include <sched.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "engine/base/log.hpp"
+#include "engine/net/affordable_endpoints.hpp"
+#include "engine/runtime/c_handles.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/mpix_engine.h"
+#include "engine/runtime/parameters.h"
+
+using mpix::engine::affordable_endpoints;
+using mpix::engine::Engine;
+using mpix::engine::engine_of;
+using mpix::engine::Status;
+
+namespace {
+
+/// A worker of UCX takes some MiB of it in each process of a host, and MPI libraries do not survive when
+/// nothing is left for them.
+bool has_ample_shared_memory() noexcept {
+  constexpr std::uint64_t ample = std::uint64_t{1} << 30;
+  struct statvfs found {};
+  return ::statvfs("/dev/shm", &found) == 0 && std::uint64_t{found.f_bavail} * found.f_frsize >= ample;
+}
+
+/// Threads of which only one runs at a time gain nothing by more than one.
+int default_channels(bool several_threads) noexcept {
+  constexpr int most = 4;
+  cpu_set_t usable;
+  if (!several_threads || ::sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  if (!has_ample_shared_memory()) return 1;
+  return std::min(most, CPU_COUNT(&usable));
+}
+
+/// What a host knows that was built with an older, shorter struct; the rest is zero.
+template <typename Struct>
+Struct copy_known(Struct const& given) noexcept {
+  Struct copy{};
+  std::memcpy(&copy, &given, std::min(given.size, sizeof copy));
+  return copy;
+}
+
+/// Every number of the table; `unset`: only where it is 0, which stands for the default.
+void set_defaults(mpix_engine_config& config, bool unset) noexcept {
+  std::size_t count = 0;
+  mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
+  for (mpix_engine_parameter const& parameter : std::span(parameters, count)) {
+    auto* const field = reinterpret_cast<std::byte*>(&config) + parameter.field;
+    auto const set = [&]<typename Number>(Number present) {
+      std::memcpy(&present, field, sizeof present);
+      if (!unset || present == 0) present = static_cast<Number>(parameter.initial);
+      std::memcpy(field, &present, sizeof present);
+    };
+    if (parameter.kind == MPIX_ENGINE_PARAMETER_SIZE) set(std::size_t{});
+    if (parameter.kind == MPIX_ENGINE_PARAMETER_NUMBER) set(int{});
+  }
+  if (!unset) config.check = MPIX_CHECKING;
+}
+
+mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
+  mpix_engine_config config = copy_known(given);
+  config.agent_poll_us = std::max(config.agent_poll_us, 0);
+  set_defaults(config, true);
+  config.max_endpoints = std::min(config.max_endpoints, affordable_endpoints());
+  if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
+  // Fragments must not cut elements.
+  config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
+  config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
+  // A message holds two operations at least.
+  if (config.join_bytes != MPIX_ENGINE_NEVER_JOIN)
+    config.join_bytes = std::clamp<std::size_t>(config.join_bytes, 1024, 1u << 20) / 8 * 8;
+  return config;
+}
+
+}  // namespace
+
+void mpix_engine_config_init(struct mpix_engine_config* config) {
+  *config = mpix_engine_config{};
+  config->size = sizeof *config;
+  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA |
+                  MPIX_ENGINE_PATH_AGENT;
+  set_defaults(*config, false);
+}
+
+int mpix_engine_create(const struct mpix_engine_config* config, const struct mpix_bootstrap* bootstrap,
+                       mpix_engine_t** engine) {
+  mpix_engine_config const settings = with_defaults(*config);
+  Status status = Status::transport;
+  try {
+    auto made = std::make_unique<Engine>(settings, copy_known(*bootstrap));
+    status = made->start();
+    if (!mpix::engine::failed(status)) {
+      *engine = made.release();
+      return 0;
+    }
+  } catch (std::bad_alloc const&) {
+    status = Status::out_of_memory;
+  } catch (std::exception const& error) {
+    mpix::engine::Log(settings.verbose, bootstrap->process)
+        .write(mpix::engine::LogLevel::error, "the engine does not start: %s", error.what());
+    return static_cast<int>(status);
+  }
+  mpix::engine::Log(settings.verbose, bootstrap->process)
+      .write(mpix::engine::LogLevel::error, "the engine does not start: %s", to_string(status));
+  return static_cast<int>(status);
+}
+
+void mpix_engine_destroy(mpix_engine_t* engine) {
+  if (engine != nullptr && engine_of(engine).is_of_this_process()) delete &engine_of(engine);
+}
+
+const char* mpix_engine_status_text(int status) { return to_string(static_cast<Status>(status)); }
+
+void mpix_engine_address(const mpix_engine_t* engine, const void** address, size_t* length) {
+  *address = engine_of(engine).address().data();
+  *length = engine_of(engine).address().size();
+}
+
+int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).progress(); }

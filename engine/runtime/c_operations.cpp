@@ -1,0 +1,277 @@
+/// The C interface: the engine's functions under other names. No exception leaves it.
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "engine/op/exposure.hpp"
+#include "engine/runtime/c_handles.hpp"
+
+namespace mpix::engine {
+namespace {
+
+static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
+static_assert(static_cast<unsigned>(Guarantee::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
+static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
+static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_DOUBLE_DOUBLE + 1);
+static_assert(static_cast<int>(Operation::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
+
+template <typename Body>
+int status_of(Body body) noexcept {
+  try {
+    return static_cast<int>(body());
+  } catch (std::bad_alloc const&) {
+    return MPIX_ENGINE_OUT_OF_MEMORY;
+  }
+}
+
+template <typename Find>
+Peer* peer_from(Find find) noexcept {
+  try {
+    return find();
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
+
+Layout layout_of(mpix_engine_layout const& layout) noexcept {
+  return {layout.block, {layout.dims, layout.dim_count}, {layout.segments, layout.segment_count}};
+}
+
+template <typename Operation>
+ExposedMemory exposed_by(Operation const& given) noexcept {
+  return {static_cast<ExposureId>(given.exposure), static_cast<ExposureId>(given.notify_exposure)};
+}
+
+/// Stands in the private part of the caller's completion.
+struct Teller : Completion {
+  static Completion* of(mpix_engine_completion* told) noexcept {
+    static_assert(sizeof(Teller) <= sizeof told->engine_private);
+    return told == nullptr ? nullptr : new (told->engine_private) Teller(*told);
+  }
+
+ private:
+  explicit Teller(mpix_engine_completion& told) noexcept : told_(&told) {
+    done = [](Completion& self, Status status, std::size_t bytes) noexcept {
+      mpix_engine_completion* const whom = static_cast<Teller&>(self).told_;
+      whom->done(whom, static_cast<int>(status), bytes);
+    };
+  }
+
+  mpix_engine_completion* told_;
+};
+
+Status tell(Issued const& issued, mpix_engine_issued* result) noexcept {
+  if (result != nullptr) *result = {issued.complete ? 1 : 0, issued.sequence};
+  return issued.status;
+}
+
+int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
+          mpix_engine_transfer const& given, mpix_engine_issued* result) noexcept {
+  return status_of([&] {
+    Transfer transfer;
+    transfer.direction = direction;
+    transfer.guarantees = static_cast<Guarantee>(given.guarantees);
+    transfer.context = given.context;
+    transfer.origin = static_cast<std::byte*>(given.origin);
+    transfer.origin_layout = layout_of(given.origin_layout);
+    transfer.target = given.target;
+    transfer.target_layout = layout_of(given.target_layout);
+    transfer.notify = given.notify;
+    transfer.exposed = exposed_by(given);
+    transfer.completion = Teller::of(given.completion);
+    return tell(engine_of(engine).issue(peer_of(peer), transfer), result);
+  });
+}
+
+template <typename Enumeration>
+bool is_one_of(int value, Enumeration end) noexcept {
+  return value >= 0 && value < static_cast<int>(end);
+}
+
+Update update_of(mpix_engine_update const& given) noexcept {
+  Update update;
+  update.operation = static_cast<Operation>(given.operation);
+  update.type = static_cast<ElementType>(given.type);
+  update.guarantees = static_cast<Guarantee>(given.guarantees);
+  update.context = given.context;
+  update.origin = static_cast<std::byte const*>(given.origin);
+  update.operand2 = static_cast<std::byte const*>(given.operand2);
+  update.origin_layout = layout_of(given.origin_layout);
+  update.result = static_cast<std::byte*>(given.result);
+  update.result_layout = layout_of(given.result_layout);
+  update.target = given.target;
+  update.target_layout = layout_of(given.target_layout);
+  update.scale = given.scale;
+  update.notify = given.notify;
+  update.exposed = exposed_by(given);
+  update.completion = Teller::of(given.completion);
+  return update;
+}
+
+void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
+  std::ranges::copy(traffic.operations, shown->operations);
+  std::ranges::copy(traffic.bytes, shown->bytes);
+  shown->messages_sent = traffic.messages_sent;
+  shown->messages_executed = traffic.messages_executed;
+}
+
+}  // namespace
+}  // namespace mpix::engine
+
+using namespace mpix::engine;
+
+void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context) {
+  engine_of(engine).wait_until([&] { return done(context) != 0; });
+}
+
+mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process) {
+  return peer_from([&] { return engine_of(engine).peer(process); });
+}
+
+mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address, size_t length) {
+  return peer_from([&] {
+    return engine_of(engine).peer_at({static_cast<std::byte const*>(address), length});
+  });
+}
+
+int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes, const struct mpix_engine_hints* hints,
+                         void** base) {
+  AllocationHints const wishes =
+      hints == nullptr ? AllocationHints{}
+                       : AllocationHints{hints->alignment, hints->huge_pages != 0, hints->lazy != 0};
+  return status_of([&] { return engine_of(engine).allocate(bytes, wishes, base); });
+}
+
+int mpix_engine_free(mpix_engine_t* engine, void* base) {
+  return status_of([&] { return engine_of(engine).free(base); });
+}
+
+int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t bytes) {
+  return status_of([&] { return engine_of(engine).attach(base, bytes); });
+}
+
+int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes) {
+  return status_of([&] { return engine_of(engine).detach(base, bytes); });
+}
+
+int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights, uint64_t* exposure) {
+  return status_of([&] {
+    ExposureId id = ExposureId::none;
+    Status const status = engine_of(engine).expose(base, bytes, static_cast<Rights>(rights), &id);
+    *exposure = static_cast<std::uint64_t>(id);
+    return status;
+  });
+}
+
+int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure) {
+  return status_of([&] { return engine_of(engine).conceal(static_cast<ExposureId>(exposure)); });
+}
+
+int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure, mpix_engine_concealed* left) {
+  return status_of([&] {
+    Concealed concealed;
+    Status const status = engine_of(engine).start_conceal(static_cast<ExposureId>(exposure), &concealed);
+    *left = {static_cast<std::uint64_t>(concealed.id), concealed.begin, concealed.end};
+    return status;
+  });
+}
+
+int mpix_engine_is_unreachable(mpix_engine_t* engine, mpix_engine_concealed const* left) {
+  Concealed const concealed{static_cast<ExposureId>(left->exposure), left->begin, left->end};
+  return engine_of(engine).is_unreachable(concealed) ? 1 : 0;
+}
+
+void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {
+  void* local = nullptr;
+  (void)status_of([&] {
+    local = engine_of(engine).map(peer_of(peer), address, bytes);
+    return Status::ok;
+  });
+  return local;
+}
+
+int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                    const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
+  return issue(engine, peer, Direction::put, *transfer, issued);
+}
+
+int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                    const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
+  return issue(engine, peer, Direction::get, *transfer, issued);
+}
+
+int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                             const struct mpix_engine_update* update, struct mpix_engine_issued* issued) {
+  bool const known =
+      is_one_of(update->operation, Operation::count_) && is_one_of(update->type, ElementType::count_);
+  if (!known) return MPIX_ENGINE_BAD_ARGUMENT;
+  return status_of([&] { return tell(engine_of(engine).issue(peer_of(peer), update_of(*update)), issued); });
+}
+
+uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }
+
+void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).complete(peer_of(peer), sequence);
+}
+
+void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).complete_local(peer_of(peer), sequence);
+}
+
+int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  return engine_of(engine).test(peer_of(peer), sequence) ? 1 : 0;
+}
+
+void mpix_engine_fence(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
+  engine_of(engine).fence(peer_of(peer), sequence);
+}
+
+int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t context) {
+  return static_cast<int>(engine_of(engine).take_error(peer_of(peer), context));
+}
+
+int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
+                      struct mpix_engine_completion* completion) {
+  return status_of([&] {
+    engine_of(engine).watch(counter, threshold, *Teller::of(completion));
+    return Status::ok;
+  });
+}
+
+void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end) {
+  engine_of(engine).forget_counters(begin, end);
+}
+
+int mpix_engine_create_locks(mpix_engine_t* engine, uint32_t count, uint32_t* first) {
+  return status_of([&] { return engine_of(engine).create_locks(count, first); });
+}
+
+int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t count) {
+  return status_of([&] { return engine_of(engine).destroy_locks(first, count); });
+}
+
+int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
+                     const struct mpix_engine_lock_request* request, struct mpix_engine_issued* issued) {
+  LockRequest const wanted{request->lock,
+                           request->shared != 0 ? LockMode::shared : LockMode::exclusive,
+                           request->owner,
+                           request->attempt != 0,
+                           Teller::of(request->completion),
+                           request->overtakes != 0};
+  return status_of([&] { return tell(engine_of(engine).lock(peer_of(peer), wanted), issued); });
+}
+
+int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock, uint32_t owner,
+                       uint32_t context, struct mpix_engine_issued* issued) {
+  return status_of(
+      [&] { return tell(engine_of(engine).unlock(peer_of(peer), lock, owner, context), issued); });
+}
+
+void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {
+  show(engine_of(engine).statistics().traffic, traffic);
+}
+
+void mpix_engine_read_traffic_with(const mpix_engine_t* engine, uint64_t process,
+                                   struct mpix_engine_traffic* traffic) {
+  show(engine_of(engine).traffic(process), traffic);
+}

@@ -1,0 +1,23 @@
+#include "engine/runtime/channel.hpp"
+
+#include "engine/base/liveness.hpp"
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/rdma.hpp"
+
+namespace mpix::engine {
+
+void Channel::settle_losses() {
+  for (Connections::Loss const& loss : connections.take_losses()) {
+    // Remote keys go before the endpoint that they were made for.
+    if (Peer* const peer = agent_path.lose(loss)) {
+      RdmaPath::lose(*peer);
+      PeerState& state = peer->state();
+      if (state.same_host && !process_is_alive(state.location.pid)) state.segments->release_memory();
+    }
+    executor.forget(loss.process);
+    connections.close(loss.process);
+    losses_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace mpix::engine

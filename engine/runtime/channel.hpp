@@ -1,0 +1,248 @@
+/// A way on which the process exchanges messages: what application threads and its agent share, which is the
+/// lock, the transport, and both sides of the agent path behind it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <span>
+
+#include "engine/base/backoff.hpp"
+#include "engine/base/config.h"
+#include "engine/base/process_watch.hpp"
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/segment_table.hpp"
+#include "engine/net/connections.hpp"
+#include "engine/net/transport.hpp"
+#include "engine/proto/agent_path.hpp"
+#include "engine/runtime/agent.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/executor.hpp"
+#include "engine/target/parting.hpp"
+
+namespace mpix::engine {
+
+class Channel final : public MessageHandler {
+ public:
+  Channel(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
+          SegmentTable const& segments, LockTable& lock_table, Log const& log)
+      : locks(lock_table),
+        transport(log),
+        connections(transport, watch, host, credentials.process, log),
+        agent_path(transport, connections, credentials,
+                   {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+                    config.process_memory_bytes, joined_bytes(config)},
+                   locks, log),
+        executor(
+            transport, connections, segments, locks, credentials,
+            {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes, joined_bytes(config)},
+            log),
+        parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
+        agent(*this, std::chrono::microseconds(config.agent_poll_us),
+              std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
+        segments_(segments) {
+    executor.set_wake([this] { wake_(); });
+  }
+
+  /// For everything below it, and for the PeerState of those peers that are reached through this channel.
+  std::mutex lock;
+  LockTable& locks;  ///< of the process
+  Transport transport;
+  ProcessWatch watch;
+  Connections connections;
+  AgentPath agent_path;
+  Executor executor;
+  Parting parting;
+  Agent agent;
+  /// Operations of UCX put and get to processes of this machine that have not ended. Through shared memory
+  /// UCX may come to their end only when it is looked at. Under the lock.
+  std::size_t unannounced_rdma = 0;
+
+  /// Handles what has arrived. With the lock held. Returns the number of events.
+  int drive() {
+    FaultScope const faults;  // of requests on memory that may be gone
+    int const events = transport.progress();
+    // No event: nobody is kept awake for it.
+    if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
+    if (connections.has_losses()) settle_losses();
+    parting.drive();
+    try {
+      // A message that the second sends to this process itself has arrived when it returns.
+      do {
+        executor.drive();
+        agent_path.settle_due();
+      } while (executor.owes_answers());
+    } catch (std::bad_alloc const&) {
+      // The agent tries it again. No event tells it to.
+      needs_polling_.store(true, std::memory_order_relaxed);
+      wake_();
+      throw;
+    }
+    if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
+    bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
+                             connections.has_losses() || executor.has_deferred() ||
+                             agent_path.has_waiting() || unannounced_rdma != 0;
+    if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
+    return events;
+  }
+
+  /// By who waits for something: what small operations have left to be sent goes, too.
+  int drive_waiting() {
+    agent_path.send_joined();
+    return drive();
+  }
+
+  /// By who has issued something: who does so again and again looks for what has arrived often enough for the
+  /// agent to leave it alone. What leaves with others later (`joined`) is no occasion for that each time.
+  void drive_issuing(bool joined) {
+    count_poll();
+    auto const now = std::chrono::steady_clock::now();
+    if (joined && now - looked_ < look_interval) return;
+    looked_ = now;
+    (void)drive();
+    leave();
+  }
+
+  /// By who has issued an operation of UCX put or get.
+  void drive_rdma() {
+    if (unannounced_rdma == 0) return;
+    (void)drive();
+    leave();
+  }
+
+  /// By who has sent something and goes away: what this process has sent to itself has arrived before the
+  /// send returned, and no event tells that it is to be answered. With the lock held.
+  void answer_itself() noexcept {
+    try {
+      if (executor.owes_answers()) drive();
+      leave();
+    } catch (std::bad_alloc const&) {
+      wake_();  // the agent tries it again
+    }
+  }
+
+  /// Notes down which processes of this host have ended. With the lock held.
+  void look_at_processes() {
+    for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
+    executor.look_at_holders();
+  }
+
+  /// Some of them, or of those who hold locks, tell their end to nobody, or have ended before.
+  bool needs_looks() const noexcept { return watch.needs_looks() || locks.needs_looks(); }
+
+  /// The process has gone: it has said so, and others tell. With the lock held.
+  void lose(std::uint64_t process) {
+    if (connections.knows(process) || agent_path.knows(process))
+      connections.lose(process, "the process has gone");
+  }
+
+  /// Something is to be done that no event will announce.
+  bool needs_polling() const noexcept { return needs_polling_.load(std::memory_order_relaxed); }
+
+  /// To be called by a thread that has driven and goes away without waiting for the rest.
+  void leave() const {
+    if (needs_polling() && quiet()) wake_();
+  }
+
+  /// How to wake the agent.
+  void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
+
+  /// From the MPI library's progress: does next to nothing while the agent sleeps on the event
+  /// descriptor, for then nothing has arrived. While messages come, it looks more often than the library
+  /// would let it: a turn of the library's own progress costs about as much as a message.
+  int poll() {
+    count_poll();
+    int const mail = take_mail();
+    if (quiet_.load(std::memory_order_relaxed) && !agent_path.is_joining()) return mail;
+    std::unique_lock const held(lock, std::try_to_lock);
+    if (!held.owns_lock()) return mail;
+    agent_path.send_joined();
+    int events = 0;
+    for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
+    leave();
+    return mail + events;
+  }
+
+  /// Executes what is in the process's mailbox: of all that may come, what nobody is woken for. Returns the
+  /// number of requests.
+  int take_mail() {
+    if (!executor.has_mail(mailbox())) return 0;
+    std::unique_lock const held(lock, std::try_to_lock);
+    return held.owns_lock() ? take_mail_of_stream() : 0;
+  }
+
+  /// From a thread that waits: always looks.
+  int poll_now() {
+    count_poll();
+    std::unique_lock const held(lock, std::try_to_lock);
+    return held.owns_lock() ? drive_waiting() : 0;
+  }
+
+  /// Connections that were lost so far.
+  std::uint64_t losses() const noexcept { return losses_.load(std::memory_order_relaxed); }
+
+  std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
+  std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
+  void set_quiet(bool quiet) noexcept { quiet_.store(quiet, std::memory_order_relaxed); }
+  bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr int looks_per_poll = 4;
+  // Some exchanges of messages between hosts: what comes meanwhile is handled together.
+  static constexpr std::chrono::microseconds look_interval{100};
+
+  static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
+    return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
+  }
+
+  /// Who has had an answer often asks for the next thing within the time that a turn of the MPI library's
+  /// progress takes.
+  int take_mail_of_stream() noexcept {
+    constexpr int longest_stream = 64;  // the library has other things to do
+    constexpr int looks = 16;
+    FaultScope const faults;
+    int taken = 0;
+    for (int look = 0; look < looks && taken < longest_stream; ++look) {
+      if (executor.has_mail(mailbox())) {
+        taken += executor.take_mail(mailbox());
+        look = 0;
+      }
+      cpu_relax();
+    }
+    return taken;
+  }
+
+  Mailbox& mailbox() const noexcept { return segments_.control().mailbox; }
+
+  /// Not an atomic increment: only whether it moves matters.
+  void count_poll() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  /// Both sides of the agent path take note before the connection is closed.
+  void settle_losses();
+
+  void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                  std::span<std::byte const> payload) noexcept override {
+    bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
+    for_executor ? executor.on_message(kind, header, payload) : agent_path.on_message(kind, header, payload);
+  }
+  void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
+  void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
+    connections.lose(endpoint, reason);
+  }
+
+  SegmentTable const& segments_;
+  std::function<void()> wake_ = [] {};
+  std::atomic<std::uint64_t> polls_{0};
+  std::atomic<std::uint64_t> events_{0};
+  std::atomic<std::uint64_t> losses_{0};
+  std::chrono::steady_clock::time_point looked_;  ///< by who issues
+  std::atomic<bool> quiet_{false};
+  std::atomic<bool> needs_polling_{false};
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,60 @@
+/// Engine: texts for failed operations.
+#include <cinttypes>
+#include <cstdio>
+
+#include "engine/runtime/engine.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// Empty where the memory begins in no segment, or lies in one completely.
+std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory) {
+  std::uint64_t const left = segment.length - (memory.address - segment.base);
+  char text[160];
+  if (!memory.contiguous) {
+    std::snprintf(text, sizeof text,
+                  "the target layout reaches beyond the allocation at 0x%" PRIx64 " of %zu bytes",
+                  segment.base, segment.length);
+  } else if (memory.bytes > left) {
+    std::snprintf(text, sizeof text,
+                  "only %" PRIu64 " of %" PRIu64 " bytes lie inside the allocation at 0x%" PRIx64, left,
+                  memory.bytes, segment.base);
+  } else {
+    return {};
+  }
+  return text;
+}
+
+}  // namespace
+
+char const* name_of(OperationKind kind) noexcept {
+  switch (kind) {
+    case OperationKind::put: return "a put";
+    case OperationKind::get: return "a get";
+    case OperationKind::accumulate: return "an accumulate";
+    case OperationKind::read_modify_write: return "a read-modify-write";
+    case OperationKind::lock: return "a lock request";
+    case OperationKind::unlock: return "the release of a lock";
+    case OperationKind::unknown:
+    case OperationKind::count_: break;
+  }
+  return "an operation";
+}
+
+std::string Engine::reason(std::uint64_t process, Status status, TargetMemory const& memory) {
+  std::string text = to_string(status);
+  bool const outside = status == Status::bad_address || status == Status::overrun;
+  if (!outside || memory.bytes == 0) return text;
+  Peer* const owner = peer(process);
+  if (owner == nullptr) return text;
+  SegmentInfo segment{};
+  bool const begins_inside = !failed(find_segment(*owner, memory.address, &segment)) &&
+                             memory.address - segment.base < segment.length;
+  release(*owner);
+  if (!begins_inside) return text;
+  std::string const overrun = overrun_text(segment, memory);
+  return overrun.empty() ? text : overrun;
+}
+
+}  // namespace mpix::engine

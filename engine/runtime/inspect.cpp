@@ -1,0 +1,81 @@
+/// State of a process as text for mpix-rma ps: its waits, and the waits of others for it. By the agent, while
+/// other threads may hang: no lock is waited for longer than `patience`.
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "engine/base/text.hpp"
+#include "engine/base/version.h"
+#include "engine/proto/describe.hpp"
+#include "engine/runtime/state.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds patience{500};
+constexpr std::size_t most_bytes = 48 * 1024;  // less than sockets take at once
+
+template <typename Lockable>
+std::unique_lock<Lockable> lock_patiently(Lockable& lock) {
+  auto const end = std::chrono::steady_clock::now() + patience;
+  std::unique_lock<Lockable> held(lock, std::try_to_lock);
+  while (!held.owns_lock() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+    (void)held.try_lock();
+  }
+  return held;
+}
+
+void describe_traffic(Peer& peer, BoundedText& text) {
+  Traffic const traffic = peer.state().traffic.read();
+  text.add("  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu message operations\n",
+           text.name(peer.process()).c_str(), peer.state().same_host ? ", same host" : ", other host",
+           peer.is_lost() ? ", lost" : "", static_cast<unsigned long long>(traffic.operations[0]),
+           static_cast<unsigned long long>(traffic.operations[1]),
+           static_cast<unsigned long long>(traffic.operations[2]),
+           static_cast<unsigned long long>(traffic.operations[3]));
+}
+
+}  // namespace
+
+std::string Engine::State::inspect() {
+  BoundedText text(most_bytes, bootstrap.process);
+  text.add("engine of process %s (pid %d), library version %s\n", text.name(bootstrap.process).c_str(),
+           static_cast<int>(pid), mpix_engine_version());
+  auto const listed = lock_patiently(peers_lock);
+  if (!listed.owns_lock()) text.add("the table of peers is locked by a thread that does not go on\n");
+  std::size_t number = 0;
+  channels.for_each([&](Channel& channel) {
+    auto const held = lock_patiently(channel.lock);
+    if (!held.owns_lock()) {
+      text.add("channel %zu is locked by a thread that does not go on: no word of its operations\n",
+               number++);
+      return;
+    }
+    ++number;
+    text.add("outstanding operations:\n");
+    if (listed.owns_lock()) {
+      for (auto const& [process, peer] : peers) {
+        if (&channel_of(*peer) == &channel) describe_outstanding(*peer, text);
+      }
+    }
+    channel.agent_path.describe_lock_requests(text);
+    text.add("requests of other processes that wait here:\n");
+    channel.executor.describe_waiting(text);
+  });
+  text.add("locks of this process:\n");
+  locks.describe(text);
+  text.add("counters that are waited for:\n");
+  watches.describe(text);
+  if (listed.owns_lock()) {
+    text.add("operations so far:\n");
+    for (auto const& [process, peer] : peers) describe_traffic(*peer, text);
+  }
+  return text.str();
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,408 @@
+/// Engine: choice of the path for an operation.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/op/kernel/whole_elements.hpp"
+#include "engine/proto/cross_memory.hpp"
+#include "engine/proto/direct.hpp"
+#include "engine/proto/direct_run.hpp"
+#include "engine/proto/mail.hpp"
+#include "engine/proto/target_access.hpp"
+#include "engine/runtime/blocking_completion.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+#include "engine/sync/access_order.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
+  return address + static_cast<std::uint64_t>(offset);
+}
+
+struct TargetRange {
+  RemoteAddress begin;
+  std::size_t bytes;
+};
+TargetRange touched_by(auto const& operation) noexcept {
+  Extent const extent = operation.target_layout.extent();
+  return {plus(operation.target, extent.begin), static_cast<std::size_t>(extent.end - extent.begin)};
+}
+
+/// The CPU's atomics do not reach into another address space.
+bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
+bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
+  return reduction_for(update, modes).element_atomic;
+}
+
+/// Whether a run of the target's layout may end within an element.
+bool cuts_elements(Transfer const&) noexcept { return false; }
+bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.type); }
+
+bool is_notification(Transfer const&) noexcept { return false; }
+bool is_notification(Update const& update) noexcept { return update.is_notification; }
+
+/// The segment that holds [begin, begin + bytes): bad_address where none holds the first byte, overrun where
+/// the segment ends before the range does.
+Status find_all(RemoteSegments& segments, RemoteAddress begin, std::size_t bytes,
+                RemoteSegments::Found* found) {
+  if (!segments.find(begin, found)) return Status::bad_address;
+  return bytes > found->length - (begin - found->base) ? Status::overrun : Status::ok;
+}
+
+}  // namespace
+
+/// Local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if need be.
+/// `*refused`, where the range is memory of the peer's regions and not of one segment: bad_address or
+/// overrun.
+std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
+  if (std::byte* const known = peer.reach(begin, bytes)) return known;
+  RemoteSegments& segments = *peer.state().segments;
+  if (!segments.in_region(begin, begin + bytes)) return nullptr;
+  RemoteSegments::Found found;
+  if (Status const status = find_all(segments, begin, bytes, &found); failed(status)) {
+    *refused = status;
+    return nullptr;
+  }
+  if (!found.mapped) return nullptr;
+  if (!issues_all()) remember(peer.slot(begin, found.length), found);
+  return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
+}
+
+std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
+  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
+  wait_for_held_stores(peer);
+  Status refused = Status::ok;
+  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
+}
+
+Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
+  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
+  wait_for_held_stores(peer);
+  return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
+}
+
+/// Puts the address in the place of an exposure of a peer on this host and the offset in it, and sees to it
+/// that the counter is one.
+template <typename Operation>
+Status Engine::resolve(Peer& peer, Operation* operation) {
+  RemoteSegments const& segments = *peer.state().segments;
+  Exposure exposure;
+  ExposedMemory const named = std::exchange(operation->exposed, {});
+  if (named.target != ExposureId::none) {
+    if (!segments.find(named.target, &exposure)) return Status::stale_exposure;
+    Status const status =
+        exposure.permits(operation->target, operation->target_layout.extent(), rights_for(*operation));
+    if (failed(status)) return status;
+    operation->target += exposure.base;
+  }
+  if (named.notify == ExposureId::none) return Status::ok;
+  return segments.find(named.notify, &exposure) ? exposure.permits_counter(operation->notify)
+                                                : Status::stale_exposure;
+}
+
+/// Whether what the exposures say still holds. Of addresses nothing is asked.
+template <typename Operation>
+Status Engine::look_again(Peer& peer, Operation const& named) {
+  if (!named.exposed.is_named()) return Status::ok;
+  Operation again = named;
+  return resolve(peer, &again);
+}
+
+/// What needs no message, or nullopt.
+template <typename Operation>
+std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation) {
+  if (!operation.exposed.is_named()) return issue_local(peer, operation, operation);
+  Operation resolved = operation;
+  Status const status = resolve(peer, &resolved);
+  return failed(status) ? status : issue_local(peer, resolved, operation);
+}
+
+/// An operation that was not refused.
+template <typename Operation>
+void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
+  if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
+}
+
+/// Runs an operation whose target lies in several mapped segments, run by run. False, with nothing done,
+/// when some run is not mapped; `*refused` as above.
+template <typename Operation>
+bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* refused) {
+  if (cuts_elements(operation)) return false;
+  std::size_t const total = operation.target_layout.size();
+  LayoutCursor check(operation.target_layout);
+  while (check.remaining() != 0) {
+    Segment const run = check.next();
+    if (map_range(peer, plus(operation.target, run.offset), run.length, refused) == nullptr) return false;
+  }
+  LayoutCursor cursor(operation.target_layout);
+  for (std::size_t position = 0; position < total;) {
+    Segment const run = cursor.next();
+    std::byte* const target = map_range(peer, plus(operation.target, run.offset), run.length, refused);
+    if (target == nullptr) return true;  // freed while in use
+    direct_run(operation, run, position, target, peer.stripes()->modes);
+    position += run.length;
+  }
+  return true;
+}
+
+/// By load and store, or nullopt.
+template <typename Operation>
+std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
+                                           std::size_t bytes) {
+  if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
+  Status refused = Status::ok;
+  if (std::byte* const mapped = map_range(peer, begin, bytes, &refused)) {
+    execute_directly(operation, mapped - (begin - operation.target), peer.stripes()->modes);
+    return Status::ok;
+  }
+  if (failed(refused) && !operation.target_layout.is_contiguous()) {
+    refused = Status::ok;
+    if (direct_piecewise(peer, operation, &refused)) return Status::ok;
+  }
+  return failed(refused) ? std::optional(refused) : std::nullopt;
+}
+
+/// Whether the kernel moves it. The caller holds the stripes that it asks for.
+template <typename Operation>
+bool Engine::reaches_across(Peer& peer, Operation const& operation) noexcept {
+  return peer.state().cross_memory.load(std::memory_order_relaxed) &&
+         !needs_cpu_atomics(operation, peer.stripes()->modes);
+}
+
+/// The same for operations that a message would not serve better.
+template <typename Operation>
+bool Engine::moves_across(Peer& peer, Operation const& operation) noexcept {
+  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
+  return !by_message && reaches_across(peer, operation);
+}
+
+/// Whether no other path leads to the target while messages are under way. Stripes are not asked for: whoever
+/// takes another path looks again.
+template <typename Operation>
+bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes) {
+  if (moves_across(peer, operation)) return false;
+  Status refused = Status::ok;
+  bool const direct =
+      state_->may_use(MPIX_ENGINE_PATH_DIRECT) && map_range(peer, begin, bytes, &refused) != nullptr;
+  return !direct && !failed(refused);
+}
+
+namespace {
+
+/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
+/// nobody sees the part, and nobody may see it afterwards.
+bool may_be_repeated(Transfer const&, bool held) noexcept { return !held; }
+bool may_be_repeated(Update const&, bool) noexcept { return false; }
+
+}  // namespace
+
+/// Through the kernel, where it reaches across; nullopt when it has come to refuse that and the operation may
+/// go another way as a whole. `held`: the stripes of the target are.
+template <typename Operation>
+std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation, bool held) {
+  // Kept out of freed memory of the regions, which is still mapped at the peer.
+  bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
+  auto const [begin, bytes] = touched_by(operation);
+  if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
+    RemoteSegments::Found found;
+    if (failed(find_all(*peer.state().segments, begin, bytes, &found))) return std::nullopt;
+  }
+  std::size_t done = 0;
+  Status status = execute_across(operation, peer.state().location.pid, cross_memory_call_bytes, &done);
+  if (status == Status::bad_address) {
+    RemoteSegments::Found found;
+    status =
+        find_all(*peer.state().segments, begin, bytes, &found) == Status::overrun ? Status::overrun : status;
+  }
+  if (status == Status::unsupported) {
+    peer.state().cross_memory.store(false, std::memory_order_relaxed);
+    if (done == 0 || may_be_repeated(operation, held)) return std::nullopt;
+    DataRange const rest{done, operation.target_layout.size() - done};
+    return issue_left(peer, operation, operation, held, std::span(&rest, 1));
+  }
+  if (!failed(status)) count(peer, Path::cross_memory, operation);
+  return status;
+}
+
+/// Through the peer's mailbox, or nullopt. `held`: the stripes of the target are. `across`: the kernel would
+/// move it. `left`: what the peer did not look for any more.
+template <typename Operation>
+std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
+                                         std::vector<DataRange>* left) {
+  auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
+  // Of messages that are under way it would be executed before.
+  bool const first = peer.state().messages.executed.load(std::memory_order_acquire) >= peer.newest();
+  if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
+  std::function<void()> const serve = [this] { state_->channels.take_mail(); };
+  auto const status = deliver(operation, {process(), peer, held, across, patience, serve}, left);
+  if (status == Status::ok) count(peer, Path::agent, operation);
+  return status;
+}
+
+/// The rest of an operation that the mailbox or the kernel has left.
+template <typename Operation>
+Status Engine::issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
+                          std::span<DataRange const> left) {
+  Remainder const rest(operation, left);
+  if (reaches_across(peer, operation)) {
+    if (auto const status = issue_across(peer, rest.operation(), held)) return *status;
+  }
+  Remainder const named_rest(named, left);
+  if (held) {
+    Status const status = issue_held(peer, named_rest.operation());
+    if (!failed(status)) count(peer, Path::agent, named_rest.operation());
+    return status;
+  }
+  Operation awaited = named_rest.operation();
+  BlockingCompletion end;
+  awaited.completion = &end;
+  awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
+  Issued const issued = issue_message(peer, awaited);
+  if (failed(issued.status) || issued.complete) return issued.status;
+  wait_until(peer, [&] { return end.has_come.load(std::memory_order_acquire); });
+  return end.status;
+}
+
+/// By load and store or through the kernel, or nullopt. `named`: the same with exposures, if it has them.
+template <typename Operation>
+std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
+  wait_for_held_stores(peer);
+  auto const [begin, bytes] = touched_by(operation);
+  if (begin + bytes < begin) return Status::bad_address;
+  MessageStream const& stream = peer.state().messages;
+  if (has(operation.guarantees, Guarantee::overlap_ordered) &&
+      stream.executed.load(std::memory_order_acquire) < peer.newest()) {
+    // A message keeps its place behind the earlier ones; every other path would overtake them.
+    if (needs_message(peer, operation, begin, bytes)) return std::nullopt;
+    wait_for_overlapping(peer, access_of(named));
+  }
+  Footprint const footprint = footprint_of(operation, peer.stripes()->modes);
+  Holds const holds = hold(peer, footprint);
+  if (Status const status = look_again(peer, named); failed(status)) return status;  // after a wait
+  if (auto const status = issue_direct(peer, operation, begin, bytes)) {
+    if (status == Status::ok && counts_direct()) count(peer, Path::direct, operation);
+    return status;
+  }
+  bool const held = !footprint.target.empty();
+  bool const across = reaches_across(peer, operation);
+  std::vector<DataRange> left;
+  if (auto const status = issue_mail(peer, named, held, across, &left)) return status;
+  if (!left.empty()) return issue_left(peer, operation, named, held, left);
+  if (!moves_across(peer, operation)) return std::nullopt;
+  return issue_across(peer, operation, held);
+}
+
+/// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
+template <typename Done>
+Issued Engine::notify(Peer& peer, Done const& done) {
+  if (!notifies(done)) return {};
+  Update increment;
+  increment.operation = Operation::increment;
+  increment.type = ElementType::uint64;
+  increment.guarantees =
+      Guarantee::element_atomic | (done.guarantees & (Guarantee::remote_completion | Guarantee::ordered));
+  increment.context = done.context;
+  increment.target = done.notify;
+  increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));
+  increment.exposed.target = done.exposed.notify;
+  increment.completion = done.completion;
+  increment.is_notification = true;
+  return issue(peer, increment);
+}
+
+namespace {
+
+bool is_sound(Transfer const&) noexcept { return true; }
+/// No path takes an element apart, or looks for what the operation does.
+bool is_sound(Update const& update) noexcept {
+  if (!is_valid({update.type, update.operation, false, update.scale})) return false;
+  auto const whole = [&](Layout const& layout) {
+    return has_whole_elements(layout, update.type) && layout.size() == update.target_layout.size();
+  };
+  return whole(update.target_layout) &&
+         (operand_count(update.operation) == 0 || whole(update.origin_layout)) &&
+         (update.result == nullptr || whole(update.result_layout));
+}
+
+bool is_get(Transfer const& transfer) noexcept { return transfer.direction == Direction::get; }
+bool is_get(Update const&) noexcept { return false; }
+
+}  // namespace
+
+template <typename Operation>
+Issued Engine::issue_any(Peer& peer, Operation const& operation) {
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (operation.target_layout.size() == 0)
+    return notify(peer, operation);  // whatever it would do to elements
+  if (!is_sound(operation)) return {Status::bad_argument, true, 0};
+  if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  order_before_store(ordered);
+  if (is_get(operation) && ordered) {
+    // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
+    // it is read. Where the store was is not recorded, so the fence does not depend on an overlap.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wait_for_puts_to_self();
+  }
+  if (peer.state().same_host) {
+    if (auto const status = issue_here(peer, operation)) {
+      order_after_load(ordered);
+      return failed(*status) ? Issued{*status, true, 0} : notify(peer, operation);
+    }
+  }
+  return issue_message(peer, operation);
+}
+
+Issued Engine::issue(Peer& peer, Transfer const& transfer) { return issue_any(peer, transfer); }
+Issued Engine::issue(Peer& peer, Update const& update) { return issue_any(peer, update); }
+
+/// Until another operation may be queued for the peer.
+void Engine::wait_for_room(Peer& peer) {
+  Channel& channel = channel_of(peer);
+  wait_until(peer, [&] {
+    std::lock_guard const held(channel.lock);
+    return !channel.agent_path.is_full(peer);
+  });
+}
+
+/// What neither loads and stores nor the kernel can do.
+template <typename Operation>
+Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+  wait_for_room(peer);
+  wait_for_lock_in_stream(peer, operation.target_layout, operation.guarantees);
+  Channel& channel = channel_of(peer);
+  // Before the lock: whoever waits for stripes must let messages through.
+  StripeHold origin = hold_origin(peer, footprint_of(operation));
+  std::unique_lock held(channel.lock);
+  // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
+  TargetAccess const access = access_of(operation);
+  Predecessors const before = predecessors_of(peer, operation.guarantees, access);
+  wait_for_rdma(peer, before.rdma, held);
+  if constexpr (std::is_same_v<Operation, Transfer>) {
+    if (auto const issued = issue_rdma(peer, operation, before.message, held)) {
+      note_access(peer, operation.guarantees, access, Path::rdma, *issued);
+      channel.drive_rdma();
+      return *issued;
+    }
+  }
+  std::uint64_t const messages = channel.agent_path.messages();
+  Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
+  note_access(peer, operation.guarantees, access, Path::agent, issued);
+  if (!failed(issued.status)) count(peer, Path::agent, operation);
+  MessageStream const& stream = peer.state().messages;
+  bool const joined =
+      channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr;
+  channel.drive_issuing(joined);
+  return issued;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,55 @@
+/// Engine: messages of an operation for which this process holds the target's stripes.
+#include <algorithm>
+#include <mutex>
+#include <span>
+
+#include "engine/op/kernel/whole_elements.hpp"
+#include "engine/proto/remainder.hpp"
+#include "engine/runtime/blocking_completion.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+std::size_t whole_part(Transfer const&, std::size_t bytes) noexcept { return bytes; }
+std::size_t whole_part(Update const& update, std::size_t bytes) noexcept {
+  return whole_elements(update.type, bytes);
+}
+
+}  // namespace
+
+/// Part by part, each a message or a few that overtake all others, and waits for each: whatever waits for the
+/// stripes, here or at the peer, keeps none of these waiting.
+template <typename Operation>
+Status Engine::issue_held(Peer& peer, Operation const& operation) {
+  Channel& channel = channel_of(peer);
+  // An update may have two operands.
+  std::size_t const most = whole_part(operation, state_->config.fragment_bytes / 2);
+  std::size_t const total = operation.target_layout.size();
+  for (std::size_t done = 0; done < total; done += most) {
+    DataRange const range{done, std::min(most, total - done)};
+    Remainder const part(operation, std::span(&range, 1));
+    BlockingCompletion end;
+    Operation awaited = part.operation();
+    awaited.completion = &end;
+    Issued issued;
+    wait_until(peer, [&] {
+      std::lock_guard const held(channel.lock);
+      if (peer.state().messages.suspended) return false;
+      issued = channel.agent_path.issue_ahead(peer, awaited);
+      channel.answer_itself();
+      return true;
+    });
+    if (failed(issued.status)) return issued.status;
+    wait_until(peer, [&] { return end.has_come.load(std::memory_order_acquire); });
+    if (failed(end.status)) return end.status;
+  }
+  return Status::ok;
+}
+
+template Status Engine::issue_held(Peer& peer, Transfer const& operation);
+template Status Engine::issue_held(Peer& peer, Update const& operation);
+
+}  // namespace mpix::engine

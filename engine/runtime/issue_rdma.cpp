@@ -1,0 +1,110 @@
+/// Engine: operations by UCX put and get, and what is to be known of a peer for them.
+#include <algorithm>
+#include <optional>
+
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpix::engine {
+
+/// Waits with the lock of the peer's channel in hand, which others get in between.
+template <typename Predicate>
+void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
+  if (done()) return;
+  Channel& channel = channel_of(peer);
+  do {
+    channel.drive_waiting();
+    held.unlock();
+    held.lock();
+  } while (!done());
+  channel.leave();
+}
+
+/// Until every operation by UCX put and get up to `number` has ended.
+void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
+  drive_until(peer, held, [&] { return RdmaPath::reached(peer, number); });
+}
+
+/// Once the message `after` is executed. nullopt: the path does not serve.
+std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                         std::unique_lock<std::mutex>& held) {
+  if (!state_->rdma_usable || peer.state().same_host) return std::nullopt;
+  bool const named = transfer.exposed.target != ExposureId::none;
+  return named ? issue_rdma_at_exposure(peer, transfer, after, held)
+               : issue_rdma_at_address(peer, transfer, after, held);
+}
+
+/// nullopt: the memory is not registered, or the path does not suit.
+std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
+                                                    std::unique_lock<std::mutex>& held) {
+  if (!RdmaPath::suits(transfer)) return std::nullopt;
+  if (RdmaPath::find_key(peer, transfer) == nullptr) {
+    RemoteAddress const begin =
+        transfer.target + static_cast<std::uint64_t>(transfer.target_layout.extent().begin);
+    SegmentInfo info{};
+    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
+      return std::nullopt;
+  }
+  // Messages that are to be executed before this operation travel another way.
+  MessageStream const& stream = peer.state().messages;
+  drive_until(peer, held,
+              [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, after); });
+  // The key may have been revoked while the lock was open, and the connection may be lost.
+  RemoteKey* const key = RdmaPath::find_key(peer, transfer);
+  RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);
+  bool const gone = transfer.exposed.target != ExposureId::none && exposure == nullptr;
+  if (key == nullptr || gone || stream.broken) return std::nullopt;
+  peer.state().messages.last_use = peer.state().channel->connections.note_use();
+  Issued const issued = RdmaPath::issue(peer, transfer, *key);
+  if (exposure != nullptr) exposure->newest_use = key->newest_use;
+  if (!failed(issued.status)) peer.state().traffic.add_operation(Path::rdma, transfer.target_layout.size());
+  return issued;
+}
+
+/// nullopt: the path does not serve; the agent says why, if it is for the exposure.
+std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const& transfer,
+                                                     std::uint64_t after,
+                                                     std::unique_lock<std::mutex>& held) {
+  if (!RdmaPath::suits(transfer)) return std::nullopt;
+  SegmentInfo info{};
+  bool const known = RdmaPath::find_exposure(peer, transfer) != nullptr;
+  if (!known && failed(query(peer, 0, transfer.exposed.target, &info, held))) return std::nullopt;
+  RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
+  if (found == nullptr || !found->usable) return std::nullopt;
+  Status const status =
+      found->exposure.permits(transfer.target, transfer.target_layout.extent(), rights_for(transfer));
+  if (failed(status)) return Issued{status, true, 0};
+  Transfer resolved = transfer;
+  resolved.target += found->exposure.base;
+  return issue_rdma_at_address(peer, resolved, after, held);
+}
+
+/// Asks the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, released
+/// while waiting.
+Status Engine::query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
+                     std::unique_lock<std::mutex>& held) {
+  AgentPath& path = channel_of(peer).agent_path;
+  Outstanding* const question = path.find_segment(peer, address, exposure);
+  if (question == nullptr) return Status::unreachable;
+  drive_until(peer, held, [&] { return !question->live; });
+  std::optional<wire::SegmentReply> const answer = question->segment;
+  path.release(*question);
+  if (!answer) return Status::transport;
+  if (answer->is_gap != 0) return Status::bad_address;
+  *info = {answer->base, answer->length};
+  return Status::ok;
+}
+
+Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
+  if (peer.state().same_host) {
+    RemoteSegments::Found found;
+    if (!peer.state().segments->find(address, &found)) return Status::bad_address;
+    *info = {found.base, found.length};
+    return Status::ok;
+  }
+  std::unique_lock held(channel_of(peer).lock);
+  return query(peer, address, ExposureId::none, info, held);
+}
+
+}  // namespace mpix::engine

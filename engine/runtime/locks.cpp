@@ -1,0 +1,167 @@
+/// Engine: locks, those of this process and of others.
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "engine/base/backoff.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+#include "engine/sync/shared_lock.hpp"
+
+namespace mpix::engine {
+
+Status Engine::create_locks(std::uint32_t count, LockId* first) { return state_->locks.create(count, first); }
+
+Status Engine::destroy_locks(LockId first, std::uint32_t count) {
+  return state_->locks.destroy(first, count);
+}
+
+SharedLock* Engine::shared_lock(Peer& peer, LockId lock) {
+  PeerState& state = peer.state();
+  bool const at_hand =
+      state.same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
+  return at_hand ? &state.segments->locks()[lock] : nullptr;
+}
+
+Holder Engine::own_holder(std::uint32_t owner) const noexcept {
+  return holder_of(own_process, process(), owner);
+}
+
+LockClock& Engine::lock_clock() noexcept { return state_->locks.clock(); }
+
+LockClock* Engine::lock_clock(Peer& peer) noexcept {
+  PeerState& state = peer.state();
+  return state.same_host ? &state.segments->lock_clock() : nullptr;
+}
+
+/// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at
+/// the agent come first; nobody waits here for long, and at the agent it is first come, first served.
+bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
+  constexpr std::chrono::microseconds patience{50};
+  constexpr unsigned looks_per_turn = 64;
+  std::chrono::steady_clock::time_point end;
+  for (unsigned looks = 1;; ++looks) {
+    if (word.seems_free()) {
+      auto const [outcome, tell] = word.try_lock(holder, mode);
+      if (outcome == SharedLock::Outcome::done) return true;
+      if (tell || outcome == SharedLock::Outcome::missing) return false;
+    }
+    word.want();
+    cpu_relax();
+    if (looks % looks_per_turn != 0) continue;
+    auto const now = std::chrono::steady_clock::now();
+    if (looks == looks_per_turn) end = now + patience;
+    if (now >= end) return false;
+    // Who has it may need this processor, or an answer.
+    progress();
+    sched_yield();
+  }
+}
+
+Issued Engine::lock(Peer& peer, LockRequest const& request) {
+  if (request.owner >= max_lock_owners || request.completion == nullptr)
+    return {Status::bad_argument, true, 0};
+  settle_locks();
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (SharedLock* const word = shared_lock(peer, request.lock)) {
+    Holder const holder = own_holder(request.owner);
+    auto const [outcome, tell] = word->try_lock(holder, request.mode);
+    if (outcome == SharedLock::Outcome::done) return {};
+    bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
+    // The agent may have granted shares.
+    bool const open = request.mode == LockMode::shared && word->is_queued();
+    bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
+    if (given_up && tell) (void)tell_left(peer, request.lock, request.owner, 0);
+    if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
+    if (!request.attempt && !tell && take_shortly(*word, holder, request.mode)) return {};
+  }
+  wait_for_room(peer);
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  Issued const issued = channel.agent_path.acquire(peer, request);
+  channel.drive();
+  channel.leave();
+  return issued;
+}
+
+std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
+                                             bool with_next) {
+  bool const beside = peer.state().same_host && (state_->may_use(MPIX_ENGINE_PATH_DIRECT) ||
+                                                 state_->may_use(MPIX_ENGINE_PATH_CROSS_MEMORY));
+  bool const may_overtake = beside || state_->rdma_usable || peer.process() == process();
+  if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
+  settle_locks();
+  if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
+  Channel& channel = channel_of(peer);
+  std::lock_guard const held(channel.lock);
+  std::optional<Issued> const issued =
+      channel.agent_path.acquire_in_stream(peer, request, context, with_next);
+  if (!issued || failed(issued->status)) return issued;
+  locking_at_ = issued->sequence;
+  locking_.store(&peer, std::memory_order_relaxed);
+  channel.drive();
+  channel.leave();
+  return issued;
+}
+
+void Engine::wait_for_lock() {
+  Peer& peer = *locking_.exchange(nullptr, std::memory_order_relaxed);
+  wait_until(peer, [&] { return finished(peer, locking_at_); });
+}
+
+/// What would not leave at once does not follow a lock that the stream waits for.
+void Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
+  MessageStream& stream = peer.state().messages;
+  if (!stream.locks.load(std::memory_order_relaxed)) return;
+  Channel& channel = channel_of(peer);
+  std::unique_lock held(channel.lock);
+  std::uint64_t const lock = stream.fence;
+  if (stream.may_wait_for_lock()) {
+    if (!channel.agent_path.must_not_follow_lock(peer, target, guarantees)) return;
+    held.unlock();
+    wait_until(peer, [&] { return finished(peer, lock); });
+  }
+  stream.locks.store(false, std::memory_order_relaxed);
+}
+
+Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+  if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
+  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (SharedLock* const word = shared_lock(peer, lock)) {
+    Holder const holder = own_holder(owner);
+    // What was issued under the lock and travels as messages comes before the next holder.
+    if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
+    if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
+  }
+  // Stores that were made under the lock leave this processor before the message does.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
+}
+
+Issued Engine::leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                               std::uint32_t context, bool tell) {
+  if (word.is_wanted()) give_way(word);
+  return tell ? tell_left(peer, lock, owner_of(holder), context) : Issued{};
+}
+
+Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+  return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
+}
+
+Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                            std::uint32_t context) {
+  wait_for_room(peer);
+  wait_for_lock_in_stream(peer, {}, Guarantee::none);
+  Channel& channel = channel_of(peer);
+  std::unique_lock held(channel.lock);
+  // What UCX puts and gets has no place in the stream of messages.
+  wait_for_rdma(peer, peer.state().rdma().issued, held);
+  Issued const issued = channel.agent_path.release(peer, lock, owner, kind, context);
+  channel.drive();
+  channel.leave();
+  return issued;
+}
+
+}  // namespace mpix::engine

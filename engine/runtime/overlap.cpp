@@ -1,0 +1,58 @@
+/// Engine: order of operations on overlapping memory of a peer, whatever paths they take.
+#include <algorithm>
+#include <memory>
+
+#include "engine/origin/recent_accesses.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+
+namespace mpix::engine {
+
+/// Only where an operation can overtake messages.
+bool Engine::keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept {
+  return has(guarantees, Guarantee::overlap_ordered) && (peer.state().same_host || state_->rdma_usable);
+}
+
+/// Waits for the messages that an operation by load and store, through the kernel or by the mailbox would
+/// overtake.
+void Engine::wait_for_overlapping(Peer& peer, TargetAccess const& access) {
+  std::uint64_t last = 0;
+  {
+    std::lock_guard const held(channel_of(peer).lock);
+    auto const& accesses = peer.state().messages.accesses;
+    if (accesses != nullptr) last = accesses->newest_conflict(access);
+  }
+  if (last != 0) wait_until(peer, [&] { return finished(peer, last); });
+}
+
+/// Of what is about to be issued as a message, or by UCX put and get. Under the channel's lock.
+Predecessors Engine::predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access) {
+  MessageStream& stream = peer.state().messages;
+  RdmaState const& rdma = peer.state().rdma();
+  Predecessors before{stream.fence, rdma.fence};
+  if (has(guarantees, Guarantee::ordered)) {
+    before.message = std::max(before.message, stream.ordered);
+    before.rdma = std::max(before.rdma, rdma.newest_ordered);
+  }
+  if (keeps_accesses(peer, guarantees)) {
+    if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
+    before.message = std::max(before.message, stream.accesses->newest_conflict(access));
+    before.rdma = std::max(before.rdma, rdma.accesses.newest_conflict(access));
+  }
+  return before;
+}
+
+/// An operation was issued for which predecessors_of() was asked. Under the channel's lock, not released
+/// since it was issued.
+void Engine::note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
+                         Issued const& issued) const noexcept {
+  if (failed(issued.status) || !keeps_accesses(peer, guarantees)) return;
+  if (path == Path::rdma) {
+    RdmaState& rdma = *peer.state().rdma_if_any();
+    rdma.accesses.note(access, rdma.issued);
+  } else {
+    peer.state().messages.accesses->note(access, issued.sequence);
+  }
+}
+
+}  // namespace mpix::engine

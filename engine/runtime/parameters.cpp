@@ -1,0 +1,242 @@
+#include "engine/runtime/parameters.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include "engine/runtime/mpix_engine.h"
+
+namespace {
+
+constexpr std::uint64_t kib = 1024;
+constexpr std::uint64_t mib = 1024 * kib;
+constexpr std::uint64_t gib = 1024 * mib;
+constexpr std::uint64_t tib = 1024 * gib;
+
+#define FIELD(member) offsetof(mpix_engine_config, member)
+
+constexpr auto size_kind = MPIX_ENGINE_PARAMETER_SIZE;
+constexpr auto number_kind = MPIX_ENGINE_PARAMETER_NUMBER;
+constexpr auto switch_kind = MPIX_ENGINE_PARAMETER_SWITCH;
+constexpr auto words_kind = MPIX_ENGINE_PARAMETER_WORDS;
+
+constexpr mpix_engine_parameter table[] = {
+    {"path", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
+     "Paths that operations may take: a list of `direct`, `cross_memory`, `rdma`, `agent`, or `auto` for "
+     "all. The "
+     "agent serves what the others cannot, whether listed or not. Without `direct` and `cross_memory`, "
+     "processes "
+     "of the same host are treated like those of another."},
+    {"rdma", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
+     "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
+     "hardware, "
+     "`always` also where UCX emulates them, `never`. Whether UCX puts and gets by this parameter and by "
+     "`path` has "
+     "to be the same for all processes of a job: UCX 1.13 ends a process that meets one with other features "
+     "while "
+     "both connect."},
+    {"interfaces", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
+     "Where messages over TCP are sent and received: names and IPv4 subnets (`eth1,10.1.0.0/16`), behind a "
+     "`^` those "
+     "that are left out, and behind a `+` (`+eth1`) the one to the host itself, too. `auto`: those of "
+     "`btl_tcp_if_include` and `btl_tcp_if_exclude`, with the loopback for a job that is on one host, and "
+     "only the "
+     "loopback for a job that stays there (docs/security.md). `all`. `UCX_NET_DEVICES` goes before."},
+    // Large enough for what each message costs not to count, small enough to be copied while the next one
+    // comes.
+    {"fragment_size", size_kind, FIELD(fragment_bytes), 256, 16 * mib, 128 * kib, 0, nullptr, "bytes", 6,
+     "Largest payload of one message. UCX's TCP is told to take as much in one segment, unless "
+     "`UCX_TCP_RX_SEG_SIZE` is set."},
+    {"window_size", size_kind, FIELD(window_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
+     "Most that is under way to a target by messages, at least `fragment_size`. A target with many origins "
+     "grants "
+     "each of them less."},
+    {"join_size", size_kind, FIELD(join_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
+     "Largest message in which small operations to one target travel together while others are under way to "
+     "it "
+     "(docs/semantics.md, Paths). 0: each operation is a message of its own."},
+    {"target_memory", size_kind, FIELD(target_memory_bytes), 64 * kib, tib, 8 * mib, 0, nullptr, "bytes", 6,
+     "Memory that operations waiting to be sent to one target may take. A call that would need more waits, "
+     "and "
+     "drives communication meanwhile."},
+    {"process_memory", size_kind, FIELD(process_memory_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes",
+     6, "The same for all targets together, with the messages that wait in UCX. At least `target_memory`."},
+    {"origins_memory", size_kind, FIELD(origins_memory_bytes), 64 * kib, tib, 256 * mib, 0, nullptr, "bytes",
+     6,
+     "Requests that all origins together may make this process hold: each origin's credit is a share of it, "
+     "65536 "
+     "at least."},
+    {"max_endpoints", size_kind, FIELD(max_endpoints), 1, 16 * mib, 1024, 0, nullptr, "", 6,
+     "Connections to other processes that are kept open; beyond that those that were not used for longest "
+     "are "
+     "closed where nothing is under way, and opened again when they are needed. At most half of the file "
+     "descriptors that the process may still open when the engine starts."},
+    {"heap_size", size_kind, FIELD(heap_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes", 6,
+     "Granularity in which communicatable memory is taken from the system."},
+    {"idle_memory", size_kind, FIELD(idle_memory_bytes), 1, tib, gib, 1, nullptr, "bytes", 6,
+     "Communicatable memory that was freed which the process keeps for allocations to come, as long as the "
+     "machine "
+     "has eight times as much left. 0: all goes back to the system at once."},
+    {"agent_cores", words_kind, 0, 0, 0, 0, 0, "auto", "", 6,
+     "Cores of the agent thread: `auto` for cores of the host that no process of the job is bound to, where "
+     "the own "
+     "process is bound to some, `bound` for those of the process, or a list as in `0,2-3`."},
+    // A small multiple of what it takes to fall asleep and to be woken again.
+    {"agent_linger_us", number_kind, FIELD(agent_linger_us), 1, 1000000, 30, 1, nullptr, "microseconds", 6,
+     "How long the agent looks for another message at most before it sleeps, where messages come that fast. "
+     "To fall "
+     "asleep and be woken takes about 10 with all of the core's time. A thread that computes on the same "
+     "core waits "
+     "meanwhile. 0: never."},
+    // The time that a wake-up of the agent takes: a process that polls pauses for as long now and then.
+    {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
+     "How long an origin waits for a process of its host to look into its mailbox, where operations on "
+     "memory go "
+     "that is not mapped, before it takes another way (docs/semantics.md, Paths). After that it does not try "
+     "again "
+     "for some operations. 0: never goes there."},
+    {"agent_poll_us", number_kind, FIELD(agent_poll_us), 1, 1000000, 500, 0, nullptr, "microseconds", 6,
+     "How often the agent looks whether an application that polls, or issues operations, still does."},
+    {"channels", number_kind, FIELD(channels), 1, 16, 0, 1, nullptr, "", 6,
+     "Channels for messages, each with a lock, a UCX worker and an agent thread of its own: threads that "
+     "talk to "
+     "processes on different channels do not wait for each other. A worker takes about 4 MiB of `/dev/shm` "
+     "and some "
+     "descriptors. 0: with MPI_THREAD_MULTIPLE, where `/dev/shm` has 1 GiB free, one for each core that the "
+     "process "
+     "may use, at most 4; else 1."},
+    {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
+     "1: verify that memory is communicatable where a call says so; one line and an error where it is not. "
+     "The "
+     "default is 1 in builds with `-DMPIX_CHECKING=ON`."},
+    {"statistics", switch_kind, FIELD(count_direct), 0, 1, 0, 0, nullptr, "", 4,
+     "1: count operations by load and store too (below); each of them takes several times as long."},
+    {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
+     "1: life and memory, 2: peers and paths."},
+};
+
+#undef FIELD
+
+/// Of a size or a number.
+void store(mpix_engine_config& config, mpix_engine_parameter const& parameter, std::uint64_t value) noexcept {
+  auto* const field = reinterpret_cast<char*>(&config) + parameter.field;
+  // In these fields 0 stands for the default, and all bits for none or never.
+  bool const never = value == 0 && parameter.permits_zero != 0 && parameter.initial != 0;
+  if (parameter.kind == MPIX_ENGINE_PARAMETER_SIZE) {
+    std::size_t const number = never ? SIZE_MAX : static_cast<std::size_t>(value);
+    std::memcpy(field, &number, sizeof number);
+  } else {
+    int const number = never ? -1 : static_cast<int>(value);
+    std::memcpy(field, &number, sizeof number);
+  }
+}
+
+template <typename... Values>
+int refuse(char* why, std::size_t bytes, char const* format, Values... values) {
+  std::snprintf(why, bytes, format, values...);
+  return MPIX_ENGINE_BAD_ARGUMENT;
+}
+
+int refuse_value(mpix_engine_parameter const& parameter, char const* value, char* why, std::size_t bytes) {
+  bool const from_zero = parameter.permits_zero != 0 && parameter.minimum <= 1;
+  bool const or_zero = parameter.permits_zero != 0 && !from_zero;
+  bool const has_unit = *parameter.unit != '\0';
+  return refuse(why, bytes, "%s is %s%s%s, and is to be %llu to %llu%s", parameter.name, value,
+                has_unit ? " " : "", parameter.unit,
+                static_cast<unsigned long long>(from_zero ? 0 : parameter.minimum),
+                static_cast<unsigned long long>(parameter.maximum), or_zero ? ", or 0" : "");
+}
+
+struct PathName {
+  std::string_view name;
+  unsigned bit;
+};
+constexpr PathName path_names[] = {
+    {"direct", MPIX_ENGINE_PATH_DIRECT},
+    {"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY},
+    {"rdma", MPIX_ENGINE_PATH_RDMA},
+    {"agent", MPIX_ENGINE_PATH_AGENT},
+};
+
+/// Beside `rdma`, which takes away the same bit whether it is set before or after.
+int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
+  if (text == "auto") return 0;
+  unsigned paths = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view const word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);
+    unsigned bit = 0;
+    for (PathName const& path : path_names) bit |= path.name == word ? path.bit : 0U;
+    if (bit == 0)
+      return refuse(why, bytes, "path has \"%.*s\", which is none of direct, cross_memory, rdma, agent, auto",
+                    static_cast<int>(word.size()), word.data());
+    paths |= bit;
+  }
+  config.paths &= paths;
+  return 0;
+}
+
+int set_rdma(mpix_engine_config& config, std::string_view word, char* why, std::size_t bytes) {
+  if (word == "never") {
+    config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_RDMA);
+  } else if (word == "always") {
+    config.rdma_without_hardware = 1;
+  } else if (word != "auto") {
+    return refuse(why, bytes, "rdma is \"%.*s\", and is to be auto, always or never",
+                  static_cast<int>(word.size()), word.data());
+  }
+  return 0;
+}
+
+}  // namespace
+
+const mpix_engine_parameter* mpix_engine_parameters(std::size_t* count) {
+  *count = std::size(table);
+  return table;
+}
+
+int mpix_engine_set_number(mpix_engine_config* config, const mpix_engine_parameter* parameter,
+                           std::int64_t value, char* why, std::size_t bytes) {
+  auto const number = static_cast<std::uint64_t>(value);
+  bool const in_range = value >= 0 && number >= parameter->minimum && number <= parameter->maximum;
+  if (in_range || (value == 0 && parameter->permits_zero != 0)) {
+    store(*config, *parameter, number);
+    return 0;
+  }
+  char text[24];
+  std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
+  return refuse_value(*parameter, text, why, bytes);
+}
+
+int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter* parameter, const char* text,
+                         char* why, std::size_t bytes) {
+  std::string_view const given = text;
+  if (parameter->kind == MPIX_ENGINE_PARAMETER_WORDS) {
+    std::string_view const name = parameter->name;
+    if (name == "path") return set_paths(*config, given, why, bytes);
+    if (name == "rdma") return set_rdma(*config, given, why, bytes);
+    if (name == "agent_cores") config->agent_cores = text;
+    if (name == "interfaces" && given != "auto") config->interfaces = given == "all" ? nullptr : text;
+    return 0;
+  }
+  std::int64_t value = 0;
+  auto const [end, error] = std::from_chars(given.begin(), given.end(), value);
+  if (error != std::errc{} || end != given.end()) return refuse_value(*parameter, text, why, bytes);
+  return mpix_engine_set_number(config, parameter, value, why, bytes);
+}
+
+int mpix_engine_check_config(const mpix_engine_config* config, char* why, std::size_t bytes) {
+  auto const refuse_pair = [&](char const* less, std::size_t least, char const* more, std::size_t most) {
+    return refuse(why, bytes, "%s is %zu bytes, and is to be at least %s, %zu bytes", less, least, more,
+                  most);
+  };
+  if (config->window_bytes < config->fragment_bytes)
+    return refuse_pair("window_size", config->window_bytes, "fragment_size", config->fragment_bytes);
+  if (config->process_memory_bytes < config->target_memory_bytes)
+    return refuse_pair("process_memory", config->process_memory_bytes, "target_memory",
+                       config->target_memory_bytes);
+  return 0;
+}

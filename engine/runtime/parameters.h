@@ -1,0 +1,60 @@
+/**
+ * The parameters of an engine by name: one table for all hosts, and for the documents. Plain C.
+ */
+#ifndef MPIX_ENGINE_PARAMETERS_H
+#define MPIX_ENGINE_PARAMETERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/config.h"
+#include "engine/base/visibility.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum mpix_engine_parameter_kind {
+  MPIX_ENGINE_PARAMETER_SIZE,   /**< the field is a size_t */
+  MPIX_ENGINE_PARAMETER_NUMBER, /**< the field is an int */
+  MPIX_ENGINE_PARAMETER_SWITCH, /**< the field is an int, 0 or 1 */
+  MPIX_ENGINE_PARAMETER_WORDS   /**< a text; `field` and the numbers are not used */
+};
+
+struct mpix_engine_parameter {
+  const char* name;
+  enum mpix_engine_parameter_kind kind;
+  size_t field; /**< offset in struct mpix_engine_config */
+  uint64_t minimum;
+  uint64_t maximum;
+  uint64_t initial;          /**< default */
+  int permits_zero;          /**< nonzero: 0 is a value, too, and stands for none or never */
+  const char* initial_words; /**< default of MPIX_ENGINE_PARAMETER_WORDS */
+  const char* unit;          /**< as in "bytes"; empty: none */
+  int level;                 /**< 4: for tuning by users, 5: for detailed tuning, 6: for all details */
+  const char* help;          /**< one paragraph without unit, range and default, ends with a period */
+};
+
+/** The table. Its entries stay where they are. */
+MPIX_ENGINE_API const struct mpix_engine_parameter* mpix_engine_parameters(size_t* count);
+
+/** Sets a parameter with a number. BAD_ARGUMENT: out of its range; nothing is set, and `why`, which has room
+ * for `bytes` characters, names the parameter, the value and the range. Other return value: 0. */
+MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
+                                           const struct mpix_engine_parameter* parameter, int64_t value,
+                                           char* why, size_t bytes);
+
+/** The same with a text, a decimal number where the parameter is one. The text has to stay valid as long as
+ * the engine. A host that gives "interfaces" a meaning of "auto" sets that field itself. */
+MPIX_ENGINE_API int mpix_engine_set_text(struct mpix_engine_config* config,
+                                         const struct mpix_engine_parameter* parameter, const char* text,
+                                         char* why, size_t bytes);
+
+/** Whether the parameters fit each other, once all are set: 0, or BAD_ARGUMENT and the reason. */
+MPIX_ENGINE_API int mpix_engine_check_config(const struct mpix_engine_config* config, char* why,
+                                             size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+#include "engine/runtime/placement.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "engine/base/liveness.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+Cores cores_of_thread() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  Cores cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (std::size_t core = 0; core < cores.size() && core < CPU_SETSIZE; ++core)
+    cores[core] = CPU_ISSET(core, &set);
+  return cores;
+}
+
+bool move_to(Cores const& cores) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::size_t core = 0; core < cores.size() && core < CPU_SETSIZE; ++core) {
+    if (cores[core]) CPU_SET(core, &set);
+  }
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+/// What the system lets this thread have when it asks for everything: cpusets still hold.
+Cores cores_permitted() noexcept {
+  Cores const own = cores_of_thread();
+  Cores all;
+  all.set();
+  if (!move_to(all)) return own;
+  Cores const permitted = cores_of_thread();
+  (void)move_to(own);
+  return permitted;
+}
+
+/// Cores that a process is bound to; none when it may run anywhere, or nothing can be learned about it.
+Cores binding_of(pid_t process, Cores const& permitted) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  constexpr std::string_view key = "Cpus_allowed_list:\t";
+  for (std::string line; std::getline(status, line);) {
+    Cores cores;
+    if (!line.starts_with(key) || !parse_cores(std::string_view(line).substr(key.size()), &cores)) continue;
+    return (permitted & ~cores).none() ? Cores() : cores;
+  }
+  return {};
+}
+
+/// Cores that the other processes of the job on this host are bound to: one daemon has started them all.
+/// False when they cannot be told.
+bool cores_taken(Cores const& permitted, Cores* taken) {
+  pid_t const parent = ::getppid();
+  std::string const id = std::to_string(parent);
+  std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+  bool found_own = false;
+  for (pid_t child = 0; children >> child;) {
+    if (child == own_process_id()) {
+      found_own = true;
+    } else {
+      *taken |= binding_of(child, permitted);
+    }
+  }
+  return found_own;
+}
+
+void place_automatically(Log const& log) {
+  Cores const own = cores_of_thread();
+  Cores const permitted = cores_permitted();
+  if (own == permitted) return;  // not bound
+  Cores taken;
+  if (!cores_taken(permitted, &taken)) return;
+  Cores const cores = cores_for_agent(own, permitted, taken);
+  if (cores.none() || !move_to(cores)) return;
+  log.write(LogLevel::life, "the agent has %zu cores that nobody is bound to", cores.count());
+}
+
+}  // namespace
+
+bool parse_cores(std::string_view list, Cores* cores) noexcept {
+  char const* at = list.data();
+  char const* const end = at + list.size();
+  *cores = {};
+  while (at != end) {
+    std::size_t first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    std::size_t last = first;
+    if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == '-')
+      parsed = std::from_chars(parsed.ptr + 1, end, last);
+    if (parsed.ec != std::errc() || last < first || last >= cores->size()) return false;
+    for (std::size_t core = first; core <= last; ++core) cores->set(core);
+    at = parsed.ptr;
+    if (at == end) return true;
+    if (*at++ != ',') return false;
+  }
+  return false;
+}
+
+Cores cores_for_agent(Cores const& own, Cores const& permitted, Cores const& taken) noexcept {
+  return permitted & ~own & ~taken;
+}
+
+void place_agent(std::string_view wish, Log const& log) noexcept {
+  try {
+    Cores listed;
+    if (wish == "bound") return;
+    if (wish.empty() || wish == "auto") return place_automatically(log);
+    if (!parse_cores(wish, &listed) || !move_to(listed))
+      log.write(LogLevel::error, "the agent cannot run on the cores \"%.*s\"", static_cast<int>(wish.size()),
+                wish.data());
+  } catch (std::exception const& error) {
+    log.write(LogLevel::error, "the agent stays on the cores of its process: %s", error.what());
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,58 @@
+/// The C interface: sessions that end on their own.
+#include "engine/runtime/sessions.h"
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "engine/net/session.hpp"
+#include "engine/runtime/c_handles.hpp"
+#include "engine/runtime/engine.hpp"
+
+namespace {
+
+using namespace mpix::engine;
+
+/// As random as the secrets, and beyond the identities that jobs give.
+std::uint64_t session_of(Credentials const& random) noexcept {
+  std::uint64_t session = 0;
+  std::memcpy(&session, random.nonce.data(), sizeof session);
+  return session | std::uint64_t{0xffff} << 48;
+}
+
+Status open_session(Engine& engine, std::vector<std::byte>* published, std::uint64_t* session) {
+  auto const sessions = SessionSecrets::of(engine.process());
+  ProcessAddress address;
+  Secret ignored;
+  if (sessions == nullptr || !read_published(engine.address(), &address, &ignored))
+    return Status::unsupported;
+  Credentials made = Credentials::make(0);
+  while (!sessions->add(session_of(made), made.secret)) made = Credentials::make(0);
+  *session = address.process = session_of(made);
+  *published = publish(address, made.secret);
+  return Status::ok;
+}
+
+}  // namespace
+
+int mpix_engine_open_session(mpix_engine_t* engine,
+                             void (*take)(void* context, void const* address, std::size_t length),
+                             void* context, std::uint64_t* session) {
+  try {
+    std::vector<std::byte> published;
+    Status const status = open_session(engine_of(engine), &published, session);
+    if (!failed(status)) take(context, published.data(), published.size());
+    return static_cast<int>(status);
+  } catch (std::bad_alloc const&) {
+    return MPIX_ENGINE_OUT_OF_MEMORY;
+  }
+}
+
+int mpix_engine_close_session(mpix_engine_t* engine, std::uint64_t session) {
+  try {
+    auto const sessions = SessionSecrets::of(engine_of(engine).process());
+    return sessions != nullptr && sessions->remove(session) ? MPIX_ENGINE_OK : MPIX_ENGINE_BAD_ARGUMENT;
+  } catch (std::bad_alloc const&) {
+    return MPIX_ENGINE_OUT_OF_MEMORY;
+  }
+}

@@ -1,0 +1,98 @@
+/// The parts of an Engine, shared by its implementation files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/liveness.hpp"
+#include "engine/base/log.hpp"
+#include "engine/memory/memory_type.hpp"
+#include "engine/memory/segment_table.hpp"
+#include "engine/net/address.hpp"
+#include "engine/net/session.hpp"
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/rdma.hpp"
+#include "engine/runtime/channels.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/inspection.hpp"
+#include "engine/runtime/watches.hpp"
+#include "engine/sync/lock_table.hpp"
+
+namespace mpix::engine {
+
+struct Engine::State {
+  State(mpix_engine_config const& configuration, mpix_bootstrap const& job)
+      : config(configuration),
+        bootstrap(job),
+        log(config.verbose, job.process),
+        identity(config.exposed_only != 0 ? HostIdentity{} : HostIdentity::of_this_process()),
+        credentials(Credentials::make(job.process, config.exposed_only != 0)),
+        segments(log),
+        locks(log),
+        channels(credentials, config, identity, segments, locks, log),
+        registrations(channels.context()),
+        issues_all(configuration.count_direct != 0),
+        counts_direct(configuration.count_direct != 0) {}
+
+  bool may_use(mpix_engine_path path) const noexcept {
+    return (config.paths & static_cast<unsigned>(path)) != 0;
+  }
+
+  std::unique_ptr<PeerState> look_at(ProcessAddress its);
+  Peer* find_peer(std::uint64_t process, std::span<std::byte const> published);
+  Peer* make_peer(std::uint64_t process, std::span<std::byte const> published);
+  void forget_lost();
+  bool forget(Peer& peer);
+
+  std::vector<std::byte> key_of(OwnSegment const& segment);
+
+  /// State of the process as text: its waits, and the waits of others for it.
+  std::string inspect();
+
+  /// Takes note of processes that have gone, as the bootstrap tells.
+  void take_gone();
+
+  // Failures whose completions could tell nobody.
+  std::mutex untold_lock;
+  LateErrors untold;
+  std::atomic<bool> has_untold{false};  ///< there may be some
+
+  mpix_engine_config config;
+  mpix_bootstrap bootstrap;
+  Log log;
+  pid_t pid = own_process_id();
+  HostIdentity identity;  ///< of no host where nobody is to share memory with this process
+  Credentials credentials;
+  bool rdma_usable = false;
+  DeviceMemory device_memory;
+  SegmentTable segments;
+  LockTable locks;
+  Channels channels;
+  Registrations registrations;
+  std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
+  Watches watches;
+  Inspection inspection;
+  std::vector<std::byte> address;      ///< the blob that others are told
+  std::vector<std::byte> publication;  ///< the blob that the host publishes: with the secret
+
+  std::mutex peers_lock;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
+  std::vector<Peer*> unused;         ///< peers without users
+  std::uint64_t losses = 0;          ///< of connections, when unused peers were last looked at
+  Traffic traffic_of_forgotten;      ///< with peers that were forgotten
+  std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
+
+  /// No mapping is kept where Peer::reach looks.
+  std::atomic<bool> issues_all;
+  /// Operations by load and store are counted where issue() finds them.
+  std::atomic<bool> counts_direct;
+};
+
+inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
+
+}  // namespace mpix::engine

@@ -1,0 +1,107 @@
+#include "engine/runtime/watches.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <new>
+
+#include "engine/runtime/state.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// Whether they are complete; `*failure` is what has gone wrong then. With the channel's lock held.
+bool are_complete(Watches::Operations const& operations, Status* failure) noexcept {
+  Peer& peer = *operations.peer;
+  Channel& channel = channel_of(peer);
+  if (operations.local)
+    return AgentPath::finished_locally(peer, operations.sequence) &&
+           peer.state().rdma().released(operations.rdma);
+  try {
+    bool const finished = channel.agent_path.await(peer, operations.sequence);
+    channel.answer_itself();
+    if (!finished || !RdmaPath::reached(peer, operations.rdma)) return false;
+    *failure = peer.state().messages.errors.take(operations.context).first.status;
+    return true;
+  } catch (std::bad_alloc const&) {
+    return false;  // for now
+  }
+}
+
+}  // namespace
+
+void Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
+  std::lock_guard const held(lock_);
+  counters_.push_back({{&completion, sizeof *counter}, counter, threshold});
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Watches::add(Operations const& operations, Completion& completion) noexcept {
+  Status status = Status::ok;
+  bool complete = false;
+  {
+    std::lock_guard const held(channel_of(*operations.peer).lock);
+    complete = are_complete(operations, &status);
+  }
+  if (!complete) try {
+      std::lock_guard const held(lock_);
+      operations_.push_back({{&completion, 0}, operations});
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    } catch (std::bad_alloc const&) {
+      status = Status::out_of_memory;
+    }
+  completion.done(completion, status, 0);
+}
+
+int Watches::check_all() {
+  return settle(counters_,
+                [](CounterWatch& watch) {
+                  return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
+                }) +
+         settle(operations_, [](OperationsWatch& watch) {
+           // Whoever has the lock drives what is waited for.
+           std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
+           return held.owns_lock() && are_complete(watch.operations, &watch.status);
+         });
+}
+
+void Watches::forget(void const* begin, void const* end) {
+  settle(counters_, [&](CounterWatch& watch) {
+    void const* const counter = watch.counter;
+    bool const gone = !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
+    if (gone) watch.status = Status::bad_address;
+    return gone;
+  });
+}
+
+/// Takes out those that are due and tells them, without the lock: they may be reused at once.
+template <typename Any, typename Look>
+int Watches::settle(std::vector<Any>& watches, Look look) {
+  std::vector<Any> ready;
+  {
+    std::lock_guard const held(lock_);
+    for (Any& watch : watches) watch.due = watch.due || look(watch);
+    auto const first =
+        std::stable_partition(watches.begin(), watches.end(), [](Any const& watch) { return !watch.due; });
+    ready.assign(first, watches.end());
+    watches.erase(first, watches.end());
+    waiting_.fetch_sub(ready.size(), std::memory_order_relaxed);
+  }
+  for (Watch const& watch : ready) watch.completion->done(*watch.completion, watch.status, watch.bytes);
+  return static_cast<int>(ready.size());
+}
+
+void Watches::describe(BoundedText& text) {
+  std::lock_guard const held(lock_);
+  for (CounterWatch const& watch : counters_) {
+    std::uint64_t const value =
+        std::atomic_ref(const_cast<std::uint64_t&>(*watch.counter)).load(std::memory_order_relaxed);
+    text.add("  counter at %p: is %llu, waited for until it is %llu\n",
+             static_cast<void const*>(watch.counter), static_cast<unsigned long long>(value),
+             static_cast<unsigned long long>(watch.threshold));
+  }
+}
+
+}  // namespace mpix::engine

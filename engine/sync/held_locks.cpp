@@ -1,0 +1,62 @@
+#include "engine/sync/held_locks.hpp"
+
+#include <algorithm>
+
+namespace mpix::engine {
+
+void HeldLocks::Group::enrol() {
+  if (enrolled_) return;
+  place_ = all_.groups_.insert(all_.groups_.end(), this);
+  enrolled_ = true;
+}
+
+void HeldLocks::Group::forget() noexcept {
+  std::lock_guard const held(all_.mutex_);
+  if (enrolled_) all_.groups_.erase(place_);
+  enrolled_ = false;
+}
+
+void HeldLocks::Group::add(LockClock& clock, LockId lock, SharedLock const& word) {
+  std::lock_guard const held(all_.mutex_);
+  in_memory_.push_back({&clock, lock, &word});
+  enrol();
+}
+
+void HeldLocks::Group::note_granted(LockMode mode, LockTime time) {
+  std::lock_guard const held(all_.mutex_);
+  enrol();
+  if (mode == LockMode::exclusive) {
+    ++exclusives_;
+  } else {
+    oldest_ = shares_ == 0 ? time : std::min(oldest_, time);
+    ++shares_;
+  }
+}
+
+void HeldLocks::Group::note_released(LockMode mode) noexcept {
+  std::lock_guard const held(all_.mutex_);
+  --(mode == LockMode::exclusive ? exclusives_ : shares_);
+}
+
+/// A process that waits for an exclusive lock may itself hold any other: such a lock counts as the oldest.
+void HeldLocks::Group::look(bool* any, LockTime* time) const {
+  *any = *any || shares_ != 0 || exclusives_ != 0;
+  if (shares_ != 0) *time = std::min(*time, oldest_);
+  if (exclusives_ != 0) *time = 0;
+  if (!may_hold_()) return;
+  for (InMemory const& one : in_memory_) {
+    auto const mode = one.word->mode_of(holder_);
+    if (!mode) continue;
+    *any = true;
+    *time = *mode == LockMode::exclusive ? 0 : one.clock->bound(one.lock, *time);
+  }
+}
+
+void HeldLocks::describe(LockTime now, LockRequest* request) const {
+  std::lock_guard const held(mutex_);
+  request->overtakes = false;
+  request->time = now;
+  for (Group const* const group : groups_) group->look(&request->overtakes, &request->time);
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,66 @@
+/// Logical time of locks (Lamport): it orders exclusive requests that wait, and the holders that stand in
+/// their way (docs/decisions/0010-queued-locks.md).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "engine/sync/lock.hpp"
+#include "engine/sync/shared_lock.hpp"
+
+namespace mpix::engine {
+
+/// The clock of one process, and for each of its locks the time of the earliest exclusive request that waits.
+/// In memory that the processes of its host share; memory of zeroes is a clock.
+///
+/// The owner of the locks publishes a request (announce(), then tick()) after it has set `queued` in the
+/// lock's word; a holder raises the clock and then reads the published time (bound()). All of it is
+/// sequentially consistent: of a request and a holder that does not see it, the request has the later time.
+class LockClock {
+ public:
+  /// Clocks end here: with equal times from then on, holders pass requests instead of waiting for them.
+  static constexpr LockTime last = LockTime{1} << 62;
+
+  /// Later than every request that the clock has given a time to.
+  LockTime now() const noexcept { return ticks_.load(std::memory_order_seq_cst) + 1; }
+
+  /// now() is not earlier than `time` afterwards.
+  void raise(LockTime time) noexcept {
+    LockTime const wanted = std::min(time, last) - std::min<LockTime>(time, 1);
+    LockTime present = ticks_.load(std::memory_order_seq_cst);
+    while (present < wanted && !ticks_.compare_exchange_weak(present, wanted, std::memory_order_seq_cst)) {
+    }
+  }
+
+  /// The time of a new exclusive request: not earlier than any that the clock was raised to.
+  LockTime tick() noexcept {
+    LockTime present = ticks_.load(std::memory_order_seq_cst);
+    while (present + 1 < last &&
+           !ticks_.compare_exchange_weak(present, present + 1, std::memory_order_seq_cst)) {
+    }
+    return present + 1;
+  }
+
+  /// An exclusive request for the lock is about to be given its time.
+  void announce(LockId lock) noexcept { publish(lock, now()); }
+  /// `time`: of the earliest exclusive request that waits for the lock; 0: none does.
+  void publish(LockId lock, LockTime time) noexcept {
+    if (lock < shared_lock_count) earliest_[lock].store(time, std::memory_order_seq_cst);
+  }
+
+  /// By a holder of the lock: a time, `time` at the latest, to which no exclusive request for the lock is or
+  /// will be earlier while the holder has it.
+  LockTime bound(LockId lock, LockTime time) noexcept {
+    raise(time);
+    LockTime const earliest = earliest_[lock].load(std::memory_order_seq_cst);
+    return earliest != 0 ? std::min(time, earliest) : time;
+  }
+
+ private:
+  std::atomic<LockTime> ticks_;
+  std::array<std::atomic<LockTime>, shared_lock_count> earliest_;
+};
+
+}  // namespace mpix::engine

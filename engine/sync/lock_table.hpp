@@ -1,0 +1,201 @@
+/// The locks of this process: who holds them by the agent's grant, who waits for them, in the order of
+/// arrival. A request that overtakes passes the exclusive ones that are not earlier than itself, and all of
+/// them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
+///
+/// Processes of the host take a free lock without the agent (engine/sync/shared_lock.hpp). As long as
+/// somebody waits here, or holds the lock by the agent's grant, they come here, too, and who has taken it
+/// before tells the agent when it leaves. Thread-safe by a lock of its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/log.hpp"
+#include "engine/base/process_watch.hpp"
+#include "engine/base/shared_memory.hpp"
+#include "engine/base/status.hpp"
+#include "engine/base/text.hpp"
+#include "engine/sync/lock.hpp"
+#include "engine/sync/lock_clock.hpp"
+#include "engine/sync/shared_lock.hpp"
+
+namespace mpix::engine {
+
+class LockTable {
+ public:
+  /// What an origin is told about its request with this token: Status::ok, it holds the lock.
+  struct Answer {
+    std::uint64_t process;
+    std::uint64_t token;
+    std::uint64_t position;
+    Status status;
+  };
+  /// Where the answers to those requests go that came in on one channel.
+  class Mailbox {
+   public:
+    /// There are answers to be taken, or look_at_holders() has something to do.
+    bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
+
+    /// Called when answers come from another channel, or from the process itself.
+    std::function<void()> wake = [] {};
+
+   private:
+    friend class LockTable;
+    std::vector<Answer> answers_;  ///< under the table's lock
+    std::atomic<bool> news_{false};
+  };
+  /// Somebody in another process.
+  struct Owner {
+    std::uint64_t process;
+    std::uint32_t number;
+    bool operator==(Owner const&) const = default;
+  };
+  struct Request {
+    Owner owner;
+    LockMode mode;
+    bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
+    LockTime time;   ///< LockRequest::time
+    std::uint64_t token;
+    std::uint64_t position;  ///< of its stream that waits for the lock; 0: the origin is told
+    Mailbox* answers;
+  };
+
+  using Clock = std::chrono::steady_clock;
+
+  /// How long a request that overtakes waits behind an earlier exclusive one that nobody has passed so yet;
+  /// twice as long for each time that somebody has.
+  static constexpr Clock::duration first_patience = std::chrono::milliseconds(10);
+  static constexpr unsigned max_doublings = 6;
+
+  explicit LockTable(Log const& log, Clock::duration patience = first_patience);
+
+  static constexpr std::uint32_t max_locks = std::uint32_t{1} << 20;
+
+  /// Where the first locks stand, and the clock; before anything else.
+  void open(SharedLocks& shared, LockClock& clock) {
+    shared_ = &shared;
+    clock_ = &clock;
+  }
+
+  /// Of all locks of this process, and of what it has heard of those of others. Needs no lock.
+  LockClock& clock() const noexcept { return *clock_; }
+
+  /// `count` locks that are free, with consecutive numbers. bad_argument: none; out_of_memory: too many.
+  Status create(std::uint32_t count, LockId* first);
+  /// Whoever waits for one is told bad_argument. bad_argument: one of them does not exist, nothing is done.
+  Status destroy(LockId first, std::uint32_t count);
+
+  /// Takes a place in the queue; the answer is there at once or later.
+  void acquire(LockId lock, Request const& request);
+  /// Never waits: Status::busy.
+  void try_acquire(LockId lock, Request const& request);
+  /// bad_argument: `owner` does not hold it by a grant of the agent.
+  Status release(LockId lock, Owner const& owner, Mailbox& own);
+  /// One that has taken the lock without the agent has left. bad_argument: there is no such lock.
+  Status look(LockId lock, Mailbox& own);
+  /// The process has gone: it neither holds nor waits.
+  void forget(std::uint64_t process, Mailbox& own);
+  /// Whether it does either.
+  bool concerns(std::uint64_t process) const;
+
+  /// Which locks are held by whom, and who waits for them, as text.
+  void describe(BoundedText& text);
+
+  std::vector<Answer> take_answers(Mailbox& own);
+
+  /// Whether admit_impatient() may have something to do.
+  bool is_patience_over() const noexcept {
+    std::int64_t const deadline = deadline_.load(std::memory_order_relaxed);
+    return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
+  }
+  /// Lets requests pass whose patience has ended.
+  void admit_impatient(Mailbox& own);
+  /// Becomes readable when the patience of a request ends.
+  int timer_fd() const noexcept { return timer_.get(); }
+
+  /// Finds out which of those have ended that are waited for, and have taken their locks without the agent.
+  void look_at_holders(Mailbox& own);
+
+  /// As of ProcessWatch, for processes that are waited for.
+  int fd() const noexcept { return watch_.fd(); }
+  bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
+
+ private:
+  static constexpr std::int64_t no_deadline = INT64_MAX;  ///< deadlines are of Clock, in its ticks
+
+  struct OwnerHash {
+    std::size_t operator()(Owner const& owner) const noexcept;
+  };
+  /// Of a lock that is granted or waited for. A lock may have as many members as the job has processes.
+  struct Waiting {
+    Request request;      ///< of an exclusive one, `time` is that of its arrival
+    unsigned passed = 0;  ///< by requests that had waited for too long
+    std::int64_t deadline = no_deadline;
+
+    bool is_exclusive() const noexcept { return request.mode == LockMode::exclusive; }
+  };
+  struct Queue {
+    std::unordered_map<Owner, bool, OwnerHash> members;  ///< whether it is granted
+    std::size_t grants = 0;
+    bool exclusive = false;       ///< the one grant
+    std::deque<Waiting> waiting;  ///< the times of exclusive requests ascend
+  };
+  using Queues = std::unordered_map<LockId, Queue>;
+
+  /// The table is locked, on behalf of whoever will look into the mailbox by itself.
+  class Visit {
+   public:
+    Visit(LockTable& table, Mailbox* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
+    ~Visit() { table_.own_ = nullptr; }
+    Visit(Visit const&) = delete;
+    Visit& operator=(Visit const&) = delete;
+
+   private:
+    std::lock_guard<std::mutex> held_;
+    LockTable& table_;
+  };
+
+  SharedLock* shared(LockId lock) noexcept {
+    return lock < shared_lock_count && shared_ != nullptr ? &(*shared_)[lock] : nullptr;
+  }
+  bool exists(LockId lock) const noexcept { return lock < exists_.size() && exists_[lock]; }
+  Queues::iterator queue_for(LockId lock, Request const& request);
+  void answer(Request const& request, Status status);
+  bool admits(LockId lock, Queue const& queue, LockMode mode) noexcept;
+  void add(Queue& queue, Request const& request);
+  void grant(Queue& queue, Request const& request);
+  static void remove_grants(Queue& queue, std::size_t count) noexcept;
+  void note_gone(std::uint64_t process, std::size_t members) noexcept;
+  void enqueue(LockId lock, Queue& queue, Request const& request);
+  std::int64_t deadline_behind(std::deque<Waiting> const& waiting, std::size_t end) const noexcept;
+  static void pass_all(Queue& queue, std::int64_t now);
+  void publish_earliest(LockId lock, Queue const& queue) noexcept;
+  void set_deadline(std::int64_t deadline) noexcept;
+  void serve(Queues::iterator entry);
+  void watch_holders(LockId lock);
+  void drop_ended(LockId lock) noexcept;
+
+  Log const& log_;
+  Clock::duration const patience_;
+  FileDescriptor const timer_;
+  LockClock own_clock_{};  ///< until open()
+  LockClock* clock_ = &own_clock_;
+  std::atomic<std::int64_t> deadline_{no_deadline};  ///< the earliest; changed under the lock
+  mutable std::mutex mutex_;
+  SharedLocks* shared_ = nullptr;
+  std::vector<bool> exists_;
+  Queues queues_;
+  std::unordered_map<std::uint64_t, std::size_t> members_;  ///< of all queues, by process
+  Mailbox* own_ = nullptr;                                  ///< of whoever has the table locked
+  ProcessWatch watch_;                                      ///< by pid
+  std::atomic<bool> watches_{false};
+};
+
+}  // namespace mpix::engine

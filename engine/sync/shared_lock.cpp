@@ -1,0 +1,37 @@
+#include "engine/sync/shared_lock.hpp"
+
+#include <sched.h>
+
+#include "engine/base/backoff.hpp"
+#include "engine/base/coarse_clock.hpp"
+#include "engine/base/liveness.hpp"
+
+namespace mpix::engine {
+
+bool may_be_orphaned(SharedLock& lock) noexcept {
+  constexpr std::chrono::milliseconds interval{10};
+  thread_local std::chrono::nanoseconds looked{0};
+  auto const time = coarse_now();
+  if (time - looked < interval) return false;
+  looked = time;
+  bool orphaned = false;
+  lock.keep_if([&](Holder holder) {
+    pid_t const pid = pid_of(holder);
+    orphaned = orphaned || (pid != own_process && !process_is_alive(pid));
+    return true;
+  });
+  return orphaned;
+}
+
+void give_way(SharedLock& lock) noexcept {
+  constexpr int looks = 64;
+  // Who has ended meanwhile does not say it again.
+  lock.forget_wanted();
+  for (int look = 0; look < looks; ++look) {
+    if (!lock.seems_free()) return;
+    cpu_relax();
+  }
+  sched_yield();
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,238 @@
+/// A lock of a process in memory that the processes of its host share: free, it is taken and given back by
+/// one atomic instruction. Whoever finds it taken asks the process's agent, which keeps the queue
+/// (engine/sync/lock_table.hpp).
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "engine/sync/lock.hpp"
+
+namespace mpix::engine {
+
+/// Who holds a lock: the pid, the lower end of the identity, which tells the engines of a process apart, and
+/// the owner's number. Never 0.
+using Holder = std::uint64_t;
+
+inline constexpr unsigned pid_bits = 22;  ///< Linux gives out no higher ones
+inline constexpr unsigned identity_bits = 16;
+
+constexpr Holder holder_of(pid_t pid, std::uint64_t process, std::uint32_t owner) noexcept {
+  std::uint64_t const identity = process % (std::uint64_t{1} << identity_bits);
+  return static_cast<std::uint32_t>(pid) | identity << pid_bits |
+         std::uint64_t{owner} << (pid_bits + identity_bits);
+}
+constexpr pid_t pid_of(Holder holder) noexcept {
+  return static_cast<pid_t>(holder % (std::uint64_t{1} << pid_bits));
+}
+constexpr std::uint32_t owner_of(Holder holder) noexcept {
+  return static_cast<std::uint32_t>(holder >> (pid_bits + identity_bits));
+}
+static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
+              (std::uint64_t{1} << 62) - 1);
+
+/// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+///
+/// `word_` is 0 where no lock stands, else `exists`, and besides it `queued` while the agent has granted the
+/// lock or somebody waits in its queue, and the exclusive holder. Nothing but `exists` alone lets anybody in.
+/// A holder that shares the lock enters itself first and then looks at `word_`; an exclusive one enters
+/// itself in `word_` first and then looks at the entries, and so does the agent with `queued`. All of this is
+/// sequentially consistent: of two that keep each other out, one at least sees the other.
+///
+/// Who takes away what the agent may have seen, a holder that leaves or one that was not let in, looks for
+/// `queued` afterwards, and tells the agent where it finds it.
+///
+/// Leaving is a release operation. The look that lets somebody in is an acquire operation and reads what the
+/// last one to leave has left behind, or what was made of it by read-modify-writes.
+template <template <typename> class Atomic, std::size_t Shares>
+class alignas(128) BasicSharedLock {
+ public:
+  enum class Outcome : std::uint8_t {
+    done,
+    refused,  ///< to be asked for at the agent; not released: held otherwise, or not at all
+    missing   ///< there is no such lock
+  };
+  struct Result {
+    Outcome outcome;
+    bool tell;  ///< the agent has to look at its queue
+  };
+
+  Result try_lock(Holder holder, LockMode mode) noexcept {
+    return mode == LockMode::exclusive ? try_exclusive(holder) : try_shared(holder);
+  }
+
+  Result unlock(Holder holder) noexcept {
+    // Relaxed: whether this holder has it alone is seen by the holder.
+    std::uint64_t present = word_.load(std::memory_order_relaxed);
+    while ((present & holder_bits) == holder) {
+      // Release: pairs with the acquire of the next holder's exchange; sequentially consistent for `queued`.
+      if (word_.compare_exchange_strong(present, present & ~holder_bits, std::memory_order_seq_cst,
+                                        std::memory_order_relaxed))
+        return {Outcome::done, (present & queued) != 0};
+    }
+    for (auto& share : shares_) {
+      Holder entered = holder;
+      // Relaxed: its own entry is seen by the holder; another value is of no interest.
+      if (share.load(std::memory_order_relaxed) == holder &&
+          share.compare_exchange_strong(entered, 0, std::memory_order_seq_cst, std::memory_order_relaxed))
+        return {Outcome::done, is_queued()};
+    }
+    return {Outcome::refused, false};
+  }
+
+  /// Whether `holder` has taken it here.
+  bool is_held_by(Holder holder) const noexcept { return mode_of(holder).has_value(); }
+  /// How `holder` has taken it here, if it has.
+  std::optional<LockMode> mode_of(Holder holder) const noexcept {
+    if ((word_.load(std::memory_order_seq_cst) & holder_bits) == holder) return LockMode::exclusive;
+    for (auto const& share : shares_) {
+      if (share.load(std::memory_order_seq_cst) == holder) return LockMode::shared;
+    }
+    return std::nullopt;
+  }
+
+  /// Relaxed: try_lock() finds out.
+  bool seems_free() const noexcept { return word_.load(std::memory_order_relaxed) == exists; }
+
+  // Who waits for it here says so, and who leaves gives way: a hint, relaxed throughout.
+  void want() noexcept {
+    if (!is_wanted()) wanted_.store(1, std::memory_order_relaxed);
+  }
+  bool is_wanted() const noexcept { return wanted_.load(std::memory_order_relaxed) != 0; }
+  void forget_wanted() noexcept { wanted_.store(0, std::memory_order_relaxed); }
+
+  bool is_queued() const noexcept { return (word_.load(std::memory_order_seq_cst) & queued) != 0; }
+
+  // For the process that the lock belongs to.
+
+  void create() noexcept {
+    clear_shares();
+    word_.store(exists, std::memory_order_seq_cst);
+  }
+  void destroy() noexcept {
+    word_.store(0, std::memory_order_seq_cst);
+    clear_shares();
+  }
+
+  /// From here on everybody asks the agent. False: no lock is here.
+  bool set_queued() noexcept {
+    return change([](std::uint64_t word) { return word | queued; });
+  }
+  /// Neither waits anybody at the agent nor has it granted the lock.
+  void clear_queued() noexcept {
+    (void)change([](std::uint64_t word) { return word & ~queued; });
+  }
+
+  /// While it is queued: whether the agent may grant it, as far as those are concerned who have taken it
+  /// here.
+  bool admits(LockMode mode) const noexcept {
+    if ((word_.load(std::memory_order_seq_cst) & holder_bits) != 0) return false;
+    return mode == LockMode::shared || has_no_shares();
+  }
+
+  /// Calls visit(holder) for all that have taken it here, and drops those for which it returns false.
+  template <typename Visitor>
+  void keep_if(Visitor visit) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_seq_cst);
+    // Acquire, here and below: who is let in next comes after all that the lost holder came after.
+    if ((word & holder_bits) != 0 && !visit(word & holder_bits))
+      (void)word_.compare_exchange_strong(word, word & ~holder_bits, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed);
+    for (auto& share : shares_) {
+      Holder entered = share.load(std::memory_order_seq_cst);
+      if (entered != 0 && !visit(entered))
+        (void)share.compare_exchange_strong(entered, 0, std::memory_order_seq_cst, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t exists = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t queued = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t holder_bits = queued - 1;
+
+  Result try_exclusive(Holder holder) noexcept {
+    std::uint64_t present = exists;
+    if (!word_.compare_exchange_strong(present, exists | holder, std::memory_order_seq_cst,
+                                       std::memory_order_relaxed))
+      return {(present & exists) != 0 ? Outcome::refused : Outcome::missing, false};
+    if (has_no_shares()) return {Outcome::done, false};
+    return {Outcome::refused, unlock(holder).tell};
+  }
+
+  Result try_shared(Holder holder) noexcept {
+    std::uint64_t const before = word_.load(std::memory_order_seq_cst);
+    if (before != exists) return {(before & exists) != 0 ? Outcome::refused : Outcome::missing, false};
+    Atomic<Holder>* const entry = enter(holder);
+    if (entry == nullptr) return {Outcome::refused, false};
+    if (word_.load(std::memory_order_seq_cst) == exists) return {Outcome::done, false};
+    Holder entered = holder;
+    (void)entry->compare_exchange_strong(entered, 0, std::memory_order_seq_cst, std::memory_order_relaxed);
+    return {Outcome::refused, is_queued()};
+  }
+
+  /// nullptr: there is no room, or the holder has entered already.
+  Atomic<Holder>* enter(Holder holder) noexcept {
+    // Relaxed, here and below: its own entry is seen by the holder, and an empty one is but a hint.
+    for (auto const& share : shares_) {
+      if (share.load(std::memory_order_relaxed) == holder) return nullptr;
+    }
+    for (auto& share : shares_) {
+      Holder nobody = 0;
+      if (share.load(std::memory_order_relaxed) == 0 &&
+          share.compare_exchange_strong(nobody, holder, std::memory_order_seq_cst, std::memory_order_relaxed))
+        return &share;
+    }
+    return nullptr;
+  }
+
+  template <typename Change>
+  bool change(Change changed) noexcept {
+    std::uint64_t present = word_.load(std::memory_order_seq_cst);
+    while ((present & exists) != 0) {
+      if (word_.compare_exchange_strong(present, changed(present), std::memory_order_seq_cst,
+                                        std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+
+  bool has_no_shares() const noexcept {
+    // Every exclusive holder looks here: without a loop, and in two halves that do not wait for each other.
+    auto const any = [this]<std::size_t... share>(std::size_t first, std::index_sequence<share...>) {
+      return (shares_[first + share].load(std::memory_order_seq_cst) | ...);
+    };
+    constexpr std::size_t half = Shares / 2;
+    return (any(0, std::make_index_sequence<half>()) |
+            any(half, std::make_index_sequence<Shares - half>())) == 0;
+  }
+  void clear_shares() noexcept {
+    for (auto& share : shares_) share.store(0, std::memory_order_seq_cst);
+  }
+
+  Atomic<std::uint64_t> word_{0};
+  Atomic<std::uint64_t> wanted_{0};
+  std::array<Atomic<Holder>, Shares> shares_{};
+};
+
+using SharedLock = BasicSharedLock<std::atomic, 14>;
+static_assert(sizeof(SharedLock) == 128);
+
+/// Locks with higher numbers are the agent's alone.
+inline constexpr std::uint32_t shared_lock_count = 4096;
+using SharedLocks = std::array<SharedLock, shared_lock_count>;
+
+/// After leaving a lock that others wait for: lets them go first, also those who need this processor for
+/// that.
+void give_way(SharedLock& lock) noexcept;
+
+/// For those who are refused again and again: from time to time, whether a process that has taken the lock
+/// has ended.
+bool may_be_orphaned(SharedLock& lock) noexcept;
+
+}  // namespace mpix::engine

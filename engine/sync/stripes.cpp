@@ -1,0 +1,167 @@
+#include "engine/sync/stripes.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "engine/base/backoff.hpp"
+#include "engine/base/coarse_clock.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/base/log.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+/// The lock that a thread waits for, or has waited for last.
+struct Doubt {
+  StripeLock const* lock = nullptr;
+  std::chrono::nanoseconds since{0};
+  bool found_dead = false;  ///< the last look found a dead holder: the same process may hold the next lock
+  pid_t reported = 0;       ///< dead holder that the log names already: it may have held many stripes
+};
+// One object: a library that dlopen() loads has 64 bytes of thread-local memory (tests/c_abi/static_tls.py).
+thread_local Doubt doubt;
+
+void report(pid_t holder) noexcept {
+  if (std::exchange(doubt.reported, holder) == holder) return;
+  common_log.write(LogLevel::error,
+                   "process %d ended while it held locks: it may have done half of an atomic operation",
+                   static_cast<int>(holder));
+}
+
+// Holders let go after microseconds, unless they are not running.
+constexpr std::chrono::milliseconds patience{10};
+
+}  // namespace
+
+StripeLock::Writer StripeLock::announce_beside_readers(std::uint32_t pid) noexcept {
+  std::uint32_t present = shared;
+  return writer_.compare_exchange_strong(present, shared | pid, std::memory_order_seq_cst) ? Writer::announced
+                                                                                           : Writer::refused;
+}
+
+bool StripeLock::try_lock_shared(pid_t self) noexcept {
+  std::uint32_t present = writer_.load(std::memory_order_relaxed);
+  if (present == 0 && writer_.compare_exchange_strong(present, shared, std::memory_order_acq_rel))
+    present = shared;
+  // A writer goes first, or a stream of readers would keep it out for ever. Entries that come and go would
+  // have the same effect: they are not made where a writer is seen before.
+  if (present != shared || !exchange_entry(self, 0, static_cast<std::uint32_t>(self))) return false;
+  if (writer_.load(std::memory_order_seq_cst) == shared) return true;
+  unlock_shared(self);
+  return false;
+}
+
+void StripeLock::unlock_shared(pid_t self) noexcept {
+  // Another thread of the process may take away the entry that was seen, and leave its own behind the place
+  // that is looked at.
+  while (!exchange_entry(self, static_cast<std::uint32_t>(self), 0)) {
+  }
+}
+
+/// Puts `next` in the place of an entry that is `present`; false when none was found. Begins where other
+/// processes than `self` are unlikely to be.
+bool StripeLock::exchange_entry(pid_t self, std::uint32_t present, std::uint32_t next) noexcept {
+  std::size_t index = static_cast<std::size_t>(self) % readers_.size();
+  for (std::size_t looked = 0; looked < readers_.size(); ++looked) {
+    std::uint32_t seen = present;
+    if (readers_[index].load(std::memory_order_relaxed) == present &&
+        readers_[index].compare_exchange_strong(seen, next, std::memory_order_seq_cst))
+      return true;
+    if (++index == readers_.size()) index = 0;
+  }
+  return false;
+}
+
+bool StripeLock::has_no_readers() const noexcept {
+  std::uint32_t present = 0;
+  for (auto const& entry : readers_) present |= entry.load(std::memory_order_seq_cst);
+  return present == 0;
+}
+
+void StripeLock::doubt_holders() noexcept {
+  auto const time = coarse_now();
+  if (time - doubt.since < patience && !doubt.found_dead) return;
+  if (doubt.lock == this || doubt.found_dead) {
+    // No lock is named: a thread may wait for several, and the next one that it asks for has its turn.
+    doubt = {nullptr, doubt.since, drop_dead_holders(), doubt.reported};
+  } else {
+    doubt = {this, time, false, doubt.reported};
+  }
+}
+
+/// Returns whether there were any.
+bool StripeLock::drop_dead_holders() noexcept {
+  bool found = false;
+  // Acquire and release: who gets the lock comes after all that the lost holder came after.
+  auto const drop = [&](std::atomic<std::uint32_t>& word, std::uint32_t rest) {
+    std::uint32_t present = word.load(std::memory_order_relaxed);
+    auto const holder = static_cast<pid_t>(present & ~shared);
+    if (holder == 0 || holder == own_process || process_is_alive(holder)) return;
+    found = true;
+    if (word.compare_exchange_strong(present, rest, std::memory_order_acq_rel)) report(holder);
+  };
+  drop(writer_, shared);  // readers may still be there
+  for (auto& entry : readers_) drop(entry, 0);
+  return found;
+}
+
+void StripeGuard::lock() noexcept {
+  pid_t const self = own_process;
+  for (StripeSet rest = set_; rest != 0; rest &= rest - 1) {
+    StripeLock& lock = table_[static_cast<unsigned>(__builtin_ctzll(rest))];
+    Backoff backoff;
+    auto const wait = [&] {
+      lock.doubt_holders();
+      backoff.pause();
+    };
+    auto state = StripeLock::Writer::refused;
+    while ((state = lock.announce_writer(self)) == StripeLock::Writer::refused) wait();
+    if (state == StripeLock::Writer::alone) continue;
+    while (!lock.has_no_readers()) wait();
+  }
+}
+
+StripeHold::StripeHold(StripeTable& table, StripeSets const& wanted) noexcept
+    : table_(&table), wanted_(wanted.exclusive | wanted.shared), exclusive_(wanted.exclusive) {}
+
+void StripeHold::swap(StripeHold& other) noexcept {
+  std::swap(table_, other.table_);
+  std::swap(wanted_, other.wanted_);
+  std::swap(exclusive_, other.exclusive_);
+  std::swap(held_, other.held_);
+  std::swap(announced_, other.announced_);
+}
+
+bool StripeHold::acquire() noexcept {
+  using Writer = StripeLock::Writer;
+  for (StripeSet rest = wanted_ & ~held_; rest != 0; rest &= rest - 1) {
+    StripeSet const bit = rest & -rest;
+    StripeLock& lock = lock_of(rest);
+    bool got = false;
+    if ((exclusive_ & bit) == 0) {
+      got = lock.try_lock_shared(own_process);
+    } else {
+      auto const state = announced_ != 0 ? Writer::announced : lock.announce_writer(own_process);
+      got = state == Writer::alone || (state == Writer::announced && lock.has_no_readers());
+      announced_ = !got && state == Writer::announced ? bit : 0;
+    }
+    if (!got) {
+      lock.doubt_holders();
+      return false;
+    }
+    held_ |= bit;
+  }
+  return true;
+}
+
+void StripeHold::release() noexcept {
+  if (announced_ != 0) lock_of(announced_).withdraw_writer();
+  announced_ = 0;
+  for (; held_ != 0; held_ &= held_ - 1) {
+    StripeLock& lock = lock_of(held_);
+    (exclusive_ & held_ & -held_) != 0 ? lock.unlock() : lock.unlock_shared(own_process);
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,18 @@
+/// Executor: accesses to memory of this process that other processes name.
+#pragma once
+
+#include "engine/base/status.hpp"
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/memory_map.hpp"
+
+namespace mpix::engine {
+
+/// Calls access(), which accesses memory in `accessed`. The memory may have been unmapped or protected since
+/// it was exposed or probed: then the access fails, and its effects so far stay. After admit_faults().
+template <typename Access>
+Status access_memory(FaultRange accessed, bool write, Access&& access) noexcept {
+  auto const fault = run_guarded(accessed, access);
+  return fault ? reason_for_fault(reinterpret_cast<void const*>(*fault), 1, write) : Status::ok;
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,65 @@
+/// Requests and locks that others wait for, as text for mpix-rma ps.
+#include <cstring>
+
+#include "engine/proto/describe.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/executor.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+using Long = unsigned long long;
+
+char const* name_of(LockMode mode) noexcept { return mode == LockMode::exclusive ? "exclusive" : "shared"; }
+
+}  // namespace
+
+void Executor::describe_waiting(BoundedText& text) const {
+  for (Deferred const& deferred : deferred_) {
+    wire::RequestHeader header{};
+    std::memcpy(&header, deferred.kept.header().data(), sizeof header);
+    text.add("  of process %s: ", text.name(deferred.origin->process).c_str());
+    describe(header, header.total, text);
+    text.add(", waits for stripe locks of this process\n");
+  }
+  for (auto const& [process, origin] : origins_) {
+    OutOfOrder const* const rest = origin->out_of_order();
+    if (rest == nullptr) continue;
+    if (rest->lock != 0)
+      text.add("  of process %s: all behind message %llu, which waits for a lock\n",
+               text.name(process).c_str(), static_cast<Long>(rest->lock));
+    if (!rest->held.empty())
+      text.add("  of process %s: %zu, the first until message %llu is executed; executed up to %llu\n",
+               text.name(process).c_str(), rest->held.size(), static_cast<Long>(rest->held.first_after()),
+               static_cast<Long>(origin->executed));
+  }
+}
+
+void LockTable::describe(BoundedText& text) {
+  Visit const visit(*this, nullptr);
+  for (LockId lock = 0; lock < exists_.size(); ++lock) {
+    if (!exists_[lock]) continue;
+    if (SharedLock* const word = shared(lock)) {
+      word->keep_if([&](Holder holder) {
+        text.add("  lock %u: held by pid %d, owner %u, without the agent\n", lock,
+                 static_cast<int>(pid_of(holder)), owner_of(holder));
+        return true;
+      });
+    }
+    auto const found = queues_.find(lock);
+    if (found == queues_.end()) continue;
+    Queue const& queue = found->second;
+    for (auto const& [owner, granted] : queue.members) {
+      if (granted)
+        text.add("  lock %u: held by process %s, owner %u, %s\n", lock, text.name(owner.process).c_str(),
+                 owner.number, queue.exclusive ? "exclusive" : "shared");
+    }
+    for (Waiting const& waiting : queue.waiting)
+      text.add("  lock %u: process %s, owner %u waits for it, %s\n", lock,
+               text.name(waiting.request.owner.process).c_str(), waiting.request.owner.number,
+               name_of(waiting.request.mode));
+  }
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,268 @@
+/// The target's side of the agent path: executes requests and answers them.
+/// Under the channel's lock throughout.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/drops.hpp"
+#include "engine/base/log.hpp"
+#include "engine/base/text.hpp"
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/segment_table.hpp"
+#include "engine/net/connections.hpp"
+#include "engine/net/mailbox.hpp"
+#include "engine/net/session.hpp"
+#include "engine/net/transport.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/origin.hpp"
+
+namespace mpix::engine {
+
+class Executor {
+ public:
+  struct Settings {
+    std::size_t fragment_bytes = 0;
+    std::size_t window_bytes = 0;  ///< most that one origin may have under way
+    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
+    std::size_t joined_bytes = 0;  ///< largest message of several replies; 0: each travels alone
+  };
+
+  /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
+  using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
+
+  Executor(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
+           Credentials const& credentials, Settings const& settings, Log const& log)
+      : transport_(transport),
+        connections_(connections),
+        segments_(segments),
+        locks_(locks),
+        credentials_(credentials),
+        settings_(settings),
+        log_(log) {}
+
+  /// How to wake the agent, for answers that come about elsewhere.
+  void set_wake(std::function<void()> wake) { lock_answers_.wake = std::move(wake); }
+  /// Locks whose holders have ended unnoticed go to those who wait for them.
+  void look_at_holders() { locks_.look_at_holders(lock_answers_); }
+
+  /// It is executor `place` of `executors`: processes that belong to another one are turned away.
+  void set_place(std::size_t place, std::size_t executors) noexcept {
+    place_ = place;
+    executors_ = executors;
+  }
+
+  void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
+
+  /// Takes a message of requests. Without memory for it, its origin is lost.
+  void on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                  std::span<std::byte const> payload) noexcept;
+
+  /// By any thread.
+  bool has_mail(Mailbox const& mailbox) const noexcept { return mail_.has_news(mailbox); }
+  /// Executes the requests in the process's mailbox; how many these were.
+  int take_mail(Mailbox& mailbox) noexcept;
+
+  /// Does what may be done now and sends the answers: replies, and one acknowledgement per origin. After each
+  /// progress of the transport, outside of UCX's callbacks.
+  void drive() {
+    if (!introductions_.empty()) meet_introduced();
+    if (!deferred_.empty()) retry_deferred();
+    if (locks_.is_patience_over()) locks_.admit_impatient(lock_answers_);
+    while (lock_answers_.has_news()) answer_locks();  // who goes on may give back others
+    answer();
+  }
+  /// Something is executed that was not answered yet.
+  bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
+  /// Requests wait for stripes that nobody announces to be free.
+  bool has_deferred() const noexcept { return !deferred_.empty(); }
+
+  /// The process has gone: nothing of it waits, and what it held is free.
+  void forget(std::uint64_t process);
+  /// Forgets all processes of a session, and returns them.
+  std::vector<std::uint64_t> end_session(std::uint64_t session);
+
+  // For engine/target/parting.hpp.
+  bool is_idle(std::uint64_t process) const noexcept;
+  std::uint64_t last_use(std::uint64_t process) const noexcept;
+  /// The process has a lock by the agent's grant, or waits for one: it is known by its connection.
+  bool has_locks(std::uint64_t process) const noexcept { return locks_.concerns(process); }
+  /// The connection to the process is closed, and with it go its keys. It introduces itself again.
+  void part(std::uint64_t process) noexcept;
+
+  /// Tells every peer that knows the segment or the exposure with this number, at `base`, to forget it.
+  void revoke(std::uint64_t number, RemoteAddress base);
+  /// True when all have done so.
+  bool revoked(std::uint64_t number) const { return !holders_.contains(number); }
+
+  /// Whose session has this token for requests; nothing for a stranger.
+  std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
+  /// The token for replies of the process's session; 0: there is none.
+  std::uint64_t session_with(std::uint64_t process) const noexcept;
+
+  /// The requests that cannot be executed yet, as text.
+  void describe_waiting(BoundedText& text) const;
+
+  std::uint64_t executed() const noexcept { return executed_; }
+  /// Of these, the requests of one process; of one that has ended as long as it is among the last.
+  std::uint64_t executed_for(std::uint64_t process) const;
+  std::uint64_t dropped() const noexcept { return drops_.count(); }
+  std::size_t origins() const noexcept { return origins_.size(); }
+  std::size_t kept_bytes() const noexcept { return kept_bytes_; }
+
+ private:
+  /// A request that waits for stripes.
+  struct Deferred {
+    Origin* origin;
+    Kept kept;
+    StripeHold hold;
+  };
+  /// A reply that is not sent yet.
+  struct Reply {
+    Origin* origin;
+    wire::ReplyHeader header;
+    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
+    std::size_t begin;  ///< there
+  };
+  /// Answers that are being sent. Where memory runs short meanwhile, the rest stays for the next time.
+  struct Batch {
+    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
+    void forget(Origin const* origin, Transport& transport) noexcept;
+
+    std::vector<Reply> replies;
+    std::vector<std::byte> small;  ///< as `small_`
+    std::vector<Origin*> owing;
+    std::size_t sent = 0;          ///< of `replies`
+    std::size_t acknowledged = 0;  ///< of `owing`
+  };
+
+  // joined_requests.cpp: several requests in one message.
+  void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
+  char const* take_records(Origin& origin, std::span<std::byte const> records);
+
+  // executor.cpp: which request may be executed when.
+  std::span<std::byte const> aligned(std::span<std::byte const> payload);
+  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
+                          std::span<std::byte const> payload);
+  char const* take_introduction(std::span<std::byte const> data);
+  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
+  char const* admit(SessionOpening const& opening, Secret const& secret);
+  Origin* origin_of(std::uint64_t session) const noexcept;
+  void meet_introduced();
+  bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
+  void note_kept(Origin& origin, Kept const& kept) noexcept;
+  void note_released(Origin& origin, Kept const& kept) noexcept;
+  void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
+  static bool acquire_shortly(StripeHold& hold) noexcept;
+  void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
+               std::span<std::byte const> payload);
+  void answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes);
+  void retry_deferred();
+  void release_held(Origin& origin);
+  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+               std::size_t payload_bytes, Status resolved);
+  void end_lock_wait(Origin& origin, LockTable::Answer const& told);
+  void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
+  void take_position(Origin& origin, std::uint64_t sequence);
+
+  // execute.cpp: the execution of one request.
+  Status resolve(wire::CheckedRequest& request) const;
+  void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
+  std::uint64_t exposed_base(wire::RequestHeader const& header) const noexcept;
+  Status execute(Origin& origin, wire::CheckedRequest const& request);
+  bool counter_exists(RemoteAddress counter) const;
+  static Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
+  Status carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
+  Status release_lock(Origin const& origin, wire::RequestHeader const& header);
+  Status update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  void update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
+                      std::size_t bytes, std::byte* fetched) const noexcept;
+  std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
+                      std::size_t bytes);
+  Status send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  Status reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const;
+
+  // mail.cpp: requests in the mailbox.
+  Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
+  Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
+  Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
+
+  // answers.cpp: what goes back.
+  void answer();
+  Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
+  std::byte* new_payload(Reply& reply, std::size_t bytes);
+  void drop_replies(std::size_t first) noexcept;
+  void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status,
+                      std::uint64_t exposed_base = 0);
+  void answer_query(Origin& origin, wire::CheckedRequest const& request);
+  void answer_locks();
+  void answer_lock(Origin& origin, LockTable::Answer const& told);
+  void forget_holder(Origin const& origin, std::uint64_t number);
+  void forget_holder_of_all(std::uint64_t process) noexcept;
+  void owe(Origin& origin);
+  void acknowledge(Origin& origin);
+  void complete(Origin& origin, wire::ReplyHeader& header);
+  std::size_t count_together(std::span<Reply const> replies) const noexcept;
+  Message& new_message(std::size_t payload_bytes);
+  void send_batch();
+  std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
+  std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
+  void send_alone(Reply& reply, std::span<std::byte const> payloads);
+  void send(Origin& origin, wire::MessageClass kind, Message& message);
+  std::uint64_t window() const noexcept;
+
+  Transport& transport_;
+  Connections& connections_;
+  SegmentTable const& segments_;  ///< does not change while this channel is locked
+  LockTable& locks_;
+  LockTable::Mailbox lock_answers_;
+  Credentials const& credentials_;
+  Settings settings_;
+  std::size_t place_ = 0;
+  std::size_t executors_ = 1;
+  Log const& log_;
+  KeyProvider provide_key_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process
+  std::unordered_map<std::uint64_t, Origin*> sessions_;                 ///< by SessionTokens::request
+  EndedOrigins gone_;
+  RecentTokens ended_;                         ///< of their sessions
+  std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
+  std::vector<Origin*> owing_;
+  std::vector<Reply> replies_;
+  std::vector<std::byte> small_;  ///< payloads of small ones of them, each at a multiple of 8 bytes
+  Batch sending_;
+  bool is_answering_ = false;
+  std::list<Deferred> deferred_;  ///< in the order of arrival
+  std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
+  NeighbourStripes neighbours_;
+  MailReader mail_;
+  alignas(64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it goes past the caches
+  std::map<std::uint64_t, std::set<std::uint64_t>>
+      holders_;                         ///< number of a segment or exposure -> who knows it
+  std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
+  std::uint64_t executed_ = 0;
+  Drops drops_{"request", log_};
+};
+
+/// Stripes that have to be held while the request is executed on memory with these modes; none where they are
+/// held already.
+StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept;
+
+/// Range of target addresses that the request touches, [begin, end). False when it wraps around.
+bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;
+
+}  // namespace mpix::engine

@@ -1,0 +1,109 @@
+/// Executor: requests in the mailbox.
+#include <array>
+
+#include "engine/base/backoff.hpp"
+#include "engine/base/unwatched.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/target/access_memory.hpp"
+#include "engine/target/executor.hpp"
+
+namespace mpix::engine {
+
+namespace {
+
+constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire::flag_held |
+                                     wire::flag_registered | wire::flag_elements | wire::flag_scale;
+
+/// The header of a message with the same request.
+wire::RequestHeader header_of(Mail const& mail) noexcept {
+  auto header = wire::begin_header<wire::RequestHeader>(static_cast<wire::RequestKind>(mail.kind));
+  header.element_type = mail.element_type;
+  header.operation = mail.operation;
+  header.flags = mail.flags;
+  header.sequence = 1;
+  header.address = mail.address;
+  header.exposure = mail.exposure;
+  header.block = header.bytes = header.total = mail.bytes;
+  return header;
+}
+
+/// Whether there is nothing in it that only makes sense in a stream of messages.
+bool is_plain(wire::RequestHeader const& header) noexcept {
+  return wire::moves_data(header) && (header.flags & ~permitted_flags) == 0 &&
+         (header.notify | header.notify_exposure) == 0;
+}
+
+/// All lines at once: the processor itself does not look ahead beyond a page.
+void fetch_all(std::span<std::byte const> memory) noexcept {
+  constexpr std::size_t line = 64;
+  for (std::size_t i = 0; i < memory.size(); i += line) __builtin_prefetch(&memory[i]);
+}
+
+}  // namespace
+
+int Executor::take_mail(Mailbox& mailbox) noexcept {
+  return mail_.take(mailbox, [this](Mail& mail, StagedRequest& staged) {
+    Mail const request = mail;  // what its origin writes from here on does not matter
+    Status const status = request.staging == Staging::none ? execute_mail(request, mail.data)
+                                                           : execute_staged(staged, request.staging);
+    mail.status = static_cast<std::uint8_t>(status);
+  });
+}
+
+Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
+  wire::RequestHeader const header = header_of(mail);
+  wire::CheckedRequest request{};
+  char const* fault = "mail that is none";
+  if (mail.bytes <= Mail::most_data && mail.data_bytes <= Mail::most_data)
+    fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(mail.data).first(mail.data_bytes),
+                        &request);
+  return execute_mail(request, fault, answer);
+}
+
+Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
+  alignas(8) std::array<std::byte, StagedRequest::most_description> description;
+  wire::CheckedRequest request{};
+  char const* fault = "mail that is none";
+  std::uint64_t const payload_bytes = staged.payload_bytes;  // once: its origin may change it
+  if (payload_bytes <= StagedRequest::most_payload) {
+    if (staging == Staging::past_caches) fetch_all(std::span(staged.payload).first(payload_bytes));
+    fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
+                        std::span(staged.payload).first(payload_bytes), &request, description);
+  }
+  if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "more mail than fits";
+  bool const fetches = fault == nullptr && wire::is_fetching(request.header);
+  if (!fetches || staging != Staging::past_caches) return execute_mail(request, fault, staged.fetched);
+  Status const status = execute_mail(request, fault, fetched_.data());
+  if (!failed(status)) copy_past_caches(staged.fetched, fetched_.data(), request.header.bytes);
+  return status;
+}
+
+/// busy: the stripes are not free. `fault`: what the check of the request has found.
+Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
+  if (fault == nullptr && !is_plain(request.header)) fault = "mail that is none";
+  if (fault != nullptr) {
+    drops_.note(fault);
+    return Status::malformed;
+  }
+  if (Status const status = resolve(request); failed(status)) return status;
+  StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
+  if (!stripes.empty()) neighbours_.release();
+  StripeHold hold(segments_.stripes(), stripes);
+  if (!acquire_shortly(hold)) return Status::busy;
+  wire::RequestHeader const& header = request.header;
+  FaultRange accessed;
+  bool const writes = wire::is_write(header);
+  if (Status const status = reachable(request, writes, &accessed); failed(status)) return status;
+  [[maybe_unused]] Unwatched const unwatched;
+  auto* const base = reinterpret_cast<std::byte*>(header.address);
+  return access_memory(accessed, writes, [&] {
+    switch (static_cast<wire::RequestKind>(header.kind)) {
+      case wire::RequestKind::put:
+        return unpack(base, request.layout, header.position, request.data.data(), header.bytes);
+      case wire::RequestKind::get: return pack(answer, base, request.layout, header.position, header.bytes);
+      default: update_part_of(request, base, 0, header.bytes, wire::is_fetching(header) ? answer : nullptr);
+    }
+  });
+}
+
+}  // namespace mpix::engine

@@ -1,0 +1,254 @@
+/// What the executor keeps of each process that sends requests to this one.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/net/session.hpp"
+#include "engine/sync/stripes.hpp"
+
+namespace mpix::engine {
+
+/// A request that is kept because it may not be executed yet. It passed its check when it arrived.
+class Kept {
+ public:
+  Kept(std::span<std::byte const> header, std::span<std::byte const> payload)
+      : header_(header.begin(), header.end()),
+        payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
+        payload_bytes_(payload.size()) {
+    std::memcpy(payload_.get(), payload.data(), payload.size());
+  }
+
+  std::span<std::byte const> header() const noexcept { return header_; }
+  /// Aligned as wire::check wants it.
+  std::span<std::byte const> payload() const noexcept {
+    return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
+  }
+  /// What it takes of this process's memory, about.
+  static std::size_t footprint(std::size_t payload_bytes) noexcept { return payload_bytes + 512; }
+  std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
+
+ private:
+  std::vector<std::byte> header_;
+  std::unique_ptr<std::uint64_t[]> payload_;
+  std::size_t payload_bytes_;
+};
+
+/// The stripes that one request of a joined message leaves to the next one.
+class NeighbourStripes {
+ public:
+  /// While there is one, requests may leave their stripes.
+  class Scope {
+   public:
+    explicit Scope(NeighbourStripes& stripes) noexcept : stripes_(stripes) { stripes_.open_ = true; }
+    ~Scope() {
+      stripes_.open_ = false;
+      stripes_.release();
+    }
+    Scope(Scope const&) = delete;
+    Scope& operator=(Scope const&) = delete;
+
+   private:
+    NeighbourStripes& stripes_;
+  };
+
+  bool holds() const noexcept { return !held_.empty(); }
+  bool covers(StripeSets const& wanted) const noexcept {
+    StripeSet const any = held_.exclusive | held_.shared;
+    return (wanted.exclusive & ~held_.exclusive) == 0 && (wanted.shared & ~any) == 0;
+  }
+  /// Takes what is held in `hold`, if it may.
+  void offer(StripeSets const& stripes, StripeHold& hold) noexcept {
+    if (!open_) return;
+    hold_ = std::move(hold);
+    held_ = stripes;
+  }
+  void release() noexcept {
+    hold_.release();
+    held_ = {};
+  }
+
+ private:
+  bool open_ = false;
+  StripeSets held_;
+  StripeHold hold_;
+};
+
+/// Stripes that are held for an operation of several messages.
+struct HeldLock {
+  StripeHold hold;
+  std::uint64_t rest = 0;  ///< bytes that are still to be executed
+};
+
+/// An operation of several messages whose end is to be counted.
+struct Counted {
+  std::uint64_t bytes = 0;  ///< executed so far
+  bool failed = false;
+};
+
+/// The tokens of some sessions that have ended: what is left of their messages is no surprise.
+class RecentTokens {
+ public:
+  void add(std::uint64_t token) noexcept { tokens_[next_++ % tokens_.size()] = token; }
+  bool contain(std::uint64_t token) const noexcept {
+    return token != 0 && std::find(tokens_.begin(), tokens_.end(), token) != tokens_.end();
+  }
+
+ private:
+  std::array<std::uint64_t, 64> tokens_{};
+  std::size_t next_ = 0;
+};
+
+/// The processes that have ended last, as origins. Enough of them for messages that were still under way to
+/// be known; who began with an introduction longer ago than that has nothing left that could arrive.
+class EndedOrigins {
+ public:
+  /// Of a process that has never told which incarnation it was.
+  static constexpr std::uint64_t any_incarnation = UINT64_MAX;
+
+  void add(std::uint64_t process, std::uint64_t incarnation, std::uint64_t messages) {
+    std::size_t const place = place_of(process);
+    if (place == ended_.size()) return add_new({process, incarnation, messages});
+    if (incarnation != any_incarnation) ended_[place].incarnation = incarnation;
+    ended_[place].messages += messages;
+  }
+  /// Whether this incarnation of the process, or a later one, has ended.
+  bool contain(std::uint64_t process, std::uint64_t incarnation) const noexcept {
+    std::size_t const place = place_of(process);
+    return place != ended_.size() && incarnation <= ended_[place].incarnation;
+  }
+  /// How many messages of the process were executed.
+  std::uint64_t messages_of(std::uint64_t process) const noexcept {
+    std::size_t const place = place_of(process);
+    return place != ended_.size() ? ended_[place].messages : 0;
+  }
+
+ private:
+  static constexpr std::size_t most = 256;
+  struct Ended {
+    std::uint64_t process;
+    std::uint64_t incarnation;
+    std::uint64_t messages;
+  };
+
+  std::size_t place_of(std::uint64_t process) const noexcept {
+    auto const found = std::find_if(ended_.begin(), ended_.end(),
+                                    [&](Ended const& ended) { return ended.process == process; });
+    return static_cast<std::size_t>(found - ended_.begin());
+  }
+  void add_new(Ended const& ended) {
+    if (ended_.size() < most) {
+      ended_.push_back(ended);
+    } else {
+      ended_[next_++ % most] = ended;
+    }
+  }
+
+  std::vector<Ended> ended_;
+  std::size_t next_ = 0;  ///< the oldest, once there are `most`
+};
+
+/// Requests that wait for the endpoint, or for the position of the stream that they come after. What an
+/// origin does with them costs this process the same for each.
+class HeldRequests {
+ public:
+  bool empty() const noexcept { return by_after_.empty(); }
+  std::size_t size() const noexcept { return by_after_.size(); }
+  /// The position that the first of them comes after. Not when there is none.
+  std::uint64_t first_after() const noexcept { return by_after_.begin()->first.first; }
+  bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
+  Kept const& add(std::uint64_t sequence, std::uint64_t after, Kept request) {
+    sequences_.insert(sequence);
+    return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
+  }
+  /// One that comes after a position up to `executed`; nothing if there is none.
+  std::optional<Kept> take(std::uint64_t executed) {
+    auto const first = by_after_.begin();
+    if (first == by_after_.end() || first->first.first > executed) return std::nullopt;
+    sequences_.erase(first->first.second);
+    return std::move(by_after_.extract(first).mapped());
+  }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Kept> by_after_;  ///< and sequence
+  std::set<std::uint64_t> sequences_;
+};
+
+/// Of an origin whose requests are not just executed in the order in which they arrive.
+struct OutOfOrder {
+  std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
+  HeldRequests held;
+  std::set<std::uint64_t> deferred;  ///< sequences of those that wait for stripes
+  std::uint64_t lock = 0;            ///< position that is taken when a lock is granted; 0: none
+  std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
+  std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
+
+  bool empty() const noexcept {
+    return lock == 0 && ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
+  }
+};
+
+/// Made when its introduction is proven.
+struct Origin {
+  std::uint64_t process = 0;
+  std::uint64_t incarnation = 0;
+  std::uint64_t target = 0;      ///< identity under which it knows this process
+  std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest introduction
+  SessionTokens session;
+  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
+  std::uint64_t executed = 0;       ///< every request up to here
+  std::size_t kept_bytes = 0;       ///< of requests that are held or deferred
+  std::uint64_t messages = 0;       ///< executed, whatever became of them
+  std::uint64_t done = 0;           ///< cost of what is executed or refused
+  std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
+  std::uint64_t told_done = 0;      ///< and of `done`
+  std::size_t replies_waiting = 0;  ///< replies to it that are not sent
+  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
+  bool owes_answer = false;
+
+  bool has_seen(std::uint64_t sequence) const {
+    if (sequence <= executed) return true;
+    return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
+                                rest_->held.contains(sequence) || rest_->deferred.contains(sequence));
+  }
+
+  /// Nothing of it is under way, and it knows all that it waits for.
+  bool is_idle() const noexcept {
+    return !owes_answer && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
+  }
+
+  /// nullptr: there is nothing out of order.
+  OutOfOrder* out_of_order() noexcept { return rest_.get(); }
+  OutOfOrder const* out_of_order() const noexcept { return rest_.get(); }
+  OutOfOrder& make_out_of_order() {
+    if (rest_ == nullptr) rest_ = std::make_unique<OutOfOrder>();
+    return *rest_;
+  }
+  /// What the operation with this token holds; nullptr: nothing.
+  HeldLock* lock_of(std::uint64_t token) noexcept {
+    if (rest_ == nullptr) return nullptr;
+    auto const found = rest_->locks.find(token);
+    return found != rest_->locks.end() ? &found->second : nullptr;
+  }
+  /// Gives back what nothing is in any more.
+  void tidy() noexcept {
+    if (rest_ != nullptr && rest_->empty()) rest_.reset();
+  }
+
+ private:
+  std::unique_ptr<OutOfOrder> rest_;
+};
+
+}  // namespace mpix::engine

@@ -1,0 +1,124 @@
+#include "engine/target/parting.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace mpix::engine {
+
+namespace {
+
+// Turns of progress between two looks for idle connections, which cost some time for each connection.
+constexpr unsigned shortest_pause = 16;
+constexpr unsigned longest_pause = 16384;
+
+}  // namespace
+
+void Parting::on_farewell(std::span<std::byte const> header) noexcept {
+  wire::FarewellHeader fields{};
+  if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
+  std::optional<std::uint64_t> process = executor_.process_of(fields.session);
+  if (!process) process = agent_path_.process_of(fields.session);
+  if (!process) return drops_.note("it belongs to no session");
+  try {
+    // An answer behind a question may grant the lock that the sender of both did not know of when it asked.
+    connections_.note_farewell(*process, static_cast<wire::Farewell>(fields.kind), fields.token,
+                               agent_path_.is_idle(*process));
+  } catch (std::bad_alloc const&) {
+    connections_.lose(*process, "no memory for its farewell");
+  }
+}
+
+void Parting::hear() {
+  for (Connections::NotedFarewell const& farewell : connections_.take_farewells()) {
+    if (Connections::Connection* const connection = connections_.find(farewell.process))
+      hear(farewell, *connection);
+  }
+}
+
+void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Connection& connection) {
+  bool const answered = connection.asked != 0 && connection.asked == farewell.token;
+  switch (farewell.kind) {
+    case wire::Farewell::ask:
+      // Both have asked: it is the one with the lower identity who is answered.
+      if (connection.asked != 0 && process_ < farewell.process) break;
+      connections_.note_asked(connection, 0);
+      if (!farewell.idle || !is_idle(farewell.process, connection)) {
+        (void)send(farewell.process, connection, wire::Farewell::stay, farewell.token);
+        agent_path_.resume(farewell.process);
+      } else if (send(farewell.process, connection, wire::Farewell::agree, farewell.token)) {
+        part(farewell.process);
+      }
+      break;
+    case wire::Farewell::agree:
+      if (!answered) break;
+      // It asked for a lock before it was asked, and has ended since.
+      if (executor_.has_locks(farewell.process))
+        return connections_.lose(farewell.process, "it ended with a lock");
+      part(farewell.process);
+      break;
+    case wire::Farewell::stay:
+      if (!answered) break;
+      connections_.note_asked(connection, 0);
+      agent_path_.resume(farewell.process);
+      break;
+  }
+}
+
+void Parting::ask_now_and_then() {
+  if (turns_ != 0 && --turns_ != 0) return;
+  pause_ = ask_idle() != 0 ? shortest_pause : std::min(2 * pause_, longest_pause);
+  turns_ = pause_;
+}
+
+std::size_t Parting::ask_idle() {
+  if (!is_crowded()) return 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> idle;  // last use, process
+  connections_.for_each([&](std::uint64_t process, Connections::Connection const& connection) {
+    if (process == process_ || !is_idle(process, connection)) return;
+    idle.emplace_back(std::max(agent_path_.last_use(process), executor_.last_use(process)), process);
+  });
+  // Some more than need be: to look at all of them takes time.
+  std::size_t const too_many = connections_.size() - limit_ + limit_ / 8;
+  auto const oldest = idle.begin() + static_cast<std::ptrdiff_t>(std::min(too_many, idle.size()));
+  std::partial_sort(idle.begin(), oldest, idle.end());
+  idle.erase(oldest, idle.end());
+  for (auto const& [last_use, process] : idle) ask(process);
+  return idle.size();
+}
+
+void Parting::ask(std::uint64_t process) {
+  Connections::Connection& connection = *connections_.find(process);
+  std::uint64_t const token = ++newest_token_;
+  // What cannot be sent is lost in the usual way.
+  if (!send(process, connection, wire::Farewell::ask, token)) return;
+  connections_.note_asked(connection, token);
+  agent_path_.suspend(process);
+}
+
+bool Parting::is_idle(std::uint64_t process, Connections::Connection const& connection) const {
+  return connection.asked == 0 && agent_path_.is_idle(process) && executor_.is_idle(process) &&
+         !transport_.has_unsent(connection.endpoint);
+}
+
+void Parting::part(std::uint64_t process) {
+  agent_path_.part(process);
+  executor_.part(process);
+  connections_.part(process);
+  agent_path_.resume(process);
+}
+
+bool Parting::send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
+                   std::uint64_t token) {
+  auto header = wire::begin_header<wire::FarewellHeader>(kind);
+  std::uint64_t const own = agent_path_.session_with(process);
+  header.session = own != 0 ? own : executor_.session_with(process);
+  header.token = token;
+  Message& message = transport_.message();
+  message.set_header(header);
+  return !failed(transport_.send(connection.endpoint, wire::MessageClass::farewell, message));
+}
+
+}  // namespace mpix::engine

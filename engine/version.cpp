@@ -1,3 +1,0 @@
-#include "engine/version.h"
-
-char const* mpix_engine_version(void) { return MPIX_VERSION; }
