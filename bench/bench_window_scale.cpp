@@ -10,7 +10,7 @@
 
 #include "bench/support/lone_engine.hpp"
 #include "hosting/hosted.h"
-#include "windows/window.hpp"
+#include "mpi-windows/state/window.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "engine/runtime/parameters.h"
 #include "engine/base/version.h"
-#include "windows/mpix_windows.h"
+#include "mpi-windows/state/mpix_windows.h"
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/info.h"

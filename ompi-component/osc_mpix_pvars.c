@@ -1,7 +1,7 @@
 /* Performance variables osc_mpix_*, for MPI_T and the tools on top of it: which paths operations take. */
 #include "osc_mpix.h"
 
-#include "windows/mpix_windows.h"
+#include "mpi-windows/state/mpix_windows.h"
 
 #include "opal/mca/base/mca_base_pvar.h"
 

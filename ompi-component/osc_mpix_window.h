@@ -8,7 +8,7 @@
 #include "ompi/request/request.h"
 #include "ompi/win/win.h"
 
-#include "windows/mpix_windows.h"
+#include "mpi-windows/state/mpix_windows.h"
 
 typedef struct osc_mpix_module_t {
     ompi_osc_base_module_t super;

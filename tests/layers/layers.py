@@ -16,10 +16,10 @@ LAYERS = {
     "hosting": {"engine"},
     "datatype": {"engine"},
     "mpix": {"engine", "hosting", "datatype", "include"},
-    "windows": {"engine", "hosting", "datatype", "nam", "include"},
+    "mpi-windows": {"engine", "hosting", "datatype", "nam", "include"},
     "armci": {"engine", "hosting", "datatype", "mpix", "include"},
     "fortran": {"include"},
-    "ompi-component": {"engine", "hosting", "windows"},
+    "ompi-component": {"engine", "hosting", "mpi-windows"},
     "mpi-host": {"engine", "hosting", "datatype", "include"},
     "nam": {"engine"},
     "tool": {"engine"},
@@ -27,7 +27,7 @@ LAYERS = {
 }
 # Foreign headers, and the only layers in which they appear.
 FOREIGN = {
-    re.compile(r"mpi\.h$"): {"datatype", "mpix", "windows", "armci", "fortran", "ompi-component", "mpi-host", "include"},
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "mpi-windows", "armci", "fortran", "ompi-component", "mpi-host", "include"},
     re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},

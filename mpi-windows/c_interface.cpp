@@ -1,0 +1,230 @@
+/// The C interface: what of it is not communication.
+#include <memory>
+#include <mutex>
+
+#include "datatype/datatype.hpp"
+#include "datatype/handle.hpp"
+#include "engine/base/log.hpp"
+#include "hosting/hosted.hpp"
+#include "hosting/statistics_table.hpp"
+#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
+
+/// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize.
+int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
+  print_unasked();
+  if (counts == nullptr) return MPI_SUCCESS;
+  int rank = 0;
+  int size = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  print_statistics(number_of(MPI_COMM_WORLD), rank, size);
+  return MPI_SUCCESS;
+} catch (...) {
+  return class_of_exception();
+}
+
+/// Also of programs that are not linked with libmpix_rma.
+void prepare_finalize() {
+  static char counts = 0;
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, begin_statistics() ? &counts : nullptr);
+}
+
+void prepare() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    begin_datatypes(mpix_host_operations()->datatype_is_committed);
+    prepare_finalize();
+  });
+}
+
+/// What a call on the window comes to, with exceptions as error classes.
+template <typename Call>
+int on(mpix_window_t* handle, Call call) noexcept {
+  try {
+    return call(of(handle));
+  } catch (...) {
+    return class_of_exception();
+  }
+}
+
+/// The name of a call in error texts, and the rank that it was given.
+struct CallName {
+  char const* name;
+  int rank = -1;
+  constexpr CallName(char const* called, int target = -1) noexcept : name(called), rank(target) {}
+};
+constexpr CallName rank_call(char const* name, int rank) noexcept { return {name, rank}; }
+
+/// The same, with texts for errors.
+template <typename Call>
+int on(mpix_window_t* handle, CallName name, Call call) noexcept {
+  int const error = on(handle, call);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  return on(handle, [&](Window& open) { return open.told(error, name.name, {{}, name.rank, 0, 0}); });
+}
+
+}  // namespace
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+using Level = Window::Level;
+
+void mpix_windows_set_verbose(int level) { Window::verbose = level; }
+int mpix_windows_set_order(const char* order) {
+  auto const parsed = Hints::parse_order(order);
+  if (!parsed) return MPI_ERR_ARG;
+  Hints::set_default_order(*parsed);
+  return MPI_SUCCESS;
+}
+
+int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
+                       void* handle, mpix_window_t** window) try {
+  prepare();
+  newest_refusal() = {};
+  auto made = std::make_unique<Window>(*mpix::hosted_engine(), comm, Hints(hints), handle);
+  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints().port_name().empty();
+  int const error = connects ? made->connect(comm) : made->open(comm, *memory);
+  mpix::engine::Log const log(Window::verbose, mpix::hosted_engine()->process());
+  if (error != MPI_SUCCESS) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    std::string const& why = newest_refusal().text;
+    if (rank == 0 && !why.empty()) log.write(mpix::engine::LogLevel::error, "no window: %s", why.c_str());
+    return error;
+  }
+  log.write(mpix::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),
+            memory->flavor, static_cast<long long>(memory->size));
+  *window = made.release();
+  return MPI_SUCCESS;
+} catch (...) {
+  return class_of_exception();
+}
+
+int mpix_window_free(mpix_window_t* window, int* is_gone) {
+  bool closed = false;
+  int const error = on(window, "MPI_Win_free", [&](Window& open) { return open.close(&closed); });
+  if (closed) delete &of(window);
+  *is_gone = closed ? 1 : 0;
+  return error;
+}
+
+void mpix_window_end_epochs(mpix_window_t* window) {
+  (void)on(window, [](Window& open) {
+    open.end_epochs();
+    return MPI_SUCCESS;
+  });
+}
+
+const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value) try {
+  return of(window).hints().set(key, value);
+} catch (...) {
+  return nullptr;
+}
+
+uint64_t mpix_window_table_bytes(void) { return RankTable::kept_bytes(); }
+
+int mpix_window_refusal(const char** text) {
+  *text = newest_refusal().text.c_str();
+  return newest_refusal().error_class;
+}
+
+int mpix_window_ranks(const mpix_window_t* window) { return static_cast<Window const*>(window)->ranks(); }
+int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit) {
+  Window const& open = *static_cast<Window const*>(window);
+  if (open.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (rank < 0 || rank >= open.ranks()) return MPI_ERR_RANK;
+  *size = static_cast<MPI_Aint>(open.entry(rank).size);
+  *disp_unit = open.entry(rank).disp_unit;
+  return MPI_SUCCESS;
+}
+
+int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit, void** base) {
+  return on(window, [&](Window& open) { return open.shared_query(rank, size, disp_unit, base); });
+}
+int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size) {
+  return on(window, [&](Window& open) { return open.attach(base, size); });
+}
+int mpix_window_detach(mpix_window_t* window, const void* base) {
+  return on(window, [&](Window& open) { return open.detach(base); });
+}
+
+int mpix_window_fence(mpix_window_t* window, int assertion) {
+  return on(window, "MPI_Win_fence", [&](Window& open) { return open.fence(assertion); });
+}
+int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion) {
+  return on(window, "MPI_Win_post", [&](Window& open) { return open.post(group, assertion); });
+}
+int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion) {
+  return on(window, "MPI_Win_start", [&](Window& open) { return open.start(group, assertion); });
+}
+int mpix_window_complete(mpix_window_t* window) {
+  return on(window, "MPI_Win_complete", [](Window& open) { return open.complete(); });
+}
+int mpix_window_wait(mpix_window_t* window) {
+  return on(window, "MPI_Win_wait", [](Window& open) { return open.wait(); });
+}
+int mpix_window_test(mpix_window_t* window, int* flag) {
+  return on(window, "MPI_Win_test", [&](Window& open) { return open.test(flag); });
+}
+int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
+  return on(window, [&](Window& open) { return open.lock(type, rank, assertion); });
+}
+int mpix_window_unlock(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.unlock(rank); });
+}
+int mpix_window_lock_all(mpix_window_t* window, int assertion) {
+  return on(window, "MPI_Win_lock_all", [&](Window& open) { return open.lock_all(assertion); });
+}
+int mpix_window_unlock_all(mpix_window_t* window) {
+  return on(window, "MPI_Win_unlock_all", [](Window& open) { return open.unlock_all(); });
+}
+int mpix_window_sync(mpix_window_t* window) {
+  return on(window, [](Window& open) { return open.sync(); });
+}
+int mpix_window_flush(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.flush(rank, Level::remote); });
+}
+int mpix_window_flush_all(mpix_window_t* window) {
+  return on(window, "MPI_Win_flush_all", [](Window& open) { return open.flush_all(Level::remote); });
+}
+int mpix_window_flush_local(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return open.flush(rank, Level::local); });
+}
+int mpix_window_flush_local_all(mpix_window_t* window) {
+  return on(window, "MPI_Win_flush_local_all", [](Window& open) { return open.flush_all(Level::local); });
+}
+int mpix_window_order(mpix_window_t* window, int rank) {
+  return on(window, rank_call("MPIX_Win_order", rank), [&](Window& open) { return open.order(rank); });
+}
+int mpix_window_order_all(mpix_window_t* window) {
+  return on(window, "MPIX_Win_order_all", [](Window& open) { return open.order_all(); });
+}
+int mpix_window_begin_flush_all(mpix_window_t* window) {
+  return on(window, "MPIX_Win_flush_windows", [](Window& open) { return open.begin_flush_all(); });
+}
+int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request) {
+  return on(window, rank_call("MPIX_Win_iflush", rank),
+            [&](Window& open) { return open.iflush(rank, Level::remote, request); });
+}
+int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request) {
+  return on(window, "MPIX_Win_iflush_all",
+            [&](Window& open) { return open.iflush_all(Level::remote, request); });
+}
+int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request) {
+  return on(window, rank_call("MPIX_Win_iflush_local", rank),
+            [&](Window& open) { return open.iflush(rank, Level::local, request); });
+}
+int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request) {
+  return on(window, "MPIX_Win_iflush_local_all",
+            [&](Window& open) { return open.iflush_all(Level::local, request); });
+}

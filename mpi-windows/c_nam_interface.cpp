@@ -1,0 +1,58 @@
+/// The C interface: memory servers.
+#include <algorithm>
+#include <cstring>
+
+#include "mpi-windows/nam/window.hpp"
+#include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/mpix_windows.h"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// Keeps the reason of what `call` throws.
+template <typename Call>
+int outcome_of(Call call) noexcept {
+  try {
+    newest_refusal() = {};
+    call();
+    return MPI_SUCCESS;
+  } catch (NamError const& error) {
+    return refuse(error.error_class(), error.what());
+  } catch (...) {
+    return class_of_exception();
+  }
+}
+
+}  // namespace
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+
+int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
+                       const char* rdma) {
+  // Null is all interfaces; of these other hosts reach all but the loopback.
+  return outcome_of([&] {
+    set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8", rdma});
+  });
+}
+int mpix_window_persist(mpix_window_t* window) {
+  return outcome_of([&] { static_cast<Window*>(window)->persist(); });
+}
+int mpix_nam_ranks(const char* port, int* ranks) {
+  return outcome_of([&] { *ranks = nam_ranks(port); });
+}
+int mpix_nam_publish(const char* name, const char* port) {
+  return outcome_of([&] { nam_publish(name, port); });
+}
+int mpix_nam_unpublish(const char* name, const char* port) {
+  return outcome_of([&] { nam_unpublish(name, port); });
+}
+int mpix_nam_lookup(const char* name, char* port, size_t bytes) {
+  return outcome_of([&] {
+    std::string const found = nam_lookup(name);
+    if (found.size() >= bytes) throw NamError(MPI_ERR_INTERN, "the port name is too long");
+    std::copy_n(found.c_str(), found.size() + 1, port);
+  });
+}

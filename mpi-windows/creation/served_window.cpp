@@ -1,0 +1,173 @@
+/// Window: memory at a memory server. One process asks the server for all.
+#include <algorithm>
+#include <utility>
+
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// Error class of what `call` throws, and why; MPI_SUCCESS.
+template <typename Call>
+int outcome_of(Call call, std::string* text) {
+  try {
+    call();
+    return MPI_SUCCESS;
+  } catch (NamError const& error) {
+    *text = error.what();
+    return error.error_class();
+  } catch (std::exception const& error) {
+    *text = error.what();
+    return class_of_exception();
+  }
+}
+
+/// What a process tells the others of its attempt to have the window.
+struct Outcome {
+  int error_class = MPI_SUCCESS;
+  std::uint32_t mapped_in = 0;  ///< as of NamWindow
+  std::string text;             ///< the description of the window, or what is wrong
+};
+
+/// From `root` to all, most often in one message.
+void broadcast(Outcome* outcome, int root, MPI_Comm comm) {
+  struct {
+    int error_class;
+    std::uint32_t mapped_in;
+    int length;
+    char begin[2036];
+  } told{outcome->error_class,
+         outcome->mapped_in,
+         static_cast<int>(std::min<std::size_t>(outcome->text.size(), INT32_MAX)),
+         {}};
+  constexpr int most = sizeof told.begin;
+  std::copy_n(outcome->text.data(), std::min(told.length, most), told.begin);
+  PMPI_Bcast(&told, sizeof told, MPI_BYTE, root, comm);
+  outcome->error_class = told.error_class;
+  outcome->mapped_in = told.mapped_in;
+  outcome->text.resize(static_cast<std::size_t>(told.length));
+  if (told.length > most) {
+    PMPI_Bcast(outcome->text.data(), told.length, MPI_CHAR, root, comm);
+  } else {
+    std::copy_n(told.begin, told.length, outcome->text.data());
+  }
+}
+
+/// The worst of all outcomes, with its text, at all.
+void agree(Outcome* outcome, int rank, MPI_Comm comm) {
+  struct {
+    int error_class;
+    int rank;
+  } own{outcome->error_class, rank}, worst{};
+  PMPI_Allreduce(&own, &worst, 1, MPI_2INT, MPI_MAXLOC, comm);
+  outcome->error_class = worst.error_class;
+  if (worst.error_class != MPI_SUCCESS) broadcast(outcome, worst.rank, comm);
+}
+
+/// Whether all processes have told that they map these grants.
+bool all_map(RankTable const& table, std::uint32_t grants) {
+  auto const maps = [=](RankEntry const& entry) { return entry.lock == grants; };
+  return grants != 0 && table.begin() != table.end() && std::ranges::all_of(table, maps);
+}
+
+}  // namespace
+
+/// Collective: the first process makes it, the others join. Where all map the grants already, nobody fails to
+/// join, and they need not agree. After a failure nobody relies on that.
+template <typename Make>
+int Window::share_nam(MPI_Comm comm, Make make) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  Outcome made;
+  auto const describe = [&] {
+    nam_ = make();
+    made.text = nam_->description();
+    made.mapped_in = nam_->mapped_in();
+  };
+  NamWindow::note_mapped(0);
+  if (rank == 0) made.error_class = outcome_of(describe, &made.text);
+  broadcast(&made, 0, comm);
+  if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
+  bool const is_mapped = all_map(table_, made.mapped_in);
+  Outcome joined;
+  auto const join = [&] { nam_ = NamWindow::join(made.text, is_mapped); };
+  if (rank != 0) joined.error_class = outcome_of(join, &joined.text);
+  if (!is_mapped) agree(&joined, rank, comm);
+  if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
+  NamWindow::note_mapped(nam_->mapped_in());
+  hints_.tell_port(nam_->port());
+  std::uint64_t const stripe = nam_->stripe_bytes();
+  hints_.tell_stripe(stripe != 0 ? std::to_string(stripe) : "");
+  return MPI_SUCCESS;
+}
+
+int Window::allocate_at_server(MPI_Comm comm) {
+  int const error = share_nam(comm, [this] {
+    std::vector<std::uint64_t> sizes;
+    std::vector<std::uint64_t> units;
+    for (RankEntry const& entry : table_) {
+      sizes.push_back(entry.size);
+      units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
+    }
+    bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
+    auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
+    bool const one_host = std::ranges::all_of(table_, is_here);
+    return NamWindow::allocate(sizes, units,
+                               {persistent, hints_.durability(), hints_.mode(), hints_.stripe(), one_host});
+  });
+  if (error != MPI_SUCCESS && rank_ == 0) release_nam();
+  return error;
+}
+
+/// The targets are the ranks of those who have made the window; the processes of `comm` are none of them.
+int Window::connect(MPI_Comm comm) {
+  flavor_ = MPI_WIN_FLAVOR_ALLOCATE;
+  rank_ = MPI_PROC_NULL;
+  PMPI_Comm_dup(comm, &origins_);
+  int const error = share_nam(comm, [this] { return NamWindow::connect(hints_.port_name()); });
+  if (error != MPI_SUCCESS) return error;
+  size_ = nam_->ranks();
+  pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+  RankEntry* const entries = table_.open(size_);
+  for (int rank = 0; rank < size_; ++rank) {
+    entries[rank].size = nam_->size(rank);
+    entries[rank].disp_unit = nam_->disp_unit(rank);
+  }
+  return MPI_SUCCESS;
+}
+
+void Window::release_nam() noexcept {
+  if (nam_ == nullptr) return;
+  std::string ignored;  // the server has gone, and the window with it
+  (void)outcome_of([this] { nam_->release(); }, &ignored);
+}
+
+void Window::persist() {
+  if (nam_ == nullptr || nam_->port().empty())
+    throw NamError(MPI_ERR_WIN, "the window is not a persistent one at a memory server");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  nam_->persist();
+}
+
+int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
+  bool has_turn = may_overtake(mode);
+  Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
+  int error = MPI_SUCCESS;
+  engine_.wait_until([&] {
+    std::string ignored;
+    bool taken = false;
+    error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &ignored);
+    if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
+      error = MPI_ERR_WIN;
+    return taken || error != MPI_SUCCESS;
+  });
+  if (error == MPI_SUCCESS) {
+    target.lock = held;
+  } else {
+    nam_->unlock(target.rank);
+  }
+  return error;
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,218 @@
+/// Window: synchronisation with targets that take part in it, and the signals for that.
+#include <sched.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/base/backoff.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+/// Waits for what other processes do to this one's counters.
+template <typename Predicate>
+void Window::await(Predicate done) {
+  constexpr unsigned quick_spins = 256;
+  for (unsigned spins = 0; spins < quick_spins && !engine_.yields_when_idle(); ++spins) {
+    if (done()) return;
+    engine::cpu_relax();
+  }
+  engine_.wait_until(done);
+}
+
+/// Of a counter in the target's control memory.
+engine::Update Window::update_of(Target const& target, std::size_t offset, engine::ElementType type) const {
+  engine::Update update;
+  update.type = type;
+  update.guarantees = engine::Guarantee::element_atomic;
+  update.context = context_;
+  update.target = offset;
+  update.exposed.target = target.control_name;
+  update.target_layout = engine::Layout::contiguous(engine::element_size(type));
+  update.is_notification = true;  // no operation of the program: not counted
+  return update;
+}
+
+/// Raises a counter of the target. What this process has stored before comes before it.
+void Window::signal(Target& target, std::size_t offset, engine::ElementType type) {
+  if (target.control != nullptr) {
+    std::byte* const counter = target.control + offset;
+    // Release: pairs with the acquires of those who wait.
+    if (type == engine::ElementType::uint8)
+      reinterpret_cast<PostCounter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+    else
+      reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  engine::Update raise = update_of(target, offset, type);
+  raise.operation = engine::Operation::increment;
+  (void)engine_.issue(*target.process, raise);
+}
+
+/// Raises a counter of arrivals and marks it.
+void Window::object(Target& target, std::size_t offset) {
+  static constexpr std::uint64_t step = objection_mark + 1;
+  if (target.control != nullptr) {
+    // Release: pairs with the acquires of those who wait.
+    reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
+    return;
+  }
+  engine::Update raise = update_of(target, offset, engine::ElementType::uint64);
+  raise.operation = engine::Operation::sum;
+  raise.origin = reinterpret_cast<std::byte const*>(&step);
+  raise.origin_layout = raise.target_layout;
+  (void)engine_.issue(*target.process, raise);
+}
+
+void Window::synchronise() {
+  if (origins_ == MPI_COMM_NULL) return barrier();
+  PMPI_Barrier(origins_);
+}
+
+/// After round k a process knows of 2^(k+1) that they have come. tell(target, offset) raises the arrivals of
+/// the next one, hear(arrivals) is told of those here.
+template <typename Tell, typename Hear>
+void Window::disseminate(Tell tell, Hear hear) {
+  ++barriers_;
+  unsigned round = 0;
+  for (std::int64_t distance = 1; distance < size_; distance *= 2, ++round) {
+    if (Target* const next = target(successor(distance))) tell(*next, layout_.arrival(round));
+    Counter& arrivals = own_counter(layout_.arrival(round));
+    await([&] { return arrivals.load(std::memory_order_acquire) >= barriers_; });
+    hear(arrivals);
+  }
+}
+
+void Window::barrier() {
+  disseminate([&](Target& next, std::size_t at) { signal(next, at, engine::ElementType::uint64); },
+              [](Counter const&) {});
+}
+
+/// Whether any process has an objection; the same at all. Has to be followed by a barrier().
+bool Window::barrier_with(bool objection) {
+  disseminate(
+      [&](Target& next, std::size_t at) {
+        objection ? object(next, at) : signal(next, at, engine::ElementType::uint64);
+      },
+      // What comes of others meanwhile belongs to the barrier behind this one, and objects to nothing.
+      [&](Counter& arrivals) {
+        if (arrivals.load(std::memory_order_relaxed) < objection_mark) return;
+        arrivals.fetch_and(objection_mark - 1, std::memory_order_relaxed);
+        objection = true;
+      });
+  return objection;
+}
+
+/// For the last barrier: whoever keeps the table of the host may leave it, with the table, before others.
+void Window::find_successors() {
+  for (std::int64_t distance = 1; distance < size_; distance *= 2) (void)target(successor(distance));
+}
+
+int Window::fence(int assertion) {
+  {
+    Guard const guard(spin_);
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+  }
+  int const error = complete_opened();
+  constexpr int neither = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+  if ((assertion & neither) != neither) synchronise();
+  fence_open_ = (assertion & MPI_MODE_NOSUCCEED) == 0;
+  return error;
+}
+
+/// Of a group whose members are all in the window.
+std::vector<int> Window::ranks_of(MPI_Group group) const {
+  int count = 0;
+  PMPI_Group_size(group, &count);
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::vector<int> ranks(numbers.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  PMPI_Group_translate_ranks(group, count, numbers.data(), members_, ranks.data());
+  return ranks;
+}
+
+int Window::post(MPI_Group group, int assertion) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
+  std::vector<int> const origins = ranks_of(group);
+  if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
+  {
+    Guard const guard(spin_);
+    if (exposed_ || epoch_.load(std::memory_order_relaxed) == Epoch::fence) return MPI_ERR_RMA_SYNC;
+    exposed_ = true;
+    completions_due_ += origins.size();
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
+  for (int const origin : origins) {
+    if (Target* const told = target(origin)) signal(*told, layout_.posted(rank_), engine::ElementType::uint8);
+  }
+  return MPI_SUCCESS;
+}
+
+int Window::start(MPI_Group group, int assertion) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
+  std::vector<int> targets = ranks_of(group);
+  if (std::ranges::find(targets, MPI_UNDEFINED) != targets.end()) return MPI_ERR_GROUP;
+  for (int const rank : targets) {
+    if (target(rank) == nullptr) return MPI_ERR_OTHER;
+  }
+  Guard const guard(spin_);
+  if (!may_begin()) return MPI_ERR_RMA_SYNC;
+  begin_epoch(Epoch::group);
+  unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  for (int const rank : targets) known_target(rank)->in_group = true;
+  group_ = std::move(targets);
+  return MPI_SUCCESS;
+}
+
+void Window::wait_for_post(Target& target) {
+  auto const& posts = *reinterpret_cast<PostCounter*>(control_ + layout_.posted(target.rank));
+  await([&] { return posts.load(std::memory_order_acquire) != target.posts_seen; });
+  ++target.posts_seen;
+}
+
+/// Where the signal travels behind the operations it need not wait for them.
+int Window::tell_completed(Target& target) {
+  std::uint64_t const sequence = target.outstanding.get();
+  bool const follows = target.memory == target.process && target.control == nullptr;
+  int error = MPI_SUCCESS;
+  if (sequence != 0 && follows) engine_.fence(*target.process, sequence);
+  if (sequence != 0 && !follows) error = complete_messages(target);
+  signal(target, layout_.completed(), engine::ElementType::uint64);
+  return error;
+}
+
+int Window::complete() {
+  if (epoch_.load(std::memory_order_relaxed) != Epoch::group) return MPI_ERR_RMA_SYNC;
+  int error = MPI_SUCCESS;
+  for (int const rank : group_) {
+    Target& target = *known_target(rank);
+    bool const used = target.access.load(std::memory_order_relaxed) == Access::open;
+    if (!used && !unchecked_) wait_for_post(target);
+    error = first_of(error, tell_completed(target));
+    target.in_group = false;
+  }
+  return first_of(error, complete_opened());
+}
+
+int Window::wait() {
+  if (!exposed_) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = own_counter(layout_.completed());
+  await([&] { return completed.load(std::memory_order_acquire) >= completions_due_; });
+  exposed_ = false;
+  return MPI_SUCCESS;
+}
+
+int Window::test(int* flag) {
+  if (!exposed_) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = own_counter(layout_.completed());
+  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
+  // A program that asks in a loop may take the core on which the origin is to run.
+  if (*flag == 0 && engine_.progress() == 0 && engine_.yields_when_idle()) sched_yield();
+  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
+  exposed_ = *flag == 0;
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,319 @@
+/// Window: access epochs, how they begin, and those of passive targets.
+#include <utility>
+
+#include "engine/base/log.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// What a lock that is not free ends with.
+struct Grant : engine::Completion {
+  Grant() noexcept {
+    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
+      auto& grant = static_cast<Grant&>(self);
+      grant.status = result;
+      // Release: pairs with the acquire in take_lock(), for `status`.
+      grant.told.store(true, std::memory_order_release);
+    };
+  }
+  engine::Status status = engine::Status::ok;
+  std::atomic<bool> told{false};
+};
+
+}  // namespace
+
+/// Whether no epoch with operations is open.
+bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
+
+/// One that the calls of the program open. After another one there are no operations of the last fence.
+void Window::begin_epoch(Epoch epoch) noexcept {
+  epoch_.store(epoch, std::memory_order_relaxed);
+  fence_open_ = false;
+}
+
+/// Whether an operation may begin to access the target, and after what.
+int Window::permit(Target const& target, Permission* permission) const noexcept {
+  *permission = Permission::yes;
+  switch (epoch_.load(std::memory_order_relaxed)) {
+    case Epoch::none: return fence_open_ ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::fence: return MPI_SUCCESS;
+    case Epoch::group:
+      if (!unchecked_) *permission = Permission::wait_for_post;
+      return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::lock_all:
+      if (!unchecked_) *permission = Permission::take_lock;
+      return MPI_SUCCESS;
+    case Epoch::locks: break;  // which have opened their targets
+  }
+  return MPI_ERR_RMA_SYNC;
+}
+
+void Window::note_open(Target& target) {
+  target.place = opened_.size();
+  opened_.push_back(&target);
+}
+
+void Window::note_closed(Target& target) noexcept {
+  opened_.back()->place = target.place;
+  opened_[target.place] = opened_.back();
+  opened_.pop_back();
+  target.close();
+}
+
+/// Begins to open the target. `*open`: another thread has done it.
+int Window::enter(Target& target, Permission* permission, bool* open) {
+  for (;;) {
+    {
+      Guard const guard(spin_);
+      Access const access = target.access.load(std::memory_order_acquire);
+      *open = access == Access::open;
+      if (*open) return MPI_SUCCESS;
+      if (access == Access::closed) {
+        if (int const error = permit(target, permission); error != MPI_SUCCESS) return error;
+        if (may_begin()) epoch_.store(Epoch::fence, std::memory_order_relaxed);
+        note_open(target);
+        target.access.store(Access::opening, std::memory_order_relaxed);
+        return MPI_SUCCESS;
+      }
+    }
+    engine_.wait_until([&] { return target.access.load(std::memory_order_acquire) != Access::opening; });
+  }
+}
+
+/// Where it is free and in memory: what most programs meet most of the time.
+bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
+  engine_.settle_locks();
+  if (target.lock_word == nullptr || target.process->is_lost()) return false;
+  if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
+  target.lock = held;
+  return true;
+}
+
+/// `with_next`: between hosts the request may leave with what follows it.
+inline int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
+  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  return try_lock(target, mode, held) ? MPI_SUCCESS : request_lock(target, mode, held, with_next);
+}
+
+int Window::begin_access(int rank, Target** out) {
+  Target* const made = target(rank);
+  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  Permission permission = Permission::yes;
+  bool open = false;
+  *out = made;
+  if (int const error = enter(*made, &permission, &open); error != MPI_SUCCESS || open) return error;
+  int error = MPI_SUCCESS;
+  if (permission == Permission::wait_for_post) wait_for_post(*made);
+  if (permission == Permission::take_lock) error = take_lock(*made, engine::LockMode::shared, false);
+  if (error != MPI_SUCCESS) {
+    Guard const guard(spin_);
+    note_closed(*made);
+    return error;
+  }
+  made->open();
+  return MPI_SUCCESS;
+}
+
+int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next) {
+  if (nam_ != nullptr) return take_nam_lock(target, mode, held);
+  engine::LockRequest request{.lock = target.lock_id, .mode = mode, .owner = lock_owner};
+  if (mode == engine::LockMode::shared) describe_held(*target.process, &request);
+  if (!threads_ && target.memory == target.process) {
+    if (auto const issued = engine_.lock_in_stream(*target.process, request, context_, with_next)) {
+      if (engine::failed(issued->status)) return class_of(issued->status);
+      target.outstanding.raise(issued->sequence);
+      target.lock = held;
+      note_granted(target, request);
+      return MPI_SUCCESS;
+    }
+  }
+  return wait_for_lock(target, request, held);
+}
+
+/// Adds the locks that this process holds to a request for a share of a lock of `process`.
+void Window::describe_held(engine::Peer& process, engine::LockRequest* request) {
+  engine::LockClock& own = engine_.lock_clock();
+  if (engine::LockClock const* const target = engine_.lock_clock(process)) own.raise(target->now());
+  held_locks.describe(own.now(), request);
+}
+
+void Window::note_granted(Target& target, engine::LockRequest const& request) {
+  target.granted = true;
+  held_.note_granted(request.mode, request.time);
+}
+
+/// At a memory server: epochs of MPI_Win_lock_all take their locks one by one, in the order in which
+/// operations come. Two of them that hold what the other has yet to take must not be kept apart by those who
+/// wait behind them.
+bool Window::may_overtake(engine::LockMode mode) {
+  Guard const guard(spin_);
+  return mode == engine::LockMode::shared && opened_.size() > 1;
+}
+
+int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held) {
+  Grant grant;
+  request.completion = &grant;
+  engine::Issued const issued = engine_.lock(*target.process, request);
+  engine::Status status = issued.status;
+  if (!issued.complete) {
+    engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });
+    status = grant.status;
+    if (!engine::failed(status)) note_granted(target, request);
+  }
+  if (!engine::failed(status)) target.lock = held;
+  return class_of(status);
+}
+
+/// Whether all that was issued under the lock, which is in memory, is complete.
+bool Window::may_leave(Target const& target) const noexcept {
+  return target.lock_word != nullptr && target.lock > Lock::unchecked && nam_ == nullptr &&
+         !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
+}
+
+int Window::give_back_lock(Target& target) {
+  if (may_leave(target)) [[likely]] {
+    // A full barrier: what was stored under the lock comes before the next holder.
+    auto const left = engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_);
+    if (left) {
+      target.lock = Lock::none;
+      return engine::failed(left->status) ? class_of(left->status) : MPI_SUCCESS;
+    }
+  }
+  return give_back_slowly(target);
+}
+
+/// The next holder comes after the operations. Those that are messages are complete once they were waited
+/// for, too.
+int Window::give_back_slowly(Target& target) {
+  Lock const held = std::exchange(target.lock, Lock::none);
+  if (held == Lock::none || held == Lock::unchecked) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
+  }
+  if (std::exchange(target.granted, false))
+    held_.note_released(held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared);
+  int error = MPI_SUCCESS;
+  if (nam_ != nullptr) {
+    if (target.outstanding.is_set()) error = complete_messages(target);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    nam_->unlock(target.rank);
+    return error;
+  }
+  if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);
+  engine::Issued const issued = engine_.unlock(*target.process, target.lock_id, lock_owner, context_);
+  return first_of(error, class_of(issued.status));
+}
+
+inline int Window::begin_lock(int type, int rank, int assertion) {
+  if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
+  Target* const made = target(rank);
+  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  {
+    Guard const guard(spin_);
+    if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
+    if (made->access.load(std::memory_order_relaxed) != Access::closed) return MPI_ERR_RMA_SYNC;
+    begin_epoch(Epoch::locks);
+    ++locks_;
+    made->lock = Lock::unchecked;
+    note_open(*made);
+    made->access.store(Access::opening, std::memory_order_relaxed);
+  }
+  if ((assertion & MPI_MODE_NOCHECK) == 0) {
+    auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
+    if (int const error = take_lock(*made, mode, true); error != MPI_SUCCESS) {
+      leave_lock(*made);
+      return error;
+    }
+  }
+  made->open();
+  return MPI_SUCCESS;
+}
+
+int Window::lock(int type, int rank, int assertion) {
+  return told(begin_lock(type, rank, assertion), "MPI_Win_lock", rank);
+}
+
+void Window::leave_lock(Target& target) {
+  Guard const guard(spin_);
+  target.lock = Lock::none;
+  note_closed(target);
+  if (--locks_ == 0) epoch_.store(Epoch::none, std::memory_order_relaxed);
+}
+
+int Window::unlock(int rank) {
+  Target& recent = recent_target(rank);
+  bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
+  Target* const locked = is_recent ? &recent : open_target(rank);
+  if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks)
+    return told(MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
+  int const error = give_back_lock(*locked);
+  int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;
+  leave_lock(*locked);
+  return told(first_of(completed, error), "MPI_Win_unlock", locked->rank);
+}
+
+int Window::lock_all(int assertion) {
+  if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
+  {
+    Guard const guard(spin_);
+    if (!may_begin()) return MPI_ERR_RMA_SYNC;
+    begin_epoch(Epoch::lock_all);
+    unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  }
+  if (unchecked_) return MPI_SUCCESS;
+  // The locks of memory that is reached by operations only are taken by the first of these.
+  bool const all = flavor_ == MPI_WIN_FLAVOR_SHARED || shares_memory_.load(std::memory_order_relaxed);
+  int error = MPI_SUCCESS;
+  for (int rank = 0; rank < size_ && error == MPI_SUCCESS; ++rank) {
+    Target* const reached = all || rank == rank_ ? target(rank) : nullptr;
+    if (reached == nullptr || (rank != rank_ && reached->view.local == nullptr)) continue;
+    Target* opened = nullptr;
+    error = begin_access(rank, &opened);
+  }
+  if (error != MPI_SUCCESS) (void)unlock_all();
+  return error;
+}
+
+int Window::unlock_all() {
+  if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
+  int error = MPI_SUCCESS;
+  for (Target* const opened : opened_) error = first_of(error, give_back_lock(*opened));
+  return first_of(complete_opened(), error);
+}
+
+void Window::end_epochs() {
+  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  if (!exposed_ && (epoch == Epoch::none || epoch == Epoch::fence)) return;
+  engine::Log const log(verbose, engine_.process());
+  log.write(engine::LogLevel::life, "window %u: MPI_Finalize ends it, although %s", number(), epoch_text());
+  while (epoch_.load(std::memory_order_relaxed) == Epoch::locks) (void)unlock(opened_.back()->rank);
+  if (epoch == Epoch::lock_all) (void)unlock_all();
+  if (epoch == Epoch::group) (void)complete_opened();
+  exposed_ = false;
+}
+
+/// Ends the access epoch at all its targets.
+int Window::complete_opened() {
+  std::vector<Target*> opened;
+  {
+    Guard const guard(spin_);
+    opened.swap(opened_);
+  }
+  int error = MPI_SUCCESS;
+  for (Target* const target : opened) {
+    if (target->outstanding.is_set()) error = first_of(error, complete_messages(*target));
+    target->close();
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Guard const guard(spin_);
+  epoch_.store(Epoch::none, std::memory_order_relaxed);
+  if (opened_.empty()) {
+    opened.clear();
+    opened_.swap(opened);  // its memory
+  }
+  return error;
+}
+
+}  // namespace mpix::windows

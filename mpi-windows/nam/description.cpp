@@ -1,0 +1,112 @@
+#include "mpi-windows/nam/description.hpp"
+
+#include <mpi.h>
+
+#include <cstring>
+
+#include "mpi-windows/nam/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+class Writer {
+ public:
+  void add(std::uint64_t number) { bytes_.append(reinterpret_cast<char const*>(&number), sizeof number); }
+  void add(std::string_view text) {
+    add(std::uint64_t{text.size()});
+    bytes_ += text;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  std::uint64_t number() {
+    std::uint64_t number = 0;
+    std::memcpy(&number, next(sizeof number).data(), sizeof number);
+    return number;
+  }
+  std::string text() { return std::string(next(number())); }
+  /// Of things that take so many bytes each, at least.
+  std::uint64_t count(std::size_t each) {
+    std::uint64_t const count = number();
+    if (count > bytes_.size() / each) refuse();
+    return count;
+  }
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw NamError(MPI_ERR_INTERN, "another process tells of a window what nobody understands");
+  }
+  std::string_view next(std::uint64_t length) {
+    if (length > bytes_.size()) refuse();
+    std::string_view const found = bytes_.substr(0, length);
+    bytes_.remove_prefix(length);
+    return found;
+  }
+
+  std::string_view bytes_;
+};
+
+constexpr std::size_t number_bytes = sizeof(std::uint64_t);
+
+void add(Writer& told, NamPart const& part) {
+  told.add(nam::format(part.grant));
+  told.add(part.control);
+  told.add(part.secret);
+  told.add(part.window.id);
+  told.add(part.window.port);
+  told.add(std::uint64_t{part.window.slot});
+  told.add(part.window.generation);
+  told.add(std::uint64_t{part.window.regions.size()});
+  for (nam::WindowRegion const& region : part.window.regions) {
+    told.add(region.offset);
+    told.add(region.bytes);
+    told.add(region.unit);
+  }
+}
+
+NamPart next_part(Reader& told) {
+  NamPart part;
+  part.grant = nam::parse_locator(told.text());
+  part.control = told.number();
+  part.secret = told.text();
+  part.window.id = told.text();
+  part.window.port = told.text();
+  part.window.slot = static_cast<nam::SharedControl::Slot>(told.number());
+  part.window.generation = told.number();
+  part.window.regions.resize(told.count(3 * number_bytes));
+  for (nam::WindowRegion& region : part.window.regions) {
+    region.offset = told.number();
+    region.bytes = told.number();
+    region.unit = told.number();
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string NamDescription::pack() const {
+  Writer told;
+  told.add(stripe_bytes);
+  told.add(std::uint64_t{parts.size()});
+  for (NamPart const& part : parts) add(told, part);
+  return told.take();
+}
+
+NamDescription NamDescription::unpack(std::string_view bytes) {
+  Reader told(bytes);
+  NamDescription found;
+  found.stripe_bytes = told.number();
+  found.parts.resize(told.count(8 * number_bytes));
+  for (NamPart& part : found.parts) part = next_part(told);
+  return found;
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,189 @@
+#include "mpi-windows/nam/grant.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/log.hpp"
+#include "mpi-windows/nam/registry.hpp"
+#include "nam/protocol/socket.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+GrantRegistry<NamGrant>& registry() {
+  static GrantRegistry<NamGrant> grants;
+  return grants;
+}
+
+/// So much is zeroed here sooner than by the server.
+constexpr std::uint64_t largest_spare = 256u << 10;
+
+constexpr int one_attempt_ms = 1000;
+constexpr int between_attempts_ms = 20;
+/// How often nobody may be found at the server's address. Its memory has gone with its last process.
+constexpr int most_attempts_alone = 25;
+constexpr std::chrono::seconds longest_search{30};
+
+/// Tells control memories on this host apart.
+std::uint64_t number_of(nam::SharedControl const& control) {
+  struct stat status {};
+  return ::fstat(control.descriptor().get(), &status) == 0 ? status.st_ino : 0;
+}
+
+/// Whether what the window has is what these would be given.
+bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
+               std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+  nam::WindowWishes const usual;
+  bool const is_plain = !wishes.persistent && wishes.durability == usual.durability &&
+                        wishes.mode == usual.mode && wishes.other_parts.empty() && wishes.stripe_bytes == 0;
+  if (!is_plain || window.regions.size() != sizes.size()) return false;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) return false;
+  }
+  return true;
+}
+
+/// Of all its regions, and what is between them.
+std::uint64_t bytes_of(nam::WindowInfo const& window) {
+  nam::WindowRegion const& last = window.regions.back();
+  return last.offset + last.bytes - window.regions.front().offset;
+}
+
+}  // namespace
+
+NamGrant::NamGrant(nam::Locator const& locator)
+    : locator_{locator.grant, "", locator.address},
+      session_(nam::Session::open(locator_)),
+      memory_(session_.map()),
+      control_(number_of(memory_.control())),
+      watch_(session_.descriptor(), [this] { return on_end(); }) {}
+
+std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator) {
+  return registry().find_or_open(locator);
+}
+
+std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_t control) {
+  auto const fits = [=](NamGrant const& known) { return known.control() == control; };
+  auto found = registry().find_or_open(locator, fits);
+  if (found->control() != control)
+    throw nam::Error(nam::ErrorCode::unavailable, "the server of the grant was started again meanwhile");
+  return found;
+}
+
+std::shared_ptr<NamGrant> NamGrant::mapped(nam::Locator const& locator, std::uint64_t control) {
+  auto found = registry().known(locator);
+  return found != nullptr && found->control() == control ? found : nullptr;
+}
+
+bool NamGrant::is_served() {
+  std::lock_guard const held(lock_);
+  return session_.is_open();
+}
+
+bool NamGrant::has_windows() {
+  std::lock_guard const held(lock_);
+  return std::ranges::any_of(windows_,
+                             [this](auto const& use) { return memory_.control().is_taken(use.first); });
+}
+
+/// The data process has died, or what it had has ended in order.
+int NamGrant::on_end() {
+  if (!has_windows()) return -1;
+  if (find_again()) return session_.descriptor();
+  end_windows();
+  return -1;
+}
+
+/// Another data process has the same memory as long as the control process has lived on.
+bool NamGrant::find_again() {
+  auto const end = std::chrono::steady_clock::now() + longest_search;
+  for (int alone = 0; alone < most_attempts_alone && std::chrono::steady_clock::now() < end;) {
+    try {
+      nam::Session session = nam::Session::open(locator_, one_attempt_ms);
+      if (number_of(session.map().control()) != control_) return false;
+      std::lock_guard const held(lock_);
+      session_ = std::move(session);
+      return true;
+    } catch (nam::Error const& error) {
+      if (error.code() == nam::ErrorCode::not_found) return false;
+    }
+    if (!nam::connect_unix(locator_.address.unix_path)) ++alone;
+    if (!watch_.sleep(between_attempts_ms)) return true;
+  }
+  return false;
+}
+
+/// For all who use them; the first one to find out says so.
+void NamGrant::end_windows() {
+  std::lock_guard const held(lock_);
+  int ended = 0;
+  for (auto const& [slot, uses] : windows_) {
+    if (!memory_.control().is_taken(slot)) continue;
+    memory_.control().withdraw(slot);
+    ++ended;
+  }
+  if (ended != 0)
+    engine::common_log.write(engine::LogLevel::error,
+                             "the memory server of grant %s has ended, and with it %d windows; operations on "
+                             "them are errors from now on",
+                             locator_.grant.c_str(), ended);
+}
+
+nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
+                                   std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+  std::lock_guard const held(lock_);
+  if (spare_.generation != 0 && has_shape(spare_.window, sizes, units, wishes) && take_spare())
+    return spare_.window;
+  return session_.allocate(sizes, units, wishes);
+}
+
+void NamGrant::keep(nam::WindowInfo* window) {
+  std::lock_guard const held(lock_);
+  session_.keep(window);
+}
+
+void NamGrant::release(nam::WindowInfo const& window) {
+  std::lock_guard const held(lock_);
+  bool const is_plain = window.durability == nam::WindowWishes().durability && window.stripe_bytes == 0;
+  if (!is_plain || bytes_of(window) > largest_spare || !session_.is_open())
+    return session_.release_soon(window);
+  if (spare_.generation != 0 && take_spare()) session_.release_soon(spare_.window);
+  make_spare(window);
+}
+
+/// False: the server has taken it back.
+bool NamGrant::take_spare() {
+  return memory_.control().take_spare(spare_.window.slot, std::exchange(spare_.generation, 0));
+}
+
+/// The message to the server, and that for the next window, would take longer than all else.
+void NamGrant::make_spare(nam::WindowInfo const& window) {
+  std::memset(memory_.at(window.regions.front()), 0, bytes_of(window));
+  spare_.window = window;
+  spare_.generation = memory_.control().offer_spare(window.slot, window.generation);
+  spare_.window.generation = spare_.generation;
+}
+
+void NamGrant::persist(nam::WindowInfo const& window) {
+  std::lock_guard const held(lock_);
+  session_.persist(window);
+}
+
+/// The system tells the locks of descriptors apart, not those of one.
+std::shared_ptr<nam::SharedControl const> NamGrant::locks_for(nam::SharedControl::Slot slot) {
+  std::lock_guard const held(lock_);
+  if (windows_[slot]++ == 0) return {std::shared_ptr<void>(), &memory_.control()};
+  return std::make_shared<nam::SharedControl const>(memory_.control().reopen());
+}
+
+void NamGrant::give_back_locks(nam::SharedControl::Slot slot) {
+  std::lock_guard const held(lock_);
+  if (--windows_[slot] == 0) windows_.erase(slot);
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,69 @@
+#include "mpi-windows/nam/mapped.hpp"
+
+#include <mpi.h>
+
+#include <functional>
+#include <string>
+
+#include "mpi-windows/nam/error.hpp"
+#include "mpi-windows/nam/served.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+class MappedNamWindow final : public ServedWindow {
+ public:
+  MappedNamWindow(std::shared_ptr<NamGrant> grant, nam::WindowInfo info)
+      : ServedWindow(std::move(info)), grant_(std::move(grant)) {
+    at_server([this] { grant_->memory().check(info_); });
+    locks_ = grant_->locks_for(info_.slot);
+  }
+  ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
+
+  void describe(NamDescription* told) const override { tell(told, grant_->locator(), grant_->control()); }
+  std::uint32_t mapped_in() const noexcept override {
+    auto const name = grant_->locator().grant + '/' + std::to_string(grant_->control());
+    return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;
+  }
+  void release() override {
+    at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
+  }
+  void keep() override {
+    at_server([this] { grant_->keep(&info_); });
+  }
+  void persist() override {
+    at_server([this] { grant_->persist(info_); });
+  }
+
+  bool is_mapped() const noexcept override { return true; }
+  engine::ExposedView view(int rank) const noexcept override {
+    engine::ExposedView view;
+    view.local = grant_->memory().at(region(rank));
+    view.exposure = {region(rank).offset, region(rank).bytes, engine::Rights::all};
+    view.owner_generation = &grant_->memory().control().generation(info_.slot);
+    view.generation = info_.generation;
+    return view;
+  }
+  engine::StripeTable* stripes() const noexcept override { return &grant_->memory().control().stripes(); }
+
+  bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
+    return at_server(
+        [&] { return locks_->try_lock(info_.slot, static_cast<std::uint32_t>(rank), mode, has_turn); });
+  }
+  void unlock(int rank) const noexcept override {
+    locks_->unlock(info_.slot, static_cast<std::uint32_t>(rank));
+  }
+
+ private:
+  std::shared_ptr<NamGrant> grant_;
+  std::shared_ptr<nam::SharedControl const> locks_;
+};
+
+}  // namespace
+
+std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window) {
+  return std::make_unique<MappedNamWindow>(std::move(grant), std::move(window));
+}
+
+}  // namespace mpix::windows

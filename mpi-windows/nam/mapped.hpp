@@ -1,0 +1,14 @@
+/// Windows at memory servers whose memory this process has mapped: the server runs on its host.
+#pragma once
+
+#include <memory>
+
+#include "mpi-windows/nam/grant.hpp"
+#include "mpi-windows/nam/served.hpp"
+
+namespace mpix::windows {
+
+/// Throws NamError.
+std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window);
+
+}  // namespace mpix::windows

@@ -1,0 +1,61 @@
+#include "mpi-windows/nam/part.hpp"
+
+#include <utility>
+
+#include "mpi-windows/nam/mapped.hpp"
+#include "mpi-windows/nam/remote.hpp"
+#include "nam/client/secrets.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// The grant where its memory can be mapped; nullptr: it cannot. `control` as of NamGrant::of; 0: not known.
+std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t control = 0) {
+  if (RemoteGrant::known(locator) != nullptr) return nullptr;
+  try {
+    return control != 0 ? NamGrant::of(locator, control) : NamGrant::of(locator);
+  } catch (nam::Error const& error) {
+    if (error.code() != nam::ErrorCode::unsupported) throw;
+    return nullptr;
+  }
+}
+
+/// What another process has asked the server for, told to a session of this one.
+std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowInfo const& window) {
+  auto grant = RemoteGrant::of(locator);
+  nam::WindowInfo info = grant->ask([&](nam::Session& session) { return session.join(window.id); });
+  info.port = window.port;
+  return make_remote(std::move(grant), std::move(info));
+}
+
+}  // namespace
+
+std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
+                                          std::vector<std::uint64_t> const& units,
+                                          nam::WindowWishes const& wishes) {
+  if (auto mapped = find_mapped(grant)) {
+    nam::WindowInfo info = mapped->allocate(sizes, units, wishes);
+    return make_mapped(std::move(mapped), std::move(info));
+  }
+  auto remote = RemoteGrant::of(grant);
+  nam::WindowInfo info =
+      remote->ask([&](nam::Session& session) { return session.allocate(sizes, units, wishes); });
+  return make_remote(std::move(remote), std::move(info));
+}
+
+std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window) {
+  nam::Locator const locator = nam::parse_locator(window.port);
+  if (auto grant = find_mapped(locator)) return make_mapped(std::move(grant), std::move(window));
+  return join_remote(locator, window);
+}
+
+std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped) {
+  if (!told.secret.empty()) nam::tell_secret(told.grant.address, nam::secret_from_hex(told.secret));
+  auto grant = is_mapped ? NamGrant::mapped(told.grant, told.control) : nullptr;
+  if (grant == nullptr) grant = find_mapped(told.grant, told.control);
+  if (grant != nullptr) return make_mapped(std::move(grant), told.window);
+  return join_remote(told.grant, told.window);
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,25 @@
+/// Windows in single grants: mapped where that is possible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi-windows/nam/description.hpp"
+#include "mpi-windows/nam/served.hpp"
+#include "nam/client/session.hpp"
+
+namespace mpix::windows {
+
+// They throw nam::Error and NamError.
+
+std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
+                                          std::vector<std::uint64_t> const& units,
+                                          nam::WindowWishes const& wishes);
+/// The persistent window that a session has found by its port name.
+std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
+/// What another process has told of its window; `is_mapped` as of NamWindow::join.
+std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped);
+
+}  // namespace mpix::windows

@@ -1,0 +1,55 @@
+/// What windows at memory servers have in common, mapped or not.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi-windows/nam/description.hpp"
+#include "mpi-windows/nam/window.hpp"
+#include "nam/client/secrets.hpp"
+#include "nam/client/session.hpp"
+
+namespace mpix::windows {
+
+class ServedWindow : public NamWindow, public NamMemory {
+ public:
+  std::string const& port() const noexcept override { return info_.port; }
+  int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
+  std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
+  int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
+  /// The port name that it has once it is kept. `locator` of its grant, which the server has told.
+  std::string future_port(nam::Locator locator) const {
+    locator.window = info_.id;
+    return nam::format(locator);
+  }
+  /// From here on it is a persistent window. By who has allocated it as one that is not.
+  virtual void keep() = 0;
+  std::vector<NamPiece> pieces(int rank) const override { return {{this, rank, region(rank).bytes}}; }
+
+ protected:
+  explicit ServedWindow(nam::WindowInfo info) : info_(std::move(info)) {
+    for (nam::WindowRegion const& region : info_.regions) {
+      if (region.unit > INT32_MAX)
+        throw NamError(MPI_ERR_INTERN, "the server has told of a unit that is too large");
+    }
+  }
+  nam::WindowRegion const& region(int rank) const noexcept {
+    return info_.regions[static_cast<std::size_t>(rank)];
+  }
+  void tell(NamDescription* told, nam::Locator const& grant, std::uint64_t control) const {
+    auto const secret = nam::told_secret(grant.address);
+    told->parts.push_back({grant, control, secret ? nam::to_hex(*secret) : "", info_});
+  }
+  /// A persistent window is its grant's.
+  void evict(nam::Locator const& grant) const {
+    (void)nam::Client(grant.address).request({{"op", "evict"}, {"port", info_.port}});
+  }
+
+  nam::WindowInfo info_;
+};
+
+}  // namespace mpix::windows

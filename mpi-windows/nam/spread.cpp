@@ -1,0 +1,152 @@
+#include "mpi-windows/nam/spread.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "mpi-windows/nam/description.hpp"
+#include "mpi-windows/nam/part.hpp"
+#include "nam/client/spread_allocation.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+using Parts = std::vector<std::unique_ptr<NamWindow>>;
+
+/// Calls `call` with each part that is there; throws the first of what it throws, when all were called.
+template <typename Call>
+void for_all(Parts const& parts, Call call) {
+  std::exception_ptr failure;
+  for (auto const& part : parts) {
+    try {
+      if (part != nullptr) call(*part);
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+class SpreadNamWindow final : public NamWindow {
+ public:
+  SpreadNamWindow(Parts parts, nam::Spread const& spread) : parts_(std::move(parts)), spread_(spread) {
+    for (auto const& part : parts_) ranks_ += part->ranks();
+    if (stripe_bytes() != 0) ranks_ = parts_.front()->ranks();
+  }
+
+  void describe(NamDescription* told) const override {
+    for (auto const& part : parts_) part->describe(told);
+  }
+  std::uint32_t mapped_in() const noexcept override {
+    std::uint32_t grants = 0;
+    for (auto const& part : parts_) {
+      if (part->mapped_in() == 0) return 0;
+      grants = grants * 31 + part->mapped_in();
+    }
+    return grants;
+  }
+  void release() override {
+    for_all(parts_, [](NamWindow& part) { part.release(); });
+  }
+  void persist() override {
+    for_all(parts_, [](NamWindow& part) { part.persist(); });
+  }
+
+  std::string const& port() const noexcept override { return parts_.front()->port(); }
+  int ranks() const noexcept override { return ranks_; }
+  std::uint64_t stripe_bytes() const noexcept override { return spread_.stripe_bytes(); }
+  std::uint64_t size(int rank) const noexcept override {
+    if (stripe_bytes() == 0) return part(rank).size(place(rank));
+    std::uint64_t bytes = 0;
+    for (auto const& part : parts_) bytes += part->size(rank);
+    return bytes;
+  }
+  int disp_unit(int rank) const noexcept override { return part(rank).disp_unit(place(rank)); }
+
+  std::vector<NamPiece> pieces(int rank) const override {
+    std::vector<NamPiece> found = part(rank).pieces(place(rank));
+    std::size_t const first = spread_.part_of(static_cast<std::uint64_t>(rank));
+    for (std::size_t i = 1; stripe_bytes() != 0 && i < parts_.size(); ++i) {
+      NamPiece const piece = parts_[(first + i) % parts_.size()]->pieces(rank).front();
+      if (piece.bytes != 0) found.push_back(piece);
+    }
+    return found;
+  }
+
+  bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
+    return part(rank).try_lock(place(rank), mode, has_turn);
+  }
+  void unlock(int rank) const noexcept override { part(rank).unlock(place(rank)); }
+
+ private:
+  NamWindow const& part(int rank) const noexcept {
+    return *parts_[spread_.part_of(static_cast<std::uint64_t>(rank))];
+  }
+  int place(int rank) const noexcept {
+    return static_cast<int>(spread_.place_of(static_cast<std::uint64_t>(rank)));
+  }
+
+  Parts parts_;
+  nam::Spread spread_;
+  int ranks_ = 0;
+};
+
+/// Parts that windows make for the processes of a job.
+struct ServedParts {
+  std::vector<nam::Locator> const& grants;
+  Parts all;
+  std::vector<ServedWindow*> served;
+
+  ServedParts(std::vector<nam::Locator> const& known, std::size_t parts)
+      : grants(known), all(parts), served(parts) {}
+
+  void allocate(std::size_t part, std::vector<std::uint64_t> const& sizes,
+                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+    auto made = allocate_in(grants[part], sizes, units, wishes);
+    served[part] = made.get();
+    all[part] = std::move(made);
+  }
+  std::string port(std::size_t part) const { return served[part]->future_port(grants[part]); }
+  void keep(std::size_t part) { served[part]->keep(); }
+};
+
+/// Also where the servers of some have ended.
+void release_quietly(Parts const& parts) noexcept {
+  try {
+    for_all(parts, [](NamWindow& part) { part.release(); });
+  } catch (std::exception const&) {
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
+                                         std::vector<std::uint64_t> const& sizes,
+                                         std::vector<std::uint64_t> const& units,
+                                         nam::WindowWishes const& wishes) {
+  nam::Spread const spread = nam::spread_over(grants, sizes.size(), wishes.stripe_bytes);
+  ServedParts parts(grants, spread.parts());
+  try {
+    nam::make_parts(spread, sizes, units, wishes, parts);
+  } catch (...) {
+    release_quietly(parts.all);
+    throw;
+  }
+  return join_parts(std::move(parts.all), spread);
+}
+
+std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
+  if (parts.size() == 1) return std::move(parts.front());
+  return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
+}
+
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped) {
+  Parts parts;
+  for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped));
+  nam::Spread const spread(parts.size(), description.stripe_bytes);
+  return join_parts(std::move(parts), spread);
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,24 @@
+/// Windows whose regions are spread over several grants (nam/client/spread.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mpi-windows/nam/window.hpp"
+#include "nam/client/spread.hpp"
+
+namespace mpix::windows {
+
+/// In as many of the grants as there are regions; all of them, or nothing. Throws nam::Error and NamError.
+std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
+                                         std::vector<std::uint64_t> const& sizes,
+                                         std::vector<std::uint64_t> const& units,
+                                         nam::WindowWishes const& wishes);
+/// The window of all parts, in order: one part alone is the window.
+std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
+                                      nam::Spread const& spread);
+/// What the description of another process's window says; `is_mapped` as of NamWindow::join.
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped);
+
+}  // namespace mpix::windows

@@ -1,0 +1,133 @@
+#include "mpi-windows/nam/window.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <charconv>
+#include <mutex>
+#include <utility>
+
+#include "engine/net/network_devices.hpp"
+#include "mpi-windows/nam/description.hpp"
+#include "mpi-windows/nam/error.hpp"
+#include "mpi-windows/nam/part.hpp"
+#include "mpi-windows/nam/spread.hpp"
+#include "nam/client/follow.hpp"
+#include "nam/client/private_server.hpp"
+#include "nam/client/spread.hpp"
+#include "nam/protocol/units.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+std::mutex settings_lock;
+NamSettings settings;
+std::atomic<std::uint32_t> noted{0};  ///< by note_mapped()
+
+/// Throws NamError.
+nam::PrivateServer::Network network_to_others() {
+  auto const here = engine::permitted_address(settings.interfaces, engine::interface_addresses());
+  if (!here)
+    throw NamError(MPI_ERR_OTHER,
+                   "the processes are on several hosts, and 'osc_mpix_interfaces' leaves no network on which "
+                   "they reach a memory server that is started for the job");
+  return {engine::text_of(*here), settings.interfaces, settings.rdma};
+}
+
+/// That of a server of this process's own: one for the processes of this host, and one for those of others,
+/// too, where it has to be.
+nam::Locator private_grant(bool one_host) {
+  static std::unique_ptr<nam::PrivateServer> of_host;
+  static std::unique_ptr<nam::PrivateServer> of_network;
+  if (of_network != nullptr) return of_network->grant();
+  if (!one_host) {
+    of_network = std::make_unique<nam::PrivateServer>(settings.private_bytes, network_to_others());
+    return of_network->grant();
+  }
+  if (of_host == nullptr) of_host = std::make_unique<nam::PrivateServer>(settings.private_bytes);
+  return of_host->grant();
+}
+
+/// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
+std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
+  std::lock_guard const held(settings_lock);
+  if (!settings.allocation.empty()) {
+    std::vector<nam::Locator> grants = nam::parse_grants(settings.allocation);
+    for (nam::Locator const& grant : grants) nam::note_known_server(grant.address);
+    return grants;
+  }
+  if (auto grants = nam::job_grants(); !grants.empty()) return grants;
+  if (wishes.persistent)
+    throw NamError(MPI_ERR_OTHER,
+                   "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
+                   "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
+  return {private_grant(wishes.one_host)};
+}
+
+/// Throws NamError.
+unsigned parse_mode(std::string const& text) {
+  try {
+    return nam::parse_mode(text);
+  } catch (nam::Error const& error) {
+    throw NamError(MPI_ERR_INFO_VALUE, std::string("mpix_nam_mode: ") + error.what());
+  }
+}
+
+/// Throws NamError.
+std::uint64_t parse_stripe(std::string const& text) {
+  std::uint64_t bytes = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  bool const is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || bytes == 0 || bytes % nam::stripe_granularity != 0)
+    throw NamError(MPI_ERR_INFO_VALUE, "mpix_nam_stripe is a multiple of " +
+                                           std::to_string(nam::stripe_granularity) + " bytes, not '" + text +
+                                           "'");
+  return bytes;
+}
+
+}  // namespace
+
+void set_nam(NamSettings const& given) {
+  std::lock_guard const held(settings_lock);
+  settings = given;
+}
+
+std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const& sizes,
+                                               std::vector<std::uint64_t> const& units,
+                                               NamWishes const& wishes) {
+  return at_server([&] {
+    nam::WindowWishes wanted;
+    wanted.persistent = wishes.persistent;
+    if (!wishes.durability.empty()) wanted.durability = wishes.durability;
+    if (!wishes.mode.empty()) wanted.mode = parse_mode(wishes.mode);
+    if (!wishes.stripe.empty()) wanted.stripe_bytes = parse_stripe(wishes.stripe);
+    return allocate_over(grants_for(wishes), sizes, units, wanted);
+  });
+}
+
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
+  return at_server([&] {
+    std::vector<nam::WindowInfo> found = nam::find_parts(port);
+    nam::Spread const spread = nam::spread_of(found);
+    std::vector<std::unique_ptr<NamWindow>> parts;
+    for (nam::WindowInfo& part : found) parts.push_back(connect_to(std::move(part)));
+    return join_parts(std::move(parts), spread);
+  });
+}
+
+std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped) {
+  return at_server([&] { return join_parts(NamDescription::unpack(description), is_mapped); });
+}
+
+std::string NamWindow::description() const {
+  NamDescription told;
+  told.stripe_bytes = stripe_bytes();
+  describe(&told);
+  return told.pack();
+}
+
+std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }
+void NamWindow::note_mapped(std::uint32_t grants) noexcept { noted.store(grants, std::memory_order_relaxed); }
+
+}  // namespace mpix::windows

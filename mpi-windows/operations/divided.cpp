@@ -1,0 +1,260 @@
+#include "mpi-windows/operations/divided.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "mpi-windows/operations/joint_request.hpp"
+#include "mpi-windows/operations/operation.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+using engine::Layout;
+using engine::LayoutCursor;
+using engine::OwnedLayout;
+using engine::Segment;
+
+/// So many runs of one side are cut at a time.
+constexpr std::size_t most_runs = 1u << 16;
+
+/// Part of one side of an operation: contiguous runs in the order of the data.
+class Runs {
+ public:
+  void add(Segment run) {
+    bytes_ += run.length;
+    if (!runs_.empty() &&
+        runs_.back().offset + static_cast<std::ptrdiff_t>(runs_.back().length) == run.offset) {
+      runs_.back().length += run.length;
+    } else {
+      runs_.push_back(run);
+    }
+  }
+  bool is_empty() const noexcept { return runs_.empty(); }
+
+  /// Relative to the first run, which is at `*begin`.
+  OwnedLayout finish(std::ptrdiff_t* begin) {
+    *begin = runs_.empty() ? 0 : runs_.front().offset;
+    for (Segment& run : runs_) run.offset -= *begin;
+    OwnedLayout layout(Layout{bytes_, {}, runs_});
+    runs_.clear();
+    bytes_ = 0;
+    return layout;
+  }
+
+ private:
+  std::vector<Segment> runs_;
+  std::size_t bytes_ = 0;
+};
+
+/// The sides of an operation in the part of the target's memory that one process has.
+struct Share {
+  Runs target;
+  Runs origin;
+  Runs result;
+};
+
+/// Cuts an operation at the borders of stripes.
+class Cutter {
+ public:
+  /// `origin`, `result`: empty where the operation has none.
+  Cutter(DividedMemory const& memory, std::uint64_t begin, Layout const& target, Layout const& origin,
+         Layout const& result)
+      : memory_(memory),
+        begin_(begin),
+        target_(target),
+        origin_(origin),
+        result_(result),
+        shares_(memory.parts.size()) {}
+
+  /// What comes next, for all parts. False: there was nothing left.
+  bool next() {
+    if (target_.remaining() == 0) return false;
+    for (std::size_t runs = 0; target_.remaining() != 0 && runs < most_runs;) {
+      Segment const run = target_.next();
+      for (std::size_t done = 0; done < run.length; ++runs)
+        done += take(begin_ + static_cast<std::uint64_t>(run.offset) + done, run.length - done);
+    }
+    return true;
+  }
+  Share& share(std::size_t part) noexcept { return shares_[part]; }
+
+ private:
+  /// The bytes from `offset` on that are in one stripe; how many.
+  std::size_t take(std::uint64_t offset, std::size_t most) {
+    std::uint64_t const stripe = offset / memory_.stripe_bytes;
+    std::uint64_t const within = offset % memory_.stripe_bytes;
+    auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, memory_.stripe_bytes - within));
+    std::uint64_t const there = stripe / shares_.size() * memory_.stripe_bytes + within;
+    Share& share = shares_[stripe % shares_.size()];
+    share.target.add({static_cast<std::ptrdiff_t>(there), bytes});
+    move(origin_, bytes, share.origin);
+    move(result_, bytes, share.result);
+    return bytes;
+  }
+  static void move(LayoutCursor& from, std::size_t bytes, Runs& to) {
+    if (from.remaining() == 0) return;
+    while (bytes != 0) {
+      Segment const run = from.next(bytes);
+      to.add(run);
+      bytes -= run.length;
+    }
+  }
+
+  DividedMemory const& memory_;
+  std::uint64_t begin_;
+  LayoutCursor target_;
+  LayoutCursor origin_;
+  LayoutCursor result_;
+  std::vector<Share> shares_;
+};
+
+/// Whether each element lies within one stripe, the size of which is a multiple of theirs.
+bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout const& target,
+                    std::size_t element) {
+  LayoutCursor cursor(target);
+  std::uint64_t stripe = 0;  // of the byte before
+  for (std::size_t position = 0; cursor.remaining() != 0;) {
+    Segment const run = cursor.next();
+    std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
+    bool const within = position % element != 0;  // an element with a gap
+    if (within && first / memory.stripe_bytes != stripe) return false;
+    std::uint64_t const left = memory.stripe_bytes - first % memory.stripe_bytes;
+    if (left < run.length && (position + left) % element != 0) return false;
+    stripe = (first + run.length - 1) / memory.stripe_bytes;
+    position += run.length;
+  }
+  return true;
+}
+
+Layout origin_of(engine::Transfer const& transfer) { return transfer.origin_layout; }
+Layout origin_of(engine::Update const& update) {
+  return engine::operand_count(update.operation) != 0 ? update.origin_layout : Layout{};
+}
+Layout result_of(engine::Transfer const&) { return {}; }
+Layout result_of(engine::Update const& update) {
+  return update.result != nullptr ? update.result_layout : Layout{};
+}
+
+std::size_t element_of(engine::Transfer const&) { return 1; }
+/// Of types that are only moved bytes count.
+std::size_t element_of(engine::Update const& update) {
+  return std::max<std::size_t>(engine::element_size(update.type), 1);
+}
+
+/// The layouts to which an operation on one part refers.
+struct Sides {
+  OwnedLayout target;
+  OwnedLayout origin;
+  OwnedLayout result;
+};
+
+void aim(engine::Transfer& part, Share& share, Sides& sides) {
+  std::ptrdiff_t begin = 0;
+  sides.origin = share.origin.finish(&begin);
+  part.origin += begin;
+  part.origin_layout = sides.origin.view();
+}
+void aim(engine::Update& part, Share& share, Sides& sides) {
+  std::ptrdiff_t begin = 0;
+  if (!share.origin.is_empty()) {
+    sides.origin = share.origin.finish(&begin);
+    part.origin += begin;
+    if (part.operand2 != nullptr) part.operand2 += begin;
+    part.origin_layout = sides.origin.view();
+  }
+  if (!share.result.is_empty()) {
+    sides.result = share.result.finish(&begin);
+    part.result += begin;
+    part.result_layout = sides.result.view();
+  }
+}
+
+/// The part of `operation` that is `share`, at the part of the target's memory that is `target`.
+template <typename Operation>
+engine::Issued issue_share(Window& window, Target& target, Operation const& operation, Share& share,
+                           engine::Completion* completion) {
+  Operation part = operation;
+  Sides sides;
+  std::ptrdiff_t begin = 0;
+  sides.target = share.target.finish(&begin);
+  part.target = target.offset + static_cast<std::uint64_t>(begin);
+  part.target_layout = sides.target.view();
+  part.exposed.target = target.exposure;
+  part.completion = completion;
+  aim(part, share, sides);
+  if (try_direct(window, target, part)) return {};
+  if (target.memory == nullptr) return {engine::Status::stale_exposure, true, 0};
+  return start(window, target, part);
+}
+
+/// What is told of the shares of an operation, to its request if it has one.
+class Outcome {
+ public:
+  Outcome(Window& window, MPI_Request* request)
+      : joint_(request != nullptr
+                   ? JointRequest::open(window.handle(), window.context(), window.joint_requests(), request)
+                   : nullptr) {}
+  ~Outcome() {
+    if (joint_ != nullptr) joint_->close();
+  }
+  Outcome(Outcome const&) = delete;
+  Outcome& operator=(Outcome const&) = delete;
+
+  bool has_request() const noexcept { return joint_ != nullptr; }
+  engine::Status status() const noexcept { return first_; }
+
+  /// Calls `issue` with the completion object of a share.
+  template <typename Issue>
+  void add(Issue issue) {
+    engine::Completion* const completion = joint_ != nullptr ? joint_->add() : nullptr;
+    if (joint_ != nullptr && completion == nullptr) return note(engine::Status::out_of_memory);
+    engine::Issued const issued = issue(completion);
+    note(issued.status);
+    if (completion != nullptr && issued.complete) completion->done(*completion, issued.status, 0);
+  }
+
+ private:
+  void note(engine::Status status) noexcept {
+    if (joint_ != nullptr) joint_->note(status);
+    if (!engine::failed(first_)) first_ = status;
+  }
+
+  JointRequest* joint_;
+  engine::Status first_ = engine::Status::ok;
+};
+
+template <typename Operation>
+int issue_any(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
+  if (target.divided == nullptr) return MPI_ERR_WIN;  // a memory server's: the window has ended there
+  DividedMemory const& memory = *target.divided;
+  if (!keeps_elements(memory, operation.target, operation.target_layout, element_of(operation)))
+    return MPI_ERR_DISP;
+  Cutter cutter(memory, operation.target, operation.target_layout, origin_of(operation),
+                result_of(operation));
+  Outcome outcome(window, request);
+  if (request != nullptr && !outcome.has_request()) return MPI_ERR_NO_MEM;
+  while (cutter.next()) {
+    for (std::size_t i = 0; i < memory.parts.size(); ++i) {
+      if (cutter.share(i).target.is_empty()) continue;
+      outcome.add([&](engine::Completion* completion) {
+        return issue_share(window, *memory.parts[i], operation, cutter.share(i), completion);
+      });
+      // After the part's own: whoever waits for this one finds that.
+      if (memory.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
+    }
+  }
+  return request != nullptr ? MPI_SUCCESS : window.class_of(outcome.status());
+}
+
+}  // namespace
+
+int issue_divided(Window& window, Target& target, engine::Transfer& operation, MPI_Request* request) {
+  return issue_any(window, target, operation, request);
+}
+int issue_divided(Window& window, Target& target, engine::Update& operation, MPI_Request* request) {
+  return issue_any(window, target, operation, request);
+}
+
+}  // namespace mpix::windows

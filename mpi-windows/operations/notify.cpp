@@ -1,0 +1,156 @@
+/// Window: counters that notified operations increment at their targets.
+#include <climits>
+#include <cstring>
+
+#include "mpi-windows/operations/operation.hpp"
+
+namespace mpix::windows {
+
+void Window::give_up_counters() {
+  if (own_counters_ == nullptr) return;
+  engine_.progress();  // who waits for what has come is told so, and not that the counter is gone
+  engine_.forget_counters(own_counters_, own_counters_ + own_count_);
+  (void)engine_.free(own_counters_);
+  own_counters_ = nullptr;
+  own_count_ = 0;
+}
+
+/// Counters that are all zero; of none there is no memory.
+int Window::make_counters(int count, std::uint64_t** base) {
+  if (count == 0) return MPI_SUCCESS;
+  std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
+  void* made = nullptr;
+  if (int const error = class_of(engine_.allocate(bytes, &made)); error != MPI_SUCCESS) return error;
+  *base = static_cast<std::uint64_t*>(std::memset(made, 0, bytes));
+  return MPI_SUCCESS;
+}
+
+/// In the place of those that this process has.
+void Window::take_counters(std::uint64_t* base, int count) {
+  give_up_counters();
+  own_counters_ = base;
+  own_count_ = count;
+  own_counter(layout_.notifications())
+      .store(reinterpret_cast<std::uint64_t>(base), std::memory_order_relaxed);
+  own_counter(layout_.notifications() + sizeof(Counter))
+      .store(static_cast<std::uint64_t>(own_count_), std::memory_order_relaxed);
+}
+
+/// What is suggested fills a page.
+CounterBounds Window::counter_bounds() const noexcept {
+  if (origins_ != MPI_COMM_NULL) return {0, 0};
+  int const asserted = hints_.counters();
+  return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
+}
+
+/// Who may not have other counters takes part all the same: the others wait for it, and theirs are new. Where
+/// there is no memory for those of one process, all keep what they have.
+int Window::set_counters(int count) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
+  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  int error = MPI_SUCCESS;
+  if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
+  if (count < 0 || count > counter_bounds().most) error = MPI_ERR_ARG;
+  std::uint64_t* made = nullptr;
+  int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
+  if (barrier_with(lack != MPI_SUCCESS)) {  // nobody uses those that were there
+    if (made != nullptr) (void)engine_.free(made);
+    barrier();
+    return error != MPI_SUCCESS ? error : lack != MPI_SUCCESS ? lack : MPI_ERR_NO_MEM;
+  }
+  if (error == MPI_SUCCESS) take_counters(made, count);
+  {
+    std::lock_guard const held(creation_);
+    ++counters_round_;
+  }
+  barrier();  // and release them to the others
+  return error;
+}
+
+int Window::count_counters(int rank, int* count) {
+  if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
+  *count = own_count_;
+  if (origins_ != MPI_COMM_NULL || rank == rank_) return MPI_SUCCESS;
+  Target* const known = target(rank);
+  if (known == nullptr) return MPI_ERR_OTHER;
+  std::lock_guard const held(creation_);
+  int const error = learn_counters(*known);
+  if (error == MPI_SUCCESS) *count = static_cast<int>(known->counters_count);
+  return error;
+}
+
+/// Under `creation_`.
+int Window::learn_counters(Target& target) {
+  if (target.counters_round == counters_round_) return MPI_SUCCESS;
+  std::uint64_t told[2] = {};
+  if (target.control != nullptr) {
+    std::memcpy(told, target.control + layout_.notifications(), sizeof told);
+  } else {
+    engine::Transfer read;
+    read.direction = engine::Direction::get;
+    read.context = context_;
+    read.origin = reinterpret_cast<std::byte*>(told);
+    read.origin_layout = engine::Layout::contiguous(sizeof told);
+    read.target = layout_.notifications();
+    read.exposed.target = target.control_name;
+    read.target_layout = read.origin_layout;
+    engine::Issued const issued = engine_.issue(*target.process, read);
+    if (engine::failed(issued.status)) return class_of(issued.status);
+    engine_.complete(*target.process, issued.sequence);
+    if (int const error = class_of(engine_.take_error(*target.process, context_)); error != MPI_SUCCESS)
+      return error;
+  }
+  target.counters = told[0];
+  target.counters_count = told[1];
+  target.counters_round = counters_round_;
+  return MPI_SUCCESS;
+}
+
+int Window::find_counter(Target& target, int index, engine::RemoteAddress* address) {
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
+  std::lock_guard const held(creation_);
+  if (int const error = learn_counters(target); error != MPI_SUCCESS) return error;
+  if (index < 0 || static_cast<std::uint64_t>(index) >= target.counters_count) return MPI_ERR_ARG;
+  *address = target.counters + static_cast<std::uint64_t>(index) * sizeof(std::uint64_t);
+  return MPI_SUCCESS;
+}
+
+int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
+  if (int const error = complete(target); error != MPI_SUCCESS) return error;
+  engine::Update raise;
+  raise.operation = engine::Operation::increment;
+  raise.type = engine::ElementType::uint64;
+  raise.guarantees = engine::Guarantee::element_atomic;
+  raise.context = context_;
+  raise.target = counter;
+  raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
+  engine::Issued const issued = engine_.issue(*target.process, raise);
+  if (issued.sequence != 0) engine_.complete(*target.process, issued.sequence);
+  if (request != nullptr && !engine::failed(issued.status)) *request = completed_request();
+  return class_of(issued.status);
+}
+
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+
+namespace {
+Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
+}  // namespace
+
+int mpix_window_set_counters(mpix_window_t* window, int count) try {
+  return of(window).set_counters(count);
+} catch (...) {
+  return class_of_exception();
+}
+void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most) {
+  CounterBounds const bounds = static_cast<Window const*>(window)->counter_bounds();
+  *suggested = bounds.suggested;
+  *most = bounds.most;
+}
+int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
+  return of(window).count_counters(rank, count);
+} catch (...) {
+  return class_of_exception();
+}
+uint64_t* mpix_window_counter(mpix_window_t* window, int index) { return of(window).counter(index); }

@@ -1,0 +1,197 @@
+/// What put, get and the accumulate family have in common: from what a call says to what the engine does.
+#pragma once
+
+#include <mpi.h>
+
+#include "datatype/absolute.hpp"
+#include "datatype/datatype.hpp"
+#include "engine/proto/direct.hpp"
+#include "mpi-windows/operations/divided.hpp"
+#include "mpi-windows/operations/request.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+/// One side of an operation as the engine wants it. Not copied: the layout refers to its dimensions.
+class Side {
+ public:
+  /// Error class. `*type` may be used for more.
+  int describe(MPI_Datatype type, MPI_Count count) {
+    type_ = Datatype::find(type);
+    if (type_ == nullptr) return MPI_ERR_TYPE;
+    if (count < 0 || count > type_->max_count()) return MPI_ERR_COUNT;
+    layout_ = type_->layout(static_cast<std::size_t>(count), dimensions_);
+    bytes_ = type_->size() * static_cast<std::size_t>(count);
+    return MPI_SUCCESS;
+  }
+  Side() = default;
+  Side(Side const&) = delete;
+  Side& operator=(Side const&) = delete;
+
+  /// The address to which layout() is relative from here on.
+  std::byte* place(void* address) { return absolute_.name(address, &layout_); }
+
+  Datatype const& type() const noexcept { return *type_; }
+  engine::Layout const& layout() const noexcept { return layout_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Datatype const* type_ = nullptr;
+  engine::Layout layout_;
+  std::size_t bytes_ = 0;
+  engine::Dimension dimensions_[engine::max_dimensions];
+  AbsoluteBuffer absolute_;
+};
+
+/// The target, open for an operation. Error class.
+inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
+  if (request != nullptr && !window.is_passive()) return MPI_ERR_RMA_SYNC;
+  *target = window.open_target(rank);
+  int const error = *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
+  if (error == MPI_SUCCESS) window.note_use(**target);
+  return error;
+}
+
+/// Whether the target has communicatable memory there, be it several segments; may ask its agent. Error
+/// class.
+template <typename Operation>
+int check_address(Window const& window, Target const& target, Operation const& operation) {
+  engine::SegmentInfo found{};
+  engine::LayoutCursor cursor(operation.target_layout);
+  while (cursor.remaining() != 0) {
+    engine::Segment const run = cursor.next();
+    engine::RemoteAddress address = operation.target + static_cast<std::uint64_t>(run.offset);
+    engine::RemoteAddress const end = address + run.length;
+    while (address < end) {
+      auto const is_found = [&] { return address - found.base < found.length; };
+      if (!is_found() && engine::failed(window.engine().find_segment(*target.memory, address, &found)))
+        return MPI_ERR_RMA_RANGE;
+      if (!is_found()) return MPI_ERR_RMA_RANGE;
+      address = found.base + found.length;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+/// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the
+/// window, as far as that can be told here.
+template <typename Operation>
+int locate(Window const& window, Target const& target, MPI_Aint disp, Operation* operation) {
+  if (window.is_dynamic()) {
+    operation->target = static_cast<engine::RemoteAddress>(disp);
+    return window.engine().is_checking() ? check_address(window, target, *operation) : MPI_SUCCESS;
+  }
+  std::int64_t offset = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  engine::Extent const extent = operation->target_layout.extent();
+  bool const wraps = __builtin_mul_overflow(disp, std::int64_t{target.disp_unit}, &offset) ||
+                     __builtin_add_overflow(offset, extent.begin, &begin) ||
+                     __builtin_add_overflow(offset, extent.end, &end);
+  if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) [[unlikely]]
+    return window.outside(target, {kind_of(*operation), target.rank, disp, operation->target_layout.size()});
+  operation->target = target.offset + static_cast<std::uint64_t>(offset);
+  operation->exposed.target = target.exposure;
+  return MPI_SUCCESS;
+}
+
+/// Carries out what is reached by load and store, with no other guarantee than that of elements; then the
+/// operation names its target by the address. False, with nothing done: it is not reached so.
+template <typename Operation>
+bool try_direct(Window const& window, Target const& target, Operation& operation) {
+  if (operation.notify != 0) return false;
+  engine::Extent const extent = operation.target_layout.extent();
+  auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
+  engine::RemoteAddress begin = operation.target + static_cast<std::uint64_t>(extent.begin);
+  std::byte* mapped = nullptr;
+  if (!window.is_dynamic()) {
+    std::uint64_t const offset = begin - target.offset;
+    begin = target.view.exposure.base + offset;
+    mapped = target.view.reach(offset, bytes, engine::Rights::all);
+  } else if (!window.engine().issues_all() && !target.outstanding.is_set()) {
+    // The engine looks whether the operation has to wait for messages that are under way.
+    mapped = target.memory->reach(begin, bytes);
+  }
+  if (mapped == nullptr) return false;
+  // Stripes and modes of memory go by its address, whatever it is named by.
+  operation.target = begin - static_cast<std::uint64_t>(extent.begin);
+  operation.exposed.target = engine::ExposureId::none;
+  engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, begin, begin + bytes);
+  return true;
+}
+
+/// Issues an operation that is complete but for its context to the process that has the target's memory.
+template <typename Operation>
+engine::Issued start(Window& window, Target& target, Operation& operation) {
+  operation.context = window.context();
+  engine::Issued const issued = window.engine().issue(*target.memory, operation);
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  return issued;
+}
+
+/// Issues an operation that is complete but for its context and its completion. Error class.
+template <typename Operation>
+int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
+  if (try_direct(window, target, operation)) {
+    if (request != nullptr) *request = completed_request();
+    return MPI_SUCCESS;
+  }
+  if (target.memory == nullptr) return issue_divided(window, target, operation, request);
+  RequestCompletion* completion = nullptr;
+  MPI_Request pending = MPI_REQUEST_NULL;
+  if (request != nullptr) {
+    completion = open_request(window.handle(), window.context());
+    if (completion == nullptr) return MPI_ERR_NO_MEM;
+    completion->subject = window.subject_of(
+        target, {engine::Status::ok,
+                 kind_of(operation),
+                 {operation.target, operation.target_layout.size(), true, operation.exposed.target}});
+    // Read before the operation can complete: its completion object goes back to the pool then.
+    pending = completion->handle;
+    operation.completion = completion;
+  }
+  engine::Issued const issued = start(window, target, operation);
+  if (engine::failed(issued.status)) {
+    if (completion != nullptr) drop_request(completion);
+    return window.failure(target, issued.status, operation);
+  }
+  if (completion != nullptr && issued.complete) (void)finish_request(completion);
+  if (request != nullptr) *request = pending;
+  return MPI_SUCCESS;
+}
+
+/// Of an operation that is not notified.
+inline constexpr int no_notification = -1;
+
+/// The same as issue(), and the counter `notification` of the target goes up when its memory is done with.
+template <typename Operation>
+int issue_notified(Window& window, Target& target, Operation& operation, int notification,
+                   MPI_Request* request) {
+  if (notification == no_notification) return issue(window, target, operation, request);
+  engine::RemoteAddress counter = 0;
+  if (int const error = window.find_counter(target, notification, &counter); error != MPI_SUCCESS)
+    return error;
+  if (target.memory == target.process && operation.target_layout.size() != 0) {
+    operation.notify = counter;
+    return issue(window, target, operation, request);
+  }
+  // No data, or in the memory of another process than the one that is notified.
+  if (operation.target_layout.size() != 0) {
+    if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
+  }
+  return window.notify_behind(target, counter, request);
+}
+
+/// For an error text; 0 of a type that is none.
+inline std::uint64_t bytes_of(mpix_window_place const& place) {
+  Datatype const* const type = place.count > 0 ? Datatype::find(place.type) : nullptr;
+  return type != nullptr ? type->size() * static_cast<std::size_t>(place.count) : 0;
+}
+
+/// Of an operation without data.
+inline int finish_empty(MPI_Request* request) {
+  if (request != nullptr) *request = completed_request();
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,81 @@
+#include "mpi-windows/operations/request.hpp"
+
+#include "datatype/handle.hpp"
+#include "hosting/completion_pool.hpp"
+#include "hosting/hosted.hpp"
+#include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/unasked.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+CompletionPool<RequestCompletion> pool;
+
+void keep(RequestCompletion const& failed) noexcept {
+  Subject const& subject = failed.subject;
+  engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
+                                    engine::ExposureId::none};
+  keep_unasked(failed.context, {failed.status, subject.kind, memory, subject.rank});
+}
+
+int code_of(RequestCompletion const& failed) noexcept {
+  int const error_class = class_of(failed.status);
+  try {
+    return code_with(error_class, "%s failed: %s", describe(failed.subject).c_str(),
+                     engine::to_string(failed.status));
+  } catch (...) {  // no memory for a text
+    return error_class;
+  }
+}
+
+void end_failed(void* context, int asked) noexcept {
+  auto* const completion = static_cast<RequestCompletion*>(context);
+  if (asked == 0) keep(*completion);
+  pool.give_back(completion);
+}
+
+constexpr mpix_host_failure failure_of_request{
+    [](void* context) noexcept { return code_of(*static_cast<RequestCompletion*>(context)); }, &end_failed};
+
+void tell(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+  auto& completion = static_cast<RequestCompletion&>(self);
+  completion.status = status;
+  bool const failed = engine::failed(status);
+  mpix_host_operations()->request_complete(completion.request, bytes, failed ? &failure_of_request : nullptr,
+                                           &completion);
+  if (!failed) pool.give_back(&completion);
+}
+
+}  // namespace
+
+RequestCompletion* open_request(void* window, std::uint32_t context) {
+  mpix_handle_t handle = 0;
+  mpix_host_request_t* const request = mpix_host_operations()->window_request_create(window, &handle);
+  if (request == nullptr) return nullptr;
+  RequestCompletion* const completion = pool.take();
+  completion->request = request;
+  completion->context = context;
+  completion->handle = handle_of<MPI_Request>(handle);
+  completion->done = &tell;
+  completion->subject = {};
+  return completion;
+}
+
+MPI_Request completed_request() {
+  return handle_of<MPI_Request>(mpix_host_operations()->request_completed());
+}
+
+MPI_Request finish_request(RequestCompletion* completion) {
+  MPI_Request const handle = completion->handle;
+  mpix_host_operations()->request_finish(completion->request);
+  pool.give_back(completion);
+  return handle;
+}
+
+void drop_request(RequestCompletion* completion) {
+  MPI_Request request = finish_request(completion);
+  PMPI_Request_free(&request);
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,125 @@
+/// Put and get.
+#include <cstring>
+
+#include "mpi-windows/operations/operation.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+using engine::Direction;
+
+using Buffer = mpix_window_buffer;
+using Place = mpix_window_place;
+
+/// Last step of a transfer: a jump, not a call.
+__attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* from,
+                                               std::size_t bytes) noexcept {
+  engine::copy_bytes(to, from, bytes);
+  return MPI_SUCCESS;
+}
+
+int transfer_any(Window& window, Direction direction, Buffer const& origin, Place const& place,
+                 MPI_Request* request, int notification) {
+  Target* target = nullptr;
+  if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
+  Side local;
+  Side remote;
+  if (int const error = local.describe(origin.type, origin.count); error != MPI_SUCCESS) return error;
+  if (int const error = remote.describe(place.type, place.count); error != MPI_SUCCESS) return error;
+  if (local.bytes() != remote.bytes()) return MPI_ERR_TYPE;
+  if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
+  engine::Transfer transfer;
+  transfer.direction = direction;
+  transfer.guarantees = window.hints().transfer_guarantees();
+  transfer.origin = local.place(origin.address);
+  transfer.origin_layout = local.layout();
+  transfer.target_layout = remote.layout();
+  if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;
+  return issue_notified(window, *target, transfer, notification, request);
+}
+
+int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
+             MPI_Request* request, int notification = no_notification) noexcept try {
+  Window& window = *static_cast<Window*>(handle);
+  int const error = transfer_any(window, direction, origin, place, request, notification);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  bool const puts = direction == Direction::put;
+  return window.told(error, puts ? "MPI_Put" : "MPI_Get",
+                     {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
+                      bytes_of(place)});
+} catch (...) {
+  return class_of_exception();
+}
+
+template <Direction direction>
+__attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                                              int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+                                              mpix_window_t* window) noexcept {
+  return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
+}
+
+/// Contiguous memory of one type on both sides, at a target that was used lately, by load and store; any
+/// other the general way.
+template <Direction direction>
+inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                        MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
+  auto& window = *static_cast<Window*>(handle);
+  if (origin_type == type && origin_count == count) [[likely]] {
+    Datatype const* const known = window.known_type(type);
+    std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
+    std::uint64_t offset = 0;
+    std::byte* const remote = window.recent_target(rank).reach(disp, bytes, &offset);
+    if (remote != nullptr && bytes != 0) [[likely]] {
+      constexpr bool puts = direction == Direction::put;
+      auto* const local = static_cast<std::byte*>(origin);
+      if constexpr (puts) window.note_stores();
+      std::byte* const to = puts ? remote : local;
+      std::byte const* const from = puts ? local : remote;
+      if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
+      std::memcpy(to, from, sizeof(std::uint64_t));
+      return MPI_SUCCESS;
+    }
+  }
+  return transfer_slowly<direction>(origin, origin_count, origin_type, rank, disp, count, type, handle);
+}
+
+}  // namespace
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+using mpix::engine::Direction;
+
+int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                    MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
+  return transfer_now<Direction::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,
+                                      type, window);
+}
+
+int mpix_window_get(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                    MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
+  return transfer_now<Direction::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
+}
+
+int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request) {
+  return transfer(window, Direction::put, *origin, *target, request);
+}
+
+int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                     const struct mpix_window_place* target, MPI_Request* request) {
+  return transfer(window, Direction::get, *origin, *target, request);
+}
+
+int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return transfer(window, Direction::put, *origin, *target, request, notification);
+}
+
+int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                           const struct mpix_window_place* target, int notification, MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return transfer(window, Direction::get, *origin, *target, request, notification);
+}

@@ -1,0 +1,291 @@
+/// The accumulate family: one update of elements, with or without their previous values.
+#include <cstring>
+#include <optional>
+
+#include "datatype/predefined.hpp"
+#include "mpi-windows/operations/operation.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+using engine::ElementType;
+using engine::Operation;
+
+/// What is updated with what.
+struct UpdateCall {
+  Operation operation;
+  mpix_window_buffer const* origin;
+  void const* operand2;  ///< laid out as `origin`
+  mpix_window_buffer const* result;
+  mpix_window_place const* target;
+  int notification = no_notification;
+};
+
+/// Operation::count_: none that is predefined.
+inline Operation operation_of(MPI_Op op) noexcept {
+  if (op == MPI_SUM) [[likely]]
+    return Operation::sum;
+  return mpix::operation_of(op).value_or(Operation::count_);
+}
+
+/// Compare-and-swap is for one element of a type that the CPU's atomics update.
+inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
+  return element != ElementType::none && engine::has_cpu_atomics(element) &&
+         bytes == engine::element_size(element);
+}
+
+/// What the elements of a type are to an operation. Error class.
+int element_for(Operation operation, FlatType const& flat, ElementType* element) {
+  if (flat.mixed) return MPI_ERR_TYPE;
+  *element = flat.element;
+  bool const swap = operation == Operation::compare_swap_eq;
+  bool const bits =
+      operation == Operation::band || operation == Operation::bor || operation == Operation::bxor;
+  if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
+  if (swap) return is_swapped(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
+  return engine::is_defined(operation, *element) ? MPI_SUCCESS : MPI_ERR_OP;
+}
+
+/// Contiguous elements of a predefined type, or of one made of it, at a target that was used lately, where
+/// loads and stores reach them.
+struct Elements {
+  std::byte* mapped = nullptr;  ///< null: they are not of that kind
+  std::size_t bytes = 0;
+  engine::RemoteAddress address = 0;  ///< in the process that has the memory
+  Datatype const* type = nullptr;
+  engine::StripeTable* stripes = nullptr;
+};
+inline Elements find_elements(Window& window, Operation operation, int rank, MPI_Aint disp, MPI_Count count,
+                              MPI_Datatype type) noexcept {
+  Datatype const* const known = window.known_type(type);
+  std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
+  if (bytes == 0 || !known->defines(operation)) return {};
+  Target const& target = window.recent_target(rank);
+  std::uint64_t offset = 0;
+  std::byte* const mapped = target.reach(disp, bytes, &offset);
+  if (mapped == nullptr) return {};
+  return {mapped, bytes, target.address_of(offset), known, target.stripes};
+}
+
+/// One word by one instruction, where that is how its memory is updated. False, with nothing done: not so.
+template <typename Word>
+inline bool try_word(Elements const& element, Operation operation, void const* operand, void const* operand2,
+                     void* result) noexcept {
+  if (element.address % sizeof(Word) != 0 || !element.stripes->modes.by_element(element.address))
+    return false;
+  auto* const word = reinterpret_cast<Word*>(element.mapped);
+  Word unwanted;
+  auto* const before = result != nullptr ? static_cast<Word*>(result) : &unwanted;
+  if (operation == Operation::no_op) {
+    *before = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    return true;
+  }
+  Word const second = operand2 != nullptr ? *static_cast<Word const*>(operand2) : Word{};
+  return engine::update_word(word, operation, *static_cast<Word const*>(operand), second, before);
+}
+
+inline bool try_one_word(Elements const& element, Operation operation, void const* operand,
+                         void const* operand2, void* result) noexcept {
+  if (element.type->atomic_word() == sizeof(std::uint64_t))
+    return try_word<std::uint64_t>(element, operation, operand, operand2, result);
+  return element.type->atomic_word() == sizeof(std::uint32_t) &&
+         try_word<std::uint32_t>(element, operation, operand, operand2, result);
+}
+
+/// An update of one element whose previous value is wanted. False, with nothing done: not of that kind.
+inline bool try_fetch(Window& window, Operation operation, void const* operand, void const* operand2,
+                      void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
+  Elements const element = find_elements(window, operation, rank, disp, 1, type);
+  return element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
+}
+
+/// An accumulate of elements that the CPU's atomics do not update, within a stripe that is free at once.
+inline bool try_in_stripe(Window& window, Elements const& elements, Operation operation,
+                          void const* origin) noexcept {
+  ElementType const type = elements.type->flat().element;
+  if (engine::has_cpu_atomics(type)) return false;
+  engine::SmallGuard const guard(*elements.stripes, elements.address, elements.address + elements.bytes,
+                                 window.pid());
+  if (!guard.is_held()) return false;
+  window.note_stores();
+  auto const* const from = static_cast<std::byte const*>(origin);
+  if (elements.bytes == sizeof(double) && type == ElementType::float64 && operation == Operation::sum) {
+    double present = 0;
+    double addend = 0;
+    std::memcpy(&present, elements.mapped, sizeof present);
+    std::memcpy(&addend, from, sizeof addend);
+    present += addend;
+    std::memcpy(elements.mapped, &present, sizeof present);
+  } else {
+    engine::accumulate_contiguous({type, operation}, elements.mapped, from, elements.bytes);
+  }
+  return true;
+}
+
+inline bool try_accumulate(Window& window, Operation operation, void const* origin, int rank, MPI_Aint disp,
+                           MPI_Count count, MPI_Datatype type) noexcept {
+  Elements const elements = find_elements(window, operation, rank, disp, count, type);
+  if (elements.mapped == nullptr || operation == Operation::no_op) return false;
+  if (count == 1 && elements.type->atomic_word() != 0)
+    return try_one_word(elements, operation, origin, nullptr, nullptr);
+  return try_in_stripe(window, elements, operation, origin);
+}
+
+/// Contiguous memory of one type on all sides, by load and store. False, with nothing done: any other.
+bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
+  mpix_window_place const& place = *call.target;
+  auto const is_alike = [&](mpix_window_buffer const& side) {
+    return side.type == place.type && side.count == place.count;
+  };
+  bool const reads_origin = engine::operand_count(call.operation) != 0;
+  if (reads_origin && !is_alike(*call.origin)) return false;
+  if (call.result != nullptr && !is_alike(*call.result)) return false;
+  auto const [mapped, bytes, address, type, stripes] =
+      find_elements(window, call.operation, place.rank, place.disp, place.count, place.type);
+  if (mapped == nullptr) return false;
+  ElementType const element = type->flat().element;
+  bool const swap = call.operation == Operation::compare_swap_eq;
+  if (swap && !is_swapped(element, bytes)) return false;
+  engine::Reduction const reduction{element, call.operation, true, nullptr};
+  if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
+    if (engine::has_cpu_atomics(reduction.type)) {
+      engine::accumulate_elements(reduction, call.origin->address, mapped, *stripes, address, bytes,
+                                  place.count == 1 && bytes <= sizeof(std::uint64_t));
+    } else {
+      engine::StripeGuard const guard(*stripes, engine::stripes_of(address, address + bytes));
+      engine::accumulate_contiguous(reduction, mapped, static_cast<std::byte const*>(call.origin->address),
+                                    bytes);
+    }
+    return true;
+  }
+  engine::PackedSides const sides{
+      reads_origin ? static_cast<std::byte const*>(call.origin->address) : nullptr,
+      static_cast<std::byte const*>(call.operand2),
+      call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
+  return engine::try_update_elements(reduction, mapped, sides, *stripes, address);
+}
+
+/// Describes `buffer`, whose data are to be as many as the target's. Error class.
+int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
+  if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
+  return side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;
+}
+
+int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
+  Target* target = nullptr;
+  if (int const error = access(window, call.target->rank, request, &target); error != MPI_SUCCESS)
+    return error;
+  Side remote;
+  Side origin;
+  Side result;
+  if (int const error = remote.describe(call.target->type, call.target->count); error != MPI_SUCCESS)
+    return error;
+  engine::Update update;
+  update.operation = call.operation;
+  update.guarantees = window.hints().accumulate_guarantees();
+  update.target_layout = remote.layout();
+  if (engine::operand_count(call.operation) != 0) {
+    if (int const error = describe_like(remote, *call.origin, &origin); error != MPI_SUCCESS) return error;
+    update.origin = origin.place(call.origin->address);
+    update.operand2 = static_cast<std::byte const*>(call.operand2);
+    update.origin_layout = origin.layout();
+  }
+  if (call.result != nullptr) {
+    if (int const error = describe_like(remote, *call.result, &result); error != MPI_SUCCESS) return error;
+    update.result = result.place(call.result->address);
+    update.result_layout = result.layout();
+  }
+  bool const notified = call.notification != no_notification;
+  if (remote.bytes() == 0 && !notified) return finish_empty(request);
+  // A datatype without data has no elements either.
+  int const typed =
+      remote.bytes() != 0 ? element_for(call.operation, remote.type().flat(), &update.type) : MPI_SUCCESS;
+  if (typed != MPI_SUCCESS) return typed;
+  if (int const error = locate(window, *target, call.target->disp, &update); error != MPI_SUCCESS)
+    return error;
+  return issue_notified(window, *target, update, call.notification, request);
+}
+
+__attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& call,
+                                     MPI_Request* request) noexcept try {
+  Window& window = *static_cast<Window*>(handle);
+  if (call.operation == Operation::count_) return MPI_ERR_OP;
+  window.note_stores();
+  bool const plain = request == nullptr && call.notification == no_notification;
+  if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
+  int const error = update_any(window, call, request);
+  if (error == MPI_SUCCESS) [[likely]]
+    return MPI_SUCCESS;
+  bool const fetches = call.result != nullptr;
+  return window.told(error, fetches ? "MPI_Get_accumulate" : "MPI_Accumulate",
+                     {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
+                      call.target->rank, call.target->disp, bytes_of(*call.target)});
+} catch (...) {
+  return class_of_exception();
+}
+
+__attribute__((noinline)) int accumulate_slowly(void const* origin, MPI_Count origin_count,
+                                                MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                                mpix_window_t* window) noexcept {
+  mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
+  mpix_window_place const place{rank, disp, count, type};
+  return update(window, {operation_of(op), &from, nullptr, nullptr, &place}, nullptr);
+}
+
+__attribute__((noinline)) int fetch_slowly(void const* operand, void const* operand2, void* result,
+                                           MPI_Datatype type, int rank, MPI_Aint disp, Operation operation,
+                                           mpix_window_t* window) noexcept {
+  mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
+  mpix_window_buffer const to{result, 1, type};
+  mpix_window_place const place{rank, disp, 1, type};
+  return update(window, {operation, &from, operand2, &to, &place}, nullptr);
+}
+
+}  // namespace
+}  // namespace mpix::windows
+
+using namespace mpix::windows;
+using mpix::engine::Operation;
+
+int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                           MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                           mpix_window_t* window) {
+  if (origin_type == type && origin_count == count &&
+      try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type))
+      [[likely]]
+    return MPI_SUCCESS;
+  return accumulate_slowly(origin, origin_count, origin_type, rank, disp, count, type, op, window);
+}
+
+int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                            const struct mpix_window_buffer* result, const struct mpix_window_place* target,
+                            MPI_Op op, MPI_Request* request) {
+  return update(window, {operation_of(op), origin, nullptr, result, target}, request);
+}
+
+int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
+                                  const struct mpix_window_buffer* result,
+                                  const struct mpix_window_place* target, MPI_Op op, int notification,
+                                  MPI_Request* request) {
+  if (notification < 0) return MPI_ERR_ARG;
+  return update(window, {operation_of(op), origin, nullptr, result, target, notification}, request);
+}
+
+int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
+                             MPI_Op op, mpix_window_t* window) {
+  Operation const operation = operation_of(op);
+  if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type))
+      [[likely]]
+    return MPI_SUCCESS;
+  return fetch_slowly(origin, nullptr, result, type, rank, disp, operation, window);
+}
+
+int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                                 int rank, MPI_Aint disp, mpix_window_t* window) {
+  constexpr Operation swap = Operation::compare_swap_eq;
+  if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type)) [[likely]]
+    return MPI_SUCCESS;
+  return fetch_slowly(compare, origin, result, type, rank, disp, swap, window);
+}

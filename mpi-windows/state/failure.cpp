@@ -1,0 +1,82 @@
+/// Window: texts for errors.
+#include <cinttypes>
+
+#include "datatype/error_codes.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+bool ends_job(MPI_Win win) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (PMPI_Win_get_errhandler(win, &handler) != MPI_SUCCESS) return false;
+  return ends_job_and_free(handler);
+}
+
+}  // namespace
+
+Subject Window::subject_of(Target const& target, engine::LateError const& error) const noexcept {
+  engine::TargetMemory const& memory = error.memory;
+  if (error.rank != engine::LateError::of_peer)
+    return {error.kind, error.rank, static_cast<MPI_Aint>(memory.address), memory.bytes};
+  bool const named = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
+  Subject subject{error.kind, target.rank, 0, 0};
+  if (is_dynamic()) {
+    subject.disp = static_cast<MPI_Aint>(memory.address);
+    subject.bytes = memory.bytes;
+  } else if (named && target.disp_unit != 0) {
+    auto const offset = static_cast<std::int64_t>(memory.address - target.offset);
+    subject.disp = static_cast<MPI_Aint>(offset / target.disp_unit);
+    subject.bytes = memory.bytes;
+  }
+  return subject;
+}
+
+int Window::failure(Target const& target, engine::LateError const& error) {
+  std::string const what = describe(subject_of(target, error));
+  bool const by_address = error.rank == engine::LateError::of_peer &&
+                          error.memory.exposure == engine::ExposureId::none && is_dynamic();
+  std::string const reason = by_address ? engine_.reason(target.memory->process(), error.status, error.memory)
+                                        : engine::to_string(error.status);
+  return code_with(class_of(error.status), "%s failed: %s", what.c_str(), reason.c_str());
+}
+
+int Window::outside(Target const& target, Subject const& subject) const {
+  return code_with(
+      MPI_ERR_RMA_RANGE, "%s is not inside the window: rank %d has %" PRIu64 " bytes, in units of %lld",
+      describe(subject).c_str(), target.rank, target.size, static_cast<long long>(target.disp_unit));
+}
+
+char const* Window::epoch_text() const noexcept {
+  switch (epoch_.load(std::memory_order_relaxed)) {
+    case Epoch::none: break;
+    case Epoch::fence: return "an epoch of MPI_Win_fence is open";
+    case Epoch::group: return "an epoch of MPI_Win_start is open";
+    case Epoch::locks: return "an epoch of MPI_Win_lock is open";
+    case Epoch::lock_all: return "an epoch of MPI_Win_lock_all is open";
+  }
+  return exposed_ ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
+}
+
+int Window::told_failure(int error, char const* call, int rank) {
+  return told_failure(error, call, Subject{{}, rank, 0, 0});
+}
+
+int Window::told_failure(int error, char const* call, Subject const& subject) {
+  bool const moves = subject.kind != engine::OperationKind::unknown;
+  std::string what = call;
+  if (subject.rank >= 0)
+    what += moves ? ": " + describe(subject) : " of rank " + std::to_string(subject.rank);
+  if (error == MPI_ERR_RMA_SYNC) {
+    error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(), epoch_text());
+  } else if (error == MPI_ERR_RMA_RANGE) {
+    error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
+  }
+  int error_class = error;
+  PMPI_Error_class(error, &error_class);
+  if (error_class != error && ends_job(static_cast<MPI_Win>(handle_))) print_error(error);
+  return error;
+}
+
+}  // namespace mpix::windows

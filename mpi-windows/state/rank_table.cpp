@@ -1,0 +1,145 @@
+#include "mpi-windows/state/rank_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "datatype/handle.hpp"
+#include "engine/net/address.hpp"
+#include "hosting/hosted.h"
+
+namespace mpix::windows {
+
+namespace {
+
+/// How far the identities of neighbours are apart, if they all are alike.
+std::uint64_t process_step(MPI_Comm comm) {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  auto const* const host = mpix_host_operations();
+  bool const known = host->process_of_rank(number_of(comm), 0, &first) == 0 &&
+                     host->process_of_rank(number_of(comm), 1, &second) == 0;
+  return known ? second - first : 0;
+}
+
+/// Values that MPI_MAX finds the highest of, and of each of which it finds whether it is the same at all.
+class Highest {
+ public:
+  void add(std::uint64_t value) {
+    words_[used_++] = value;
+    words_[used_++] = ~value;
+  }
+  void reduce(MPI_Comm comm) {
+    PMPI_Allreduce(MPI_IN_PLACE, words_.data(), static_cast<int>(used_), MPI_UINT64_T, MPI_MAX, comm);
+  }
+  /// By the order in which they were added.
+  std::uint64_t operator[](std::size_t index) const noexcept { return words_[2 * index]; }
+  bool is_same(std::size_t index) const noexcept { return words_[2 * index] == ~words_[2 * index + 1]; }
+
+ private:
+  std::array<std::uint64_t, 22> words_{};
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t own_host() {
+  static std::uint64_t const host = [] {
+    auto const identity = engine::HostIdentity::of_this_process();
+    std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+    auto const add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+    for (char const c : identity.boot_id) add(static_cast<unsigned char>(c));
+    add(identity.ipc_namespace);
+    add(identity.pid_namespace);
+    return hash;
+  }();
+  return host;
+}
+
+RankEntry RankPattern::at(int rank) const noexcept {
+  auto const number = static_cast<std::uint64_t>(rank);
+  RankEntry entry = first;
+  entry.process += number * process_step;
+  entry.offset += number * offset_step;
+  entry.owner += rank * owner_step;
+  return entry;
+}
+
+Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedNames unused) {
+  std::uint64_t const step = process_step(comm);
+  std::uint64_t const first_process = mine.process - static_cast<std::uint64_t>(rank) * step;
+  enum : std::size_t {
+    error,
+    slot,
+    generation,
+    exposure,
+    control,
+    process,
+    owner,
+    size,
+    lock,
+    unit,
+    kind,
+    values
+  };
+  Highest all;
+  for (std::uint64_t const value :
+       {static_cast<std::uint64_t>(mine.error_class), std::uint64_t{unused.slot}, unused.generation,
+        static_cast<std::uint64_t>(mine.exposure), static_cast<std::uint64_t>(mine.control), first_process,
+        static_cast<std::uint64_t>(mine.owner - rank), mine.size, std::uint64_t{mine.lock},
+        static_cast<std::uint64_t>(mine.disp_unit), static_cast<std::uint64_t>(mine.kind)})
+    all.add(value);
+  all.reduce(comm);
+  Comparison found;
+  found.error_class = static_cast<int>(all[error]);
+  found.unused = {static_cast<std::uint32_t>(all[slot]), all[generation]};
+  found.same_names = all.is_same(exposure) && all.is_same(control);
+  found.is_pattern = true;
+  for (std::size_t value = process; value < values; ++value)
+    found.is_pattern = found.is_pattern && all.is_same(value);
+  found.pattern.first = mine;
+  found.pattern.first.process = first_process;
+  found.pattern.first.owner = 0;
+  found.pattern.process_step = step;
+  return found;
+}
+
+constinit std::atomic<std::uint64_t> RankTable::all_kept{0};
+
+void RankTable::note_kept(std::size_t bytes) noexcept {
+  all_kept.fetch_add(bytes - kept_, std::memory_order_relaxed);
+  kept_ = bytes;
+}
+
+RankEntry* RankTable::open(int ranks) {
+  ranks_ = ranks;
+  own_.resize(static_cast<std::size_t>(ranks));
+  entries_ = own_;
+  note_kept(bytes());
+  return own_.data();
+}
+
+void RankTable::follow(int ranks, RankPattern const& pattern) noexcept {
+  ranks_ = ranks;
+  pattern_ = pattern;
+}
+
+void RankTable::place_in_one(engine::ExposureId exposure) noexcept {
+  pattern_.first.exposure = exposure;
+  pattern_.owner_step = 0;
+  pattern_.offset_step = pattern_.first.size;
+  std::uint64_t offset = 0;
+  for (RankEntry& entry : own_) {
+    entry.exposure = exposure;
+    entry.owner = 0;
+    entry.offset = offset;
+    offset += entry.size;
+  }
+}
+
+void RankTable::move_to(RankEntry const* shared, bool kept) noexcept {
+  entries_ = {shared, own_.size()};
+  own_ = std::vector<RankEntry>();  // with its memory
+  note_kept(own_.capacity() * sizeof(RankEntry) + (kept ? bytes() : 0));
+}
+
+}  // namespace mpix::windows

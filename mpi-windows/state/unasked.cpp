@@ -1,0 +1,59 @@
+#include "mpi-windows/state/unasked.hpp"
+
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "hosting/hosted.hpp"
+#include "mpi-windows/state/error.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+struct Unasked {
+  std::mutex lock;
+  std::set<std::uint32_t> telling;      ///< marks of windows
+  engine::LateErrors::Failures orphan;  ///< of those that are gone
+};
+
+Unasked& unasked() {
+  static Unasked instance;
+  return instance;
+}
+
+}  // namespace
+
+void begin_telling(std::uint32_t context) {
+  std::lock_guard const held(unasked().lock);
+  unasked().telling.insert(context);
+}
+
+void end_telling(std::uint32_t context) noexcept {
+  std::lock_guard const held(unasked().lock);
+  unasked().telling.erase(context);
+}
+
+void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept {
+  std::lock_guard const held(unasked().lock);
+  if (unasked().telling.contains(context)) return hosted_engine()->keep_error(context, error);
+  unasked().orphan.add({error, 1});
+}
+
+void print_unasked() {
+  (void)mpix_host_operations()->requests_show();  // requests that are freed end
+  std::lock_guard const held(unasked().lock);
+  auto const& [first, count] = unasked().orphan;
+  if (count == 0) return;
+  Subject const subject{first.kind, first.rank, static_cast<MPI_Aint>(first.memory.address),
+                        first.memory.bytes};
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fprintf(stderr,
+               "[rank %d] MPI_Finalize: %llu operation%s failed and nobody asked; the first: %s failed: %s\n",
+               rank, static_cast<unsigned long long>(count), count == 1 ? "" : "s", describe(subject).c_str(),
+               engine::to_string(first.status));
+}
+
+}  // namespace mpix::windows

@@ -1,0 +1,272 @@
+#include "mpi-windows/state/window.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "datatype/datatype.hpp"
+#include "engine/base/log.hpp"
+#include "hosting/hosted.hpp"
+#include "mpi-windows/state/unasked.hpp"
+
+namespace mpix::windows {
+
+namespace {
+
+/// Marks of windows are told from those of communicators by the highest bit.
+std::uint32_t next_context() noexcept {
+  static std::atomic<std::uint32_t> made{0};
+  return made.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
+}
+
+bool has_threads() {
+  int level = MPI_THREAD_MULTIPLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+/// What a rank's own memory is looked at with where the engine has no view of it: it goes with the window.
+constinit std::atomic<std::uint64_t> const always_there{0};
+
+}  // namespace
+
+Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle)
+    : threads_(has_threads()),
+      spin_(threads_),
+      engine_(engine),
+      handle_(handle),
+      hints_(hints),
+      context_(next_context()),
+      holder_(engine.own_holder(lock_owner)),
+      held_(held_locks, holder_, [this] { return is_passive(); }) {
+  for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
+  begin_telling(context_);
+  PMPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_size(comm, &size_);
+  PMPI_Comm_group(comm, &members_);
+  layout_ = ControlLayout{size_};
+  pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+}
+
+int Window::verbose = 0;
+engine::HeldLocks Window::held_locks;
+constinit Target Window::nobody{};
+
+Window::~Window() {
+  end_telling(context_);
+  held_.forget();
+  give_up_memory();
+  give_up_counters();
+  if (control_ != nullptr) (void)engine_.free(control_);
+  if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
+  for_each_target([this](Target& target) {
+    if (target.process != nullptr) engine_.release(*target.process);
+    release_memory(target);
+    delete &target;
+  });
+  for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
+  PMPI_Group_free(&members_);
+  if (origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
+}
+
+Target* Window::make_target(int rank) {
+  if (rank < 0 || rank >= size_) return nullptr;
+  std::lock_guard const held(creation_);
+  if (Target* const made = known_target(rank)) return made;
+  RankEntry const entry = table_[rank];
+  auto target = std::make_unique<Target>();
+  target->rank = rank;
+  // Who is connected to the memory of others knows nothing of those who have made it.
+  bool const knows_ranks = origins_ == MPI_COMM_NULL;
+  if (knows_ranks && (target->process = engine_.peer(entry.process)) == nullptr) return nullptr;
+  if (!find_memory(*target)) {
+    if (knows_ranks) engine_.release(*target->process);
+    return nullptr;
+  }
+  target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
+  target->control_name = entry.control;
+  target->lock_id = entry.lock;
+  if (rank == rank_) {
+    target->control = control_;
+  } else if (target->process != nullptr) {
+    engine::ExposedView view;
+    if (!engine::failed(engine_.view(*target->process, entry.control, &view))) target->control = view.local;
+  }
+  if (target->process != nullptr && nam_ == nullptr)
+    target->lock_word = engine_.shared_lock(*target->process, entry.lock);
+  if (target->lock_word != nullptr)
+    held_.add(*engine_.lock_clock(*target->process), entry.lock, *target->lock_word);
+  say_path(*target);
+  auto const place = static_cast<std::size_t>(rank);
+  std::atomic<Page*>& page = pages_[place / page_size];
+  // Release, twice: pairs with the acquires in known_target().
+  if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
+  Page* const there = page.load(std::memory_order_relaxed);
+  there->targets[place % page_size].store(target.get(), std::memory_order_release);
+  return target.release();
+}
+
+/// False: it cannot be reached.
+bool Window::find_memory(Target& target) {
+  RankEntry const entry = table_[target.rank];
+  target.size = entry.size;
+  if (nam_ != nullptr) return find_at_server(target, nam_->pieces(target.rank));
+  target.memory = engine_.peer(table_[entry.owner].process);
+  if (target.memory == nullptr) return false;
+  target.stripes = target.memory->stripes();
+  target.exposure = entry.exposure;
+  target.offset = entry.offset;
+  map_memory(target);
+  return true;
+}
+
+/// Memory that is mapped is no process's.
+bool Window::find_at_server(Target& target, std::vector<NamPiece> const& pieces) {
+  if (pieces.size() == 1) return find_piece(target, pieces.front());
+  auto divided = std::make_unique<DividedMemory>();
+  divided->stripe_bytes = nam_->stripe_bytes();
+  bool found = true;
+  for (NamPiece const& piece : pieces) {
+    Target& part = *divided->parts.emplace_back(std::make_unique<Target>());
+    part.rank = target.rank;
+    found = find_piece(part, piece) && found;
+  }
+  target.divided = std::move(divided);
+  if (!found) release_memory(target);
+  return found;
+}
+
+void Window::release_memory(Target& target) {
+  for_each_part(target, [this](Target& part) {
+    if (part.memory != nullptr) engine_.release(*part.memory);
+  });
+}
+
+bool Window::find_piece(Target& target, NamPiece const& piece) {
+  NamMemory const& memory = *piece.memory;
+  target.view = memory.view(piece.rank);
+  target.stripes = memory.stripes();
+  if (memory.is_mapped()) return true;
+  target.memory = memory.peer(engine_);  // of memory that is mapped none
+  target.exposure = memory.exposure();
+  target.offset = memory.offset(piece.rank);
+  return target.memory != nullptr;
+}
+
+void Window::map_memory(Target& target) {
+  if (target.exposure == engine::ExposureId::none || engine_.issues_all()) return;
+  engine::ExposedView view;
+  if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
+    view.local += target.offset;
+    view.exposure.base += target.offset;
+  } else if (target.rank == rank_ && target.stripes != nullptr) {
+    view.local = own_base_;
+    view.exposure = {reinterpret_cast<engine::RemoteAddress>(own_base_), 0, engine::Rights::all};
+    view.owner_generation = &always_there;
+  } else {
+    return;
+  }
+  view.exposure.length = target.size;
+  target.view = view;
+}
+
+void Window::say_path(Target const& target) const {
+  engine::Log const log(verbose, engine_.process());
+  if (!log.shows(engine::LogLevel::paths)) return;
+  char const* const way = target.view.local != nullptr ? "by load and store"
+                          : target.divided != nullptr  ? "in stripes, at several memory servers"
+                          : target.stripes == nullptr  ? "over the network"
+                          : is_dynamic()
+                              ? "by load and store where it is allocated by MPI, else through the kernel"
+                              : "through the kernel or by messages";
+  log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", number(), target.rank, way);
+}
+
+/// The first failure of what is complete, or MPI_SUCCESS.
+int Window::take_failures() {
+  int error = MPI_SUCCESS;
+  for_each_target([&](Target& target) {
+    for_each_part(target, [&](Target& part) {
+      engine::LateError late;
+      if (part.memory != nullptr && engine::failed(engine_.take_error(*part.memory, context_, &late)))
+        error = first_of(error, failure(part, late));
+    });
+  });
+  return error;
+}
+
+int Window::close(bool* closed) {
+  *closed = false;
+  {
+    Guard const guard(spin_);
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+  }
+  int error = complete_opened();
+  error = first_of(error, complete_all());
+  end_joint_requests();
+  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
+  end_telling(context_);
+  error = first_of(error, take_failures());
+  if (table_.is_shared()) find_successors();
+  synchronise();  // nobody's operations are on their way any more
+  if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
+  *closed = true;
+  return error;
+}
+
+int Window::sync() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  engine_.progress();
+  return MPI_SUCCESS;
+}
+
+int Window::complete_messages(Target& target) {
+  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding` until all
+  // that it covers is complete.
+  std::uint64_t const sequence = target.outstanding.get();
+  if (target.memory == nullptr) {
+    int const error = complete_parts(target);
+    target.outstanding.clear(sequence);
+    return error;
+  }
+  engine_.complete(*target.memory, sequence);
+  target.outstanding.clear(sequence);
+  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
+  engine::LateError error;
+  if (!engine::failed(engine_.take_error(*target.memory, context_, &error))) return MPI_SUCCESS;
+  return failure(target, error);
+}
+
+int Window::complete_parts(Target& target) {
+  int error = MPI_SUCCESS;
+  for_each_part(target, [&](Target& part) {
+    if (part.outstanding.is_set()) error = first_of(error, complete_messages(part));
+  });
+  settle();
+  return error;
+}
+
+/// The memory of a server that has ended is no window's any more.
+int Window::class_of(engine::Status status) const noexcept {
+  bool const is_lost = status == engine::Status::transport || status == engine::Status::unreachable;
+  return is_lost && nam_ != nullptr ? MPI_ERR_WIN : windows::class_of(status);
+}
+
+int Window::complete_locally(Target& target) {
+  for_each_part(target, [this](Target& part) {
+    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
+      engine_.complete_local(*part.memory, sequence);
+  });
+  return MPI_SUCCESS;
+}
+
+int Window::complete_all() {
+  int error = MPI_SUCCESS;
+  for_each_target([&](Target& target) {
+    if (target.outstanding.is_set()) error = first_of(error, complete_messages(target));
+  });
+  settle();
+  return error;
+}
+
+}  // namespace mpix::windows

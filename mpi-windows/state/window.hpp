@@ -1,0 +1,419 @@
+/// A window: its processes, their memory, and which epochs are open.
+///
+/// There is one way for all flavours: memory is exposed to the others, who name it by exposure and offset;
+/// that of dynamic windows is named by its address.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "datatype/datatype.hpp"
+#include "engine/base/liveness.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/sync/held_locks.hpp"
+#include "mpi-windows/nam/window.hpp"
+#include "mpi-windows/state/control.hpp"
+#include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/hints.hpp"
+#include "mpi-windows/state/mpix_windows.h"
+#include "mpi-windows/state/rank_table.hpp"
+#include "mpi-windows/state/shared_places.hpp"
+#include "mpi-windows/state/spinlock.hpp"
+#include "mpi-windows/state/target.hpp"
+
+struct mpix_window {};
+
+namespace mpix::windows {
+
+/// How this process may access others. A fence that promises operations opens none of these by itself: the
+/// first operation does.
+enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
+
+/// Numbers of notification counters that a process can have: with no more than `suggested` nothing is slower.
+struct CounterBounds {
+  int suggested;
+  int most;
+};
+
+/// A process holds the lock of a window and a target once at a time.
+inline constexpr std::uint32_t lock_owner = 1;
+
+class Window : public mpix_window {
+ public:
+  Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle);
+  ~Window();
+  Window(Window const&) = delete;
+  Window& operator=(Window const&) = delete;
+
+  /// Collective. On failure the window can only be deleted.
+  int open(MPI_Comm comm, mpix_window_memory& memory);
+  /// The same, to a window at a memory server that exists already: the one with the port name of the hints.
+  int connect(MPI_Comm comm);
+  /// Collective. Tells the first failure that nobody has asked for. `*closed`: the window can only be
+  /// deleted; else an epoch is open.
+  int close(bool* closed);
+  /// Local. Ends epochs that the program has left open: other processes get the locks, and close() does not
+  /// refuse.
+  void end_epochs();
+
+  engine::Engine& engine() const noexcept { return engine_; }
+  void* handle() const noexcept { return handle_; }
+  /// As osc_mpix_verbose.
+  static int verbose;
+  /// By the windows of this process.
+  static engine::HeldLocks held_locks;
+  /// Targets.
+  int ranks() const noexcept { return size_; }
+  RankEntry entry(int rank) const noexcept { return table_[rank]; }
+  /// By which the log names it.
+  unsigned number() const noexcept { return context_ & INT32_MAX; }
+  Hints& hints() noexcept { return hints_; }
+  std::uint32_t context() const noexcept { return context_; }
+  bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
+
+  /// The target for `rank` where an operation may go there at once; else nullptr, and begin_access() has to
+  /// be asked.
+  Target* open_target(int rank) const noexcept {
+    Target* const known = known_target(rank);
+    // Acquire: pairs with the release in begin_access(); the operation comes after what opened the epoch.
+    return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
+                                                                                             : nullptr;
+  }
+  /// The same where it was used lately; else one that reaches nothing.
+  Target& recent_target(int rank) const noexcept {
+    // Acquire: pairs with the release in note_recent().
+    Target* const recent =
+        recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
+    return recent->rank == rank ? *recent : nobody;
+  }
+  /// An operation takes the general way to an open target, which may make stores.
+  void note_use(Target& target) noexcept {
+    note_stores();
+    note_recent(target);
+  }
+  /// Stores are made that have to be seen by others at the end of the operation.
+  void note_stores() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
+  }
+  /// As Datatype::find_known.
+  Datatype const* known_type(MPI_Datatype type) noexcept {
+    // Acquire: pairs with the release below. States are reused, never deallocated.
+    Datatype const* const recent = recent_type_.load(std::memory_order_acquire);
+    if (recent != nullptr && recent->handle() == type) [[likely]]
+      return recent;
+    Datatype const* const known = Datatype::find_known(type);
+    if (known != nullptr) recent_type_.store(known, std::memory_order_release);
+    return known;
+  }
+  pid_t pid() const noexcept { return pid_; }
+
+  /// The target, open, at the first operation of an epoch; may wait for it. Error class.
+  int begin_access(int rank, Target** target);
+
+  // Passive targets. The results of lock(), unlock() and flush() are told() already: a caller that composed
+  // the text would have to keep the rank over each call.
+  int lock(int type, int rank, int assertion);
+  int unlock(int rank);
+  int lock_all(int assertion);
+  int unlock_all();
+  bool is_passive() const noexcept {
+    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+    return epoch == Epoch::locks || epoch == Epoch::lock_all;
+  }
+  /// Only where operations are to complete here.
+  enum class Level : std::uint8_t { local, remote };
+  int flush(int rank, Level level) {
+    Target const& recent = recent_target(rank);
+    if (recent.access.load(std::memory_order_relaxed) == Access::open && is_passive() &&
+        !recent.outstanding.is_set()) [[likely]] {
+      if (level == Level::remote) settle();
+      return MPI_SUCCESS;
+    }
+    return flush_any(rank, level);
+  }
+  int flush_all(Level level);
+  /// What was issued before takes effect before what is issued later.
+  int order(int rank);
+  int order_all();
+  /// Flushes with a request, which do not wait.
+  int iflush(int rank, Level level, MPI_Request* request);
+  int iflush_all(Level level, MPI_Request* request);
+  /// Asks for what flush_all() waits for, and does not wait.
+  int begin_flush_all();
+  int sync();
+
+  // Active targets.
+  int fence(int assertion);
+  int post(MPI_Group group, int assertion);
+  int start(MPI_Group group, int assertion);
+  int complete();
+  int wait();
+  int test(int* flag);
+
+  // Notification.
+  int set_counters(int count);
+  CounterBounds counter_bounds() const noexcept;
+  /// How many a process has. Error class.
+  int count_counters(int rank, int* count);
+  /// nullptr: there is no such.
+  std::uint64_t* counter(int index) const noexcept {
+    return index >= 0 && index < own_count_ ? own_counters_ + index : nullptr;
+  }
+  /// Where the counter of a target is. Error class.
+  int find_counter(Target& target, int index, engine::RemoteAddress* address);
+  /// The counter goes up once everything that was issued to the target is complete.
+  int notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request);
+
+  // Memory.
+  /// Throws NamError.
+  void persist();
+  int shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base);
+  int attach(void* base, MPI_Aint size);
+  int detach(void const* base);
+
+  /// How many joint requests are not complete.
+  std::atomic<std::size_t>& joint_requests() noexcept { return joint_requests_; }
+  /// Of what has become of an operation.
+  int class_of(engine::Status status) const noexcept;
+  /// The error code of an operation on memory of `target`, with a text that names it.
+  int failure(Target const& target, engine::LateError const& error);
+  template <typename Operation>
+  int failure(Target const& target, engine::Status status, Operation const& operation) {
+    return failure(target, {status,
+                            kind_of(operation),
+                            {operation.target, operation.target_layout.size(),
+                             operation.target_layout.is_contiguous(), operation.exposed.target}});
+  }
+  /// The error code of an operation that does not lie in the memory of `target`.
+  int outside(Target const& target, Subject const& subject) const;
+  /// As an error text names an operation at the target.
+  Subject subject_of(Target const& target, engine::LateError const& error) const noexcept;
+  /// The result of a call of MPI: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on stderr
+  /// where the window's error handler ends the job.
+  int told(int error, char const* call, Subject const& subject = {}) {
+    return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, subject);
+  }
+  /// The same for a call that names `rank`.
+  int told(int error, char const* call, int rank) {
+    return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, rank);
+  }
+  /// Waits until all that was issued to `target` is complete there; tells the first failure.
+  int complete(Target& target) {
+    if (target.outstanding.is_set()) return complete_messages(target);
+    settle();
+    return MPI_SUCCESS;
+  }
+
+ private:
+  // Memory is taken per page of ranks that are talked to, not per rank of the job.
+  static constexpr std::size_t page_size = 64;
+  struct Page {
+    std::atomic<Target*> targets[page_size] = {};
+  };
+  using Guard = std::lock_guard<Spinlock>;
+
+  /// The stores leave this processor's buffer: from here on everybody sees them. Where they were all by
+  /// atomic instructions they have done so. Not known of other threads' stores: `stored_` stays set where
+  /// there may be such.
+  void settle() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) {
+      std::atomic_thread_fence(std::memory_order_acq_rel);
+      return;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!threads_) stored_.store(false, std::memory_order_relaxed);
+  }
+
+  Target* known_target(int rank) const noexcept {
+    if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
+    auto const place = static_cast<std::size_t>(rank);
+    // Acquire, twice: pairs with the releases in make_target().
+    Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
+    return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
+  }
+  /// nullptr: the rank is out of range, or its process cannot be reached.
+  Target* target(int rank) {
+    if (Target& recent = recent_target(rank); &recent != &nobody) return &recent;
+    Target* const known = known_target(rank);
+    if (known == nullptr) return make_target(rank);
+    note_recent(*known);
+    return known;
+  }
+  void note_recent(Target& target) noexcept {
+    auto& recent = recent_[static_cast<unsigned>(target.rank) % recent_count];
+    // Release: pairs with the acquire in recent_target().
+    if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
+  }
+  Target* make_target(int rank);
+  bool find_memory(Target& target);
+  bool find_at_server(Target& target, std::vector<NamPiece> const& pieces);
+  bool find_piece(Target& target, NamPiece const& piece);
+  void release_memory(Target& target);
+  void map_memory(Target& target);
+  void say_path(Target const& target) const;
+  /// Of all that were made so far.
+  template <typename Visitor>
+  void for_each_target(Visitor visit) {
+    for (std::size_t i = 0; i < page_count(); ++i) {
+      Page* const page = pages_[i].load(std::memory_order_acquire);
+      if (page == nullptr) continue;
+      for (auto& entry : page->targets) {
+        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      }
+    }
+  }
+  std::size_t page_count() const noexcept {
+    return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
+  }
+
+  __attribute__((cold)) int told_failure(int error, char const* call, Subject const& subject);
+  __attribute__((cold, noinline)) int told_failure(int error, char const* call, int rank);
+  char const* epoch_text() const noexcept;
+  bool take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine);
+  int gather(MPI_Comm comm, RankEntry& mine);
+  int make_control(RankEntry& mine);
+  int make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine);
+  bool find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine);
+  void note_shared(Target const& target, void const* local);
+  int expose(void* base, std::size_t bytes, RankEntry& mine);
+  int allocate(std::size_t bytes, void** base);
+  bool shares_one_allocation() const noexcept;
+  int allocate_for_all(MPI_Comm comm, mpix_window_memory& memory);
+  int check_kinds() const;
+  int allocate_at_server(MPI_Comm comm);
+  template <typename Make>
+  int share_nam(MPI_Comm comm, Make make);
+  void release_nam() noexcept;
+  int agree_on_sharing(MPI_Comm comm, int error);
+  void share_table();
+  void keep_table();
+  void give_up_memory();
+  int make_counters(int count, std::uint64_t** base);
+  void take_counters(std::uint64_t* base, int count);
+  int learn_counters(Target& target);
+  void give_up_counters();
+
+  /// What has to be done before the first operation of an epoch.
+  enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
+  bool may_begin() const noexcept;
+  void begin_epoch(Epoch epoch) noexcept;
+  int permit(Target const& target, Permission* permission) const noexcept;
+  int enter(Target& target, Permission* permission, bool* open);
+  void note_open(Target& target);
+  void note_closed(Target& target) noexcept;
+  bool try_lock(Target& target, engine::LockMode mode, Lock held);
+  int take_lock(Target& target, engine::LockMode mode, bool with_next);
+  int request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next);
+  int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
+  bool may_overtake(engine::LockMode mode);
+  void describe_held(engine::Peer& process, engine::LockRequest* request);
+  void note_granted(Target& target, engine::LockRequest const& request);
+  int wait_for_lock(Target& target, engine::LockRequest request, Lock held);
+  bool may_leave(Target const& target) const noexcept;
+  int give_back_lock(Target& target);
+  int give_back_slowly(Target& target);
+  void leave_lock(Target& target);
+  std::vector<int> ranks_of(MPI_Group group) const;
+
+  int begin_lock(int type, int rank, int assertion);
+  int find_passive(int rank, Target** used) const noexcept;
+  int flush_any(int rank, Level level);
+  int order(Target& target);
+  int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
+  void end_joint_requests();
+  int complete_messages(Target& target);
+  int take_failures();
+  int complete_parts(Target& target);
+  int complete_locally(Target& target);
+  int complete_all();
+  int complete_opened();
+
+  // Signals.
+  void synchronise();
+  template <typename Tell, typename Hear>
+  void disseminate(Tell tell, Hear hear);
+  void barrier();
+  bool barrier_with(bool objection);
+  int successor(std::int64_t distance) const noexcept { return static_cast<int>((rank_ + distance) % size_); }
+  void find_successors();
+  void signal(Target& target, std::size_t offset, engine::ElementType type);
+  void object(Target& target, std::size_t offset);
+  engine::Update update_of(Target const& target, std::size_t offset, engine::ElementType type) const;
+  int tell_completed(Target& target);
+  void wait_for_post(Target& target);
+  template <typename Predicate>
+  void await(Predicate done);
+  Counter& own_counter(std::size_t offset) const noexcept {
+    return *reinterpret_cast<Counter*>(control_ + offset);
+  }
+
+  static constexpr std::size_t recent_count = 16;
+  static Target nobody;  ///< of no rank
+
+  // What each operation looks at.
+  std::atomic<Target*> recent_[recent_count];  ///< of ranks that were used lately, by the lowest bits
+  std::atomic<Datatype const*> recent_type_{nullptr};
+  std::atomic<bool> stored_{true};         ///< there may be stores to settle()
+  bool const threads_;                     ///< several may use the window at once
+  std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
+  Spinlock spin_;
+  pid_t const pid_ = engine::own_process_id();
+
+  engine::Engine& engine_;
+  void* handle_;
+  Hints hints_;
+  int flavor_ = 0;
+  int rank_ = 0;
+  int size_ = 0;
+  std::uint32_t context_;  ///< mark at the engine, for late errors
+  std::unique_ptr<std::atomic<Page*>[]> pages_;
+
+  bool fence_open_ = false;  ///< operations may follow the last fence
+  bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
+  bool exposed_ = false;     ///< an exposure epoch is open
+  std::vector<Target*> opened_;
+  std::size_t locks_ = 0;
+  std::vector<int> group_;  ///< of the access epoch
+
+  ControlLayout layout_{1};
+  std::byte* control_ = nullptr;
+  std::uint64_t barriers_ = 0;
+  std::uint64_t completions_due_ = 0;
+
+  std::atomic<std::size_t> joint_requests_{0};  ///< that are not complete
+
+  std::uint64_t* own_counters_ = nullptr;
+  int own_count_ = 0;
+  std::uint64_t counters_round_ = 0;  ///< calls of set_counters()
+
+  std::unique_ptr<NamWindow> nam_;  ///< where a memory server has the memory
+  /// The processes that are connected to memory of others: not null where they are not the targets.
+  MPI_Comm origins_ = MPI_COMM_NULL;
+  RankTable table_;
+  MPI_Group members_ = MPI_GROUP_NULL;
+  void* kept_table_ = nullptr;  ///< of the host, where this process keeps it
+  void* allocated_ = nullptr;   ///< memory of the window that this process has taken
+  std::byte* own_base_ = nullptr;
+  SharedPlaces shared_;  ///< whose address was told
+  engine::ExposureId exposure_{};
+  engine::LockId lock_id_ = 0;
+  engine::Holder const holder_;  ///< of the locks that this process takes
+  bool has_lock_ = false;
+  engine::HeldLocks::Group held_;
+  std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
+  std::multiset<std::uintptr_t> attached_empty_;    ///< bases of size 0
+  std::mutex creation_;                             ///< of targets; also for what is attached
+  /// Somebody may use memory of others by load and store.
+  std::atomic<bool> shares_memory_{false};
+};
+
+}  // namespace mpix::windows
