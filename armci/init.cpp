@@ -10,7 +10,7 @@
 #include "armci/mutex.hpp"
 #include "armci/settings.hpp"
 #include "armci/state.hpp"
-#include "hosting/fork.hpp"
+#include "hosts/common/fork.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/runtime/runtime.hpp"
 

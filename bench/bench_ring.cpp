@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

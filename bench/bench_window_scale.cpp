@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/support/lone_engine.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpi-windows/state/window.hpp"
 
 namespace {

@@ -5,8 +5,8 @@
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
 #include "engine/base/log.hpp"
-#include "hosting/hosted.hpp"
-#include "hosting/statistics_table.hpp"
+#include "hosts/common/hosted.hpp"
+#include "hosts/common/statistics_table.hpp"
 #include "mpi-windows/state/unasked.hpp"
 #include "mpi-windows/state/window.hpp"
 

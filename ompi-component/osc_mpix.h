@@ -15,7 +15,7 @@
 #include "ompi/mca/osc/osc.h"
 
 #include "engine/runtime/mpix_engine.h"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 extern ompi_osc_base_component_t mca_osc_mpix_component;
 

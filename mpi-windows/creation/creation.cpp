@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "datatype/handle.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpix::windows {

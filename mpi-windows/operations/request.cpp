@@ -1,8 +1,8 @@
 #include "mpi-windows/operations/request.hpp"
 
 #include "datatype/handle.hpp"
-#include "hosting/completion_pool.hpp"
-#include "hosting/hosted.hpp"
+#include "hosts/common/completion_pool.hpp"
+#include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/unasked.hpp"
 

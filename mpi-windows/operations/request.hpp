@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "engine/op/operation.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpi-windows/state/error.hpp"
 
 namespace mpix::windows {

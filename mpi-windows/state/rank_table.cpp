@@ -5,7 +5,7 @@
 
 #include "datatype/handle.hpp"
 #include "engine/net/address.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 namespace mpix::windows {
 

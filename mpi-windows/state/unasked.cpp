@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
 
 namespace mpix::windows {

@@ -5,7 +5,7 @@
 
 #include "datatype/datatype.hpp"
 #include "engine/base/log.hpp"
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/unasked.hpp"
 
 namespace mpix::windows {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpix/request/attribute_set.hpp"
 
 namespace mpix {

@@ -1,7 +1,7 @@
 #include "mpix/request/native_request.hpp"
 
 #include "datatype/handle.hpp"
-#include "hosting/completion_pool.hpp"
+#include "hosts/common/completion_pool.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace mpix {

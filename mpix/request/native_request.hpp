@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include "engine/op/operation.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/request/native_attributes.hpp"

@@ -14,7 +14,7 @@
 
 #include "engine/base/status.hpp"
 #include "engine/base/version.h"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 #include "mpix/runtime/runtime.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 /// The engine that this process works with.
 #pragma once
 
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 #include "mpix/visibility.hpp"
 
 namespace mpix {

@@ -5,8 +5,8 @@
 
 #include "datatype/datatype.hpp"
 #include "datatype/handle.hpp"
-#include "hosting/fork.hpp"
-#include "hosting/statistics_table.hpp"
+#include "hosts/common/fork.hpp"
+#include "hosts/common/statistics_table.hpp"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"

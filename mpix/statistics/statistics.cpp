@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "datatype/handle.hpp"
-#include "hosting/statistics_table.hpp"
+#include "hosts/common/statistics_table.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"

@@ -13,21 +13,21 @@ import sys
 # What each layer may include of the others.
 LAYERS = {
     "engine": set(),
-    "hosting": {"engine"},
+    "hosts/common": {"engine"},
     "datatype": {"engine"},
-    "mpix": {"engine", "hosting", "datatype", "include"},
-    "mpi-windows": {"engine", "hosting", "datatype", "nam", "include"},
-    "armci": {"engine", "hosting", "datatype", "mpix", "include"},
+    "mpix": {"engine", "hosts/common", "datatype", "include"},
+    "mpi-windows": {"engine", "hosts/common", "datatype", "nam", "include"},
+    "armci": {"engine", "hosts/common", "datatype", "mpix", "include"},
     "fortran": {"include"},
-    "ompi-component": {"engine", "hosting", "mpi-windows"},
-    "mpi-host": {"engine", "hosting", "datatype", "include"},
+    "ompi-component": {"engine", "hosts/common", "mpi-windows"},
+    "hosts/public-mpi": {"engine", "hosts/common", "datatype", "include"},
     "nam": {"engine"},
     "tool": {"engine"},
     "include": set(),
 }
 # Foreign headers, and the only layers in which they appear.
 FOREIGN = {
-    re.compile(r"mpi\.h$"): {"datatype", "mpix", "mpi-windows", "armci", "fortran", "ompi-component", "mpi-host", "include"},
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "mpi-windows", "armci", "fortran", "ompi-component", "hosts/public-mpi", "include"},
     re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 #include "tests/stress/check.hpp"
 
 namespace {

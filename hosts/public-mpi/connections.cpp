@@ -1,4 +1,4 @@
-#include "mpi-host/connections.hpp"
+#include "hosts/public-mpi/connections.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <exception>
 #include <memory>
 
-#include "mpi-host/exchange.hpp"
+#include "hosts/public-mpi/exchange.hpp"
 
 namespace mpix::host {
 

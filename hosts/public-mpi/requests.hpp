@@ -4,8 +4,8 @@
 
 #include <mpi.h>
 
-#include "hosting/hosted.h"
-#include "mpi-host/host.hpp"
+#include "hosts/common/hosted.h"
+#include "hosts/public-mpi/host.hpp"
 
 namespace mpix::host {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "hosting/hosted.h"
-#include "mpi-host/host.hpp"
+#include "hosts/common/hosted.h"
+#include "hosts/public-mpi/host.hpp"
 
 namespace mpix::host {
 

@@ -1,4 +1,4 @@
-#include "mpi-host/completer.hpp"
+#include "hosts/public-mpi/completer.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "mpi-host/requests.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 namespace mpix::host {
 

@@ -1,4 +1,4 @@
-#include "hosting/fork.hpp"
+#include "hosts/common/fork.hpp"
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "mpi-host/host.hpp"
+#include "hosts/public-mpi/host.hpp"
 
 namespace mpix::host {
 

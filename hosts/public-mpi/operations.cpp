@@ -1,11 +1,11 @@
-#include "mpi-host/operations.hpp"
+#include "hosts/public-mpi/operations.hpp"
 
 #include <mpi.h>
 
 #include "datatype/handle.hpp"
-#include "mpi-host/exchange.hpp"
-#include "mpi-host/host.hpp"
-#include "mpi-host/requests.hpp"
+#include "hosts/public-mpi/exchange.hpp"
+#include "hosts/public-mpi/host.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 namespace mpix::host {
 

@@ -2,9 +2,9 @@
 /// because Fortran's may call either.
 #include <mpi.h>
 
-#include "mpi-host/connections.hpp"
-#include "mpi-host/host.hpp"
-#include "mpi-host/next.hpp"
+#include "hosts/public-mpi/connections.hpp"
+#include "hosts/public-mpi/host.hpp"
+#include "hosts/public-mpi/next.hpp"
 
 namespace {
 

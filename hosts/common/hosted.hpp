@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/runtime/engine.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 namespace mpix {
 

@@ -4,7 +4,7 @@
 
 #include "engine/base/visibility.h"
 #include "engine/op/statistics.hpp"
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 namespace mpix {
 

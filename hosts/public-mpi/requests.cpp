@@ -1,4 +1,4 @@
-#include "mpi-host/requests.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -8,8 +8,8 @@
 
 #include "datatype/handle.hpp"
 #include "engine/runtime/mpix_engine.h"
-#include "mpi-host/completer.hpp"
-#include "mpi-host/host.hpp"
+#include "hosts/public-mpi/completer.hpp"
+#include "hosts/public-mpi/host.hpp"
 
 struct mpix_host_request {
   MPI_Request handle = MPI_REQUEST_NULL;

@@ -1,7 +1,7 @@
 /// What the host lends to the libraries.
 #pragma once
 
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 namespace mpix::host {
 

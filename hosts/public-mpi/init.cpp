@@ -2,9 +2,9 @@
 /// names, because Fortran's may call either. What is called is the next of the name: MPI's own, or a tool's.
 #include <mpi.h>
 
-#include "mpi-host/host.hpp"
-#include "mpi-host/next.hpp"
-#include "mpi-host/requests.hpp"
+#include "hosts/public-mpi/host.hpp"
+#include "hosts/public-mpi/next.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 namespace {
 

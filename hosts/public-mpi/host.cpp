@@ -1,4 +1,4 @@
-#include "mpi-host/host.hpp"
+#include "hosts/public-mpi/host.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -9,13 +9,13 @@
 #include <string>
 
 #include "engine/runtime/mpix_engine.h"
-#include "hosting/hosted.h"
-#include "mpi-host/completer.hpp"
-#include "mpi-host/connections.hpp"
-#include "mpi-host/exchange.hpp"
-#include "mpi-host/operations.hpp"
-#include "mpi-host/parameters.hpp"
-#include "mpi-host/requests.hpp"
+#include "hosts/common/hosted.h"
+#include "hosts/public-mpi/completer.hpp"
+#include "hosts/public-mpi/connections.hpp"
+#include "hosts/public-mpi/exchange.hpp"
+#include "hosts/public-mpi/operations.hpp"
+#include "hosts/public-mpi/parameters.hpp"
+#include "hosts/public-mpi/requests.hpp"
 
 namespace mpix::host {
 

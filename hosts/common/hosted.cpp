@@ -1,11 +1,11 @@
-#include "hosting/hosted.h"
+#include "hosts/common/hosted.h"
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "hosting/fork.hpp"
+#include "hosts/common/fork.hpp"
 
 namespace {
 

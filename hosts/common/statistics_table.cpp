@@ -1,4 +1,4 @@
-#include "hosting/statistics_table.hpp"
+#include "hosts/common/statistics_table.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "engine/runtime/engine.hpp"
-#include "hosting/hosted.hpp"
+#include "hosts/common/hosted.hpp"
 
 namespace mpix {
 

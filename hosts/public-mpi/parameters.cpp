@@ -1,4 +1,4 @@
-#include "mpi-host/parameters.hpp"
+#include "hosts/public-mpi/parameters.hpp"
 
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-#include "mpi-host/exchange.hpp"
+#include "hosts/public-mpi/exchange.hpp"
 
 #include <algorithm>
 #include <new>

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "datatype/handle.hpp"
-#include "mpi-host/operations.hpp"
+#include "hosts/public-mpi/operations.hpp"
 
 namespace mpix::host {
 

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-/// What mpi-host/init.cpp, connecting.cpp and waits.cpp call, which stand in each of the libraries that a
+/// What hosts/public-mpi/init.cpp, connecting.cpp and waits.cpp call, which stand in each of the libraries that a
 /// program may be linked with.
 #define MPIX_HOST_API __attribute__((visibility("default")))
 

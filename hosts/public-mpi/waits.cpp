@@ -9,10 +9,10 @@
 #include <algorithm>
 
 #include "engine/runtime/mpix_engine.h"
-#include "hosting/hosted.h"
-#include "mpi-host/connections.hpp"
-#include "mpi-host/host.hpp"
-#include "mpi-host/next.hpp"
+#include "hosts/common/hosted.h"
+#include "hosts/public-mpi/connections.hpp"
+#include "hosts/public-mpi/host.hpp"
+#include "hosts/public-mpi/next.hpp"
 
 namespace {
 
