@@ -7,11 +7,11 @@
 #include <cerrno>
 
 #include "engine/memory/fault_guard.hpp"
+#include "nam/process/admission.hpp"
+#include "nam/process/log.hpp"
+#include "nam/process/sandbox.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
-#include "nam/server/admission.hpp"
-#include "nam/server/log.hpp"
-#include "nam/server/sandbox.hpp"
 
 namespace mpix::nam {
 

@@ -18,8 +18,8 @@
 #include "nam/data/storage.hpp"
 #include "nam/data/storage_file.hpp"
 #include "nam/data/window.hpp"
+#include "nam/process/connection.hpp"
 #include "nam/protocol/shared_control.hpp"
-#include "nam/server/connection.hpp"
 
 namespace mpix::nam {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "nam/data/data_process.hpp"
-#include "nam/server/log.hpp"
+#include "nam/process/log.hpp"
 
 namespace mpix::nam {
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "nam/data/data_process.hpp"
-#include "nam/server/log.hpp"
+#include "nam/process/log.hpp"
 
 namespace mpix::nam {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "nam/process/identity.hpp"
 #include "nam/protocol/channel.hpp"
-#include "nam/server/identity.hpp"
 
 namespace mpix::nam {
 

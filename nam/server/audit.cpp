@@ -12,10 +12,10 @@
 #include <cstring>
 #include <ctime>
 
+#include "nam/process/log.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/text.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

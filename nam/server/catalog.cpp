@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "nam/data/segment_allocator.hpp"
+#include "nam/process/log.hpp"
 #include "nam/server/catalog_files.hpp"
 #include "nam/server/catalog_schema.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

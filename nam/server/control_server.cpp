@@ -12,10 +12,10 @@
 #include <cstring>
 #include <thread>
 
+#include "nam/process/log.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog_files.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

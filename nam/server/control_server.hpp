@@ -10,16 +10,16 @@
 #include <set>
 #include <string>
 
+#include "nam/process/admission.hpp"
+#include "nam/process/connection.hpp"
+#include "nam/process/identity.hpp"
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
-#include "nam/server/admission.hpp"
 #include "nam/server/audit.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
-#include "nam/server/connection.hpp"
 #include "nam/server/data_link.hpp"
 #include "nam/server/grant_file.hpp"
-#include "nam/server/identity.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/retry.hpp"
 #include "nam/server/server_keys.hpp"

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "nam/process/log.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

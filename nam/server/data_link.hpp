@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "nam/server/connection.hpp"
+#include "nam/process/connection.hpp"
 #include "nam/server/grant_file.hpp"
 #include "nam/server/spawner_link.hpp"
 

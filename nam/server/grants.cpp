@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "nam/data/segment_allocator.hpp"
+#include "nam/process/log.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/control_server.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

@@ -12,10 +12,10 @@
 #include <string>
 
 #include "nam/data/data_process.hpp"
+#include "nam/process/log.hpp"
+#include "nam/process/sandbox.hpp"
 #include "nam/server/control_server.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "nam/server/log.hpp"
-#include "nam/server/sandbox.hpp"
 #include "nam/server/spawner.hpp"
 
 namespace mpix::nam {

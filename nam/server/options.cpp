@@ -5,11 +5,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nam/process/identity.hpp"
 #include "nam/protocol/default_socket.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "nam/server/identity.hpp"
 
 namespace mpix::nam {
 

@@ -9,7 +9,7 @@
 
 #include "nam/data/data_engine.hpp"
 #include "nam/data/storage.hpp"
-#include "nam/server/sandbox.hpp"
+#include "nam/process/sandbox.hpp"
 
 namespace mpix::nam {
 

@@ -16,10 +16,10 @@
 #include <functional>
 #include <set>
 
+#include "nam/process/log.hpp"
+#include "nam/process/sandbox.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "nam/server/log.hpp"
-#include "nam/server/sandbox.hpp"
 #include "nam/server/service_manager.hpp"
 #include "nam/server/spawner_link.hpp"
 

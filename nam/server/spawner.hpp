@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "nam/server/connection.hpp"
+#include "nam/process/connection.hpp"
 #include "nam/server/options.hpp"
 
 namespace mpix::nam {

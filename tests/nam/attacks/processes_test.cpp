@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "nam/server/sandbox.hpp"
+#include "nam/process/sandbox.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpix::nam {

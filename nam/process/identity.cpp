@@ -1,4 +1,4 @@
-#include "nam/server/identity.hpp"
+#include "nam/process/identity.hpp"
 
 #include <grp.h>
 #include <pwd.h>

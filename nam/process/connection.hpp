@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "nam/process/event_loop.hpp"
 #include "nam/protocol/channel.hpp"
-#include "nam/server/event_loop.hpp"
 
 namespace mpix::nam {
 

@@ -1,4 +1,4 @@
-#include "nam/server/log.hpp"
+#include "nam/process/log.hpp"
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>

@@ -1,8 +1,8 @@
-#include "nam/server/connection.hpp"
+#include "nam/process/connection.hpp"
 
 #include <sys/epoll.h>
 
-#include "nam/server/log.hpp"
+#include "nam/process/log.hpp"
 
 namespace mpix::nam {
 

@@ -1,4 +1,4 @@
-#include "nam/server/event_loop.hpp"
+#include "nam/process/event_loop.hpp"
 
 #include <sched.h>
 #include <sys/signalfd.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "nam/process/log.hpp"
 #include "nam/protocol/error.hpp"
-#include "nam/server/log.hpp"
 
 namespace mpix::nam {
 

@@ -1,4 +1,4 @@
-#include "nam/server/sandbox.hpp"
+#include "nam/process/sandbox.hpp"
 
 #include <fcntl.h>
 #include <grp.h>

@@ -1,4 +1,4 @@
-#include "nam/server/admission.hpp"
+#include "nam/process/admission.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
