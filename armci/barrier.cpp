@@ -26,17 +26,17 @@ void Barrier::open(MPI_Comm comm) {
   bool mapped = false;
   local.take([&] { mapped = map_flags(); });
   check_together("ARMCI_Init", comm, local);
-  bool const together = mpix::agree(host_, mapped ? 0 : 1) == 0;
+  bool const together = mpixrma::agree(host_, mapped ? 0 : 1) == 0;
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;
   MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);
-  int const met_by_mpi = leads ? mpix::size_of(leaders_) : 0;
-  several_hosts_ = mpix::agree(comm, met_by_mpi) > 1;
+  int const met_by_mpi = leads ? mpixrma::size_of(leaders_) : 0;
+  several_hosts_ = mpixrma::agree(comm, met_by_mpi) > 1;
 }
 
 /// Whether all flags that this process writes are within reach.
 bool Barrier::map_flags() {
-  int const size = mpix::size_of(host_);
+  int const size = mpixrma::size_of(host_);
   int const rank = rank_in(host_);
   int rounds = 0;
   while (1 << rounds < size) ++rounds;
@@ -49,14 +49,14 @@ bool Barrier::map_flags() {
   flags_ = bases[static_cast<std::size_t>(rank)];
   auto* const mine = static_cast<Flag*>(flags_);
   for (int round = 0; round < rounds; ++round) mine[round].reached.store(0, std::memory_order_relaxed);
-  mpix::Communicator* const processes = mpix::Communicator::find(host_);
+  mpixrma::Communicator* const processes = mpixrma::Communicator::find(host_);
   bool reachable = processes != nullptr;
   for (int round = 0; reachable && round < rounds; ++round) {
     int const behind = (rank - (1 << round) + size) % size;
-    mpix::Target* const target = processes->target(behind);
-    auto const base = reinterpret_cast<mpix::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
+    mpixrma::Target* const target = processes->target(behind);
+    auto const base = reinterpret_cast<mpixrma::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
     std::byte* const theirs =
-        target != nullptr ? mpix::engine_of_process().map(*target->peer, base, bytes) : nullptr;
+        target != nullptr ? mpixrma::engine_of_process().map(*target->peer, base, bytes) : nullptr;
     reachable = theirs != nullptr;
     if (reachable) rounds_.push_back({reinterpret_cast<Flag*>(theirs) + round, mine + round});
   }
@@ -65,7 +65,7 @@ bool Barrier::map_flags() {
 
 void Barrier::close() {
   if (host_ == MPI_COMM_NULL) return;
-  if (mpix::size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, &host_);
+  if (mpixrma::size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, &host_);
   if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
   MPI_Comm_free(&host_);
   *this = Barrier{};
@@ -79,14 +79,14 @@ void Barrier::wait() {
 }
 
 void Barrier::wait_on_host() {
-  mpix::engine::Engine& engine = mpix::engine_of_process();
+  mpixrma::engine::Engine& engine = mpixrma::engine_of_process();
   // About as long as it takes a process that is running; one that is not may need this core.
   int const looks = engine.yields_when_idle() ? 0 : 200;
   ++reached_;
   for (Round const& round : rounds_) {
     round.theirs->reached.store(reached_, std::memory_order_release);
     auto const arrived = [&] { return round.mine->reached.load(std::memory_order_acquire) >= reached_; };
-    for (int i = 0; i < looks && !arrived(); ++i) mpix::engine::cpu_relax();
+    for (int i = 0; i < looks && !arrived(); ++i) mpixrma::engine::cpu_relax();
     if (!arrived()) engine.wait_until(arrived);
   }
 }

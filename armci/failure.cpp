@@ -13,7 +13,7 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Status;
+using mpixrma::engine::Status;
 
 int reporting_rank = -1;
 
@@ -42,10 +42,10 @@ struct Head {
 
 std::string reason_of(FailedOperation const& operation) {
   if (operation.bytes == 0) return to_string(operation.status);
-  return mpix::engine_of_process().reason(
+  return mpixrma::engine_of_process().reason(
       operation.peer, operation.status,
       {reinterpret_cast<std::uintptr_t>(operation.remote), operation.bytes, operation.contiguous,
-       mpix::engine::ExposureId::none});
+       mpixrma::engine::ExposureId::none});
 }
 
 }  // namespace
@@ -71,16 +71,16 @@ void fail_operation(FailedOperation const& operation) {
 }
 
 void check_waited(char const* call, FailedOperation const& operation) {
-  if (!mpix::engine::failed(operation.status)) return;
+  if (!mpixrma::engine::failed(operation.status)) return;
   Head const head(operation.call, operation.process, operation.remote);
   fail(call, "%s: %s", head.text, reason_of(operation).c_str());
 }
 
-void check_complete(char const* call, mpix::LateFailure const& late) {
-  mpix::engine::Status const status = late.error.status;
-  mpix::engine::TargetMemory const& memory = late.error.memory;
-  char const* const kind = mpix::engine::name_of(late.error.kind);
-  if (!mpix::engine::failed(status)) return;
+void check_complete(char const* call, mpixrma::LateFailure const& late) {
+  mpixrma::engine::Status const status = late.error.status;
+  mpixrma::engine::TargetMemory const& memory = late.error.memory;
+  char const* const kind = mpixrma::engine::name_of(late.error.kind);
+  if (!mpixrma::engine::failed(status)) return;
   if (memory.bytes == 0) fail(call, "%s to process %d failed: %s", kind, late.rank, to_string(status));
   FailedOperation const operation{
       call,         late.rank,        reinterpret_cast<void const*>(memory.address), status, memory.bytes,
@@ -98,7 +98,7 @@ void check_mpi(char const* call, int code) {
 }
 
 void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
-  bool const failed = mpix::agree(comm, mine.failed() ? 1 : 0) != 0;
+  bool const failed = mpixrma::agree(comm, mine.failed() ? 1 : 0) != 0;
   mine.check();
   if (failed) fail(call, "it failed at another process");
 }
@@ -109,7 +109,7 @@ Failure failure_of_exception() noexcept {
   } catch (Failure const& failure) {
     return failure;
   } catch (...) {
-    bool const memory = mpix::code_of_exception() == MPI_ERR_NO_MEM;
+    bool const memory = mpixrma::code_of_exception() == MPI_ERR_NO_MEM;
     Failure failure{};
     std::snprintf(failure.text, sizeof failure.text, "ARMCI: %s",
                   memory ? "not enough memory" : "internal error");

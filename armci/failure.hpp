@@ -32,7 +32,7 @@ struct FailedOperation {
   char const* call = nullptr;
   int process = -1;
   void const* remote = nullptr;
-  mpix::engine::Status status = mpix::engine::Status::ok;
+  mpixrma::engine::Status status = mpixrma::engine::Status::ok;
   std::size_t bytes = 0;   ///< at the target; 0: not known
   std::uint64_t peer = 0;  ///< the process at the engine, where `bytes` are known
   bool contiguous = true;  ///< the memory of the target
@@ -40,13 +40,13 @@ struct FailedOperation {
 
 /// Throws a Failure when `status` is one: of the call's own operation, ...
 [[noreturn]] void fail_operation(FailedOperation const& operation) __attribute__((cold));
-inline void check(char const* call, int process, void const* remote, mpix::engine::Status status) {
-  if (mpix::engine::failed(status)) [[unlikely]]
+inline void check(char const* call, int process, void const* remote, mpixrma::engine::Status status) {
+  if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
 }
 template <typename Operation>
-FailedOperation named(char const* call, mpix::Target const& target, Operation const& operation,
-                      mpix::engine::Status status) {
+FailedOperation named(char const* call, mpixrma::Target const& target, Operation const& operation,
+                      mpixrma::engine::Status status) {
   return {call,
           target.rank,
           reinterpret_cast<void const*>(operation.target),
@@ -56,15 +56,15 @@ FailedOperation named(char const* call, mpix::Target const& target, Operation co
           operation.target_layout.is_contiguous()};
 }
 template <typename Operation>
-inline void check_operation(char const* call, mpix::Target const& target, Operation const& operation,
-                            mpix::engine::Status status) {
-  if (mpix::engine::failed(status)) [[unlikely]]
+inline void check_operation(char const* call, mpixrma::Target const& target, Operation const& operation,
+                            mpixrma::engine::Status status) {
+  if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation(named(call, target, operation, status));
 }
 /// ... of one that `call` has waited for, ...
 void check_waited(char const* call, FailedOperation const& operation);
 /// ... or of one that had returned before it was refused at its target.
-void check_complete(char const* call, mpix::LateFailure const& late);
+void check_complete(char const* call, mpixrma::LateFailure const& late);
 
 /// The communicators return errors.
 void check_mpi(char const* call, int code);

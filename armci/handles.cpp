@@ -12,8 +12,8 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Engine;
-using mpix::engine::Status;
+using mpixrma::engine::Engine;
+using mpixrma::engine::Status;
 
 // A handle without anything to wait for, also one that was zeroed; others count `explicit_pending` from 1.
 constexpr int no_pending = 0;
@@ -25,12 +25,12 @@ std::map<int, Pending> implicit_pending;  ///< by process; only of processes wit
 std::deque<PendingOperation> operations;
 std::vector<PendingOperation*> unused_operations;
 
-void on_done(mpix::engine::Completion& completion, Status status, std::size_t) noexcept {
+void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t) noexcept {
   auto& operation = static_cast<PendingOperation&>(completion);
   Pending& pending = *operation.pending;
   {
     std::lock_guard const held(tables_lock);
-    if (mpix::engine::failed(status) && !mpix::engine::failed(pending.failed.status)) {
+    if (mpixrma::engine::failed(status) && !mpixrma::engine::failed(pending.failed.status)) {
       pending.failed = operation.named;
       pending.failed.status = status;
     }
@@ -97,7 +97,7 @@ void release(armci_hdl_t& handle) {
 
 /// Waits; the first operation that failed, if any.
 FailedOperation finish(Pending& pending) {
-  mpix::engine_of_process().wait_until([&] { return is_complete(pending); });
+  mpixrma::engine_of_process().wait_until([&] { return is_complete(pending); });
   return std::exchange(pending.failed, {});
 }
 
@@ -106,7 +106,7 @@ FailedOperation finish(PendingList const& all) {
   FailedOperation first;
   for (Pending* const pending : all) {
     FailedOperation const failed = finish(*pending);
-    if (!mpix::engine::failed(first.status)) first = failed;
+    if (!mpixrma::engine::failed(first.status)) first = failed;
   }
   return first;
 }
@@ -126,7 +126,7 @@ armci_hdl_t& checked(char const* call, armci_hdl_t* handle) {
 bool test_implicit(char const* call) {
   PendingList const all = implicit_operations();
   if (all.empty()) return true;
-  mpix::engine_of_process().progress();
+  mpixrma::engine_of_process().progress();
   bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
   if (complete) check_waited(call, finish(all));
   return complete;
@@ -135,23 +135,23 @@ bool test_implicit(char const* call) {
 }  // namespace
 
 template <typename Operation>
-void issue_nonblocking(char const* call, mpix::Target& target, Operation& operation, armci_hdl_t* handle) {
+void issue_nonblocking(char const* call, mpixrma::Target& target, Operation& operation, armci_hdl_t* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
   kept.named = named(call, target, operation, Status::ok);
   operation.completion = &kept;
-  mpix::engine::Issued const issued = mpix::issue(target, operation);
-  if (mpix::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
+  mpixrma::engine::Issued const issued = mpixrma::issue(target, operation);
+  if (mpixrma::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
   check_operation(call, target, operation, issued.status);
 }
-template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Transfer&, armci_hdl_t*);
-template void issue_nonblocking(char const*, mpix::Target&, mpix::engine::Update&, armci_hdl_t*);
+template void issue_nonblocking(char const*, mpixrma::Target&, mpixrma::engine::Transfer&, armci_hdl_t*);
+template void issue_nonblocking(char const*, mpixrma::Target&, mpixrma::engine::Update&, armci_hdl_t*);
 
 bool test(char const* call, armci_hdl_t* handle) {
   (void)running_world(call);
   if (handle == nullptr) return test_implicit(call);
   Pending* const pending = operations_of(*handle);
   if (pending == nullptr) return true;
-  mpix::engine_of_process().progress();
+  mpixrma::engine_of_process().progress();
   bool const complete = is_complete(*pending);
   if (complete) check_waited(call, finish(*handle, *pending));
   return complete;

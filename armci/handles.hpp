@@ -15,7 +15,7 @@ struct Pending {
 };
 
 /// One operation that was not complete when it was issued. Gives itself back.
-struct PendingOperation : mpix::engine::Completion {
+struct PendingOperation : mpixrma::engine::Completion {
   Pending* pending = nullptr;
   FailedOperation named;  ///< what to tell when it fails
 };
@@ -23,7 +23,7 @@ struct PendingOperation : mpix::engine::Completion {
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). Nothing is kept of an
 /// operation that is complete at once.
 template <typename Operation>
-void issue_nonblocking(char const* call, mpix::Target& target, Operation& operation, armci_hdl_t* handle);
+void issue_nonblocking(char const* call, mpixrma::Target& target, Operation& operation, armci_hdl_t* handle);
 
 /// Whether the operations of `handle` (null: the implicit ones) are complete.
 bool test(char const* call, armci_hdl_t* handle);

@@ -22,7 +22,7 @@ int initialisations = 0;
 bool owns_mpi = false;
 
 // A child made by fork() has no part in the world.
-mpix::ChildHandler const child_handler{+[]() noexcept {
+mpixrma::ChildHandler const child_handler{+[]() noexcept {
   world.communicator = nullptr;
   initialisations = 0;
 }};
@@ -55,9 +55,9 @@ void open_world(MPI_Comm comm) {
   MPI_Comm_size(world.comm, &world.size);
   Steps local;
   local.take([&] {
-    world.communicator = mpix::Communicator::find(world.comm);
+    world.communicator = mpixrma::Communicator::find(world.comm);
     if (world.communicator == nullptr)
-      fail(call, "the one-sided engine does not run: %s (docs/debugging.md)", mpix::why_no_host().c_str());
+      fail(call, "the one-sided engine does not run: %s (docs/debugging.md)", mpixrma::why_no_host().c_str());
     read_settings(world.rank);
   });
   check_together(call, world.comm, local);
@@ -85,7 +85,7 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
     ++initialisations;
     return 0;
   }
-  if (mpix::is_forked()) return returning([]() -> int { fail_not_running("ARMCI_Init"); });
+  if (mpixrma::is_forked()) return returning([]() -> int { fail_not_running("ARMCI_Init"); });
   int const code = returning([&] {
     start_mpi(armci_requested);
     open_world(comm);
@@ -147,7 +147,7 @@ void ARMCI_Error(const char* msg, int code) {
     std::fflush(stdout);
     std::fprintf(stderr, "%d: %s %d\n", rank, text, code);
     ARMCI_Cleanup();
-    if (mpix::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI is the parent's
+    if (mpixrma::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI is the parent's
     MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
   });
 }

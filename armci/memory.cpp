@@ -37,12 +37,12 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
-  mpix::Communicator& all = *running_world(call).communicator;
+  mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
   bool const known = base == nullptr || is_allocated(base);
   // Operations of this process through the world communicator too: a group has its own.
-  mpix::LateFailure late;
-  (void)mpix::complete_all(all, &late);
+  mpixrma::LateFailure late;
+  (void)mpixrma::complete_all(all, &late);
   // Collective also when it fails: a wrong base at one process is refused at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated, or is free already", base);
@@ -104,7 +104,7 @@ void* PARMCI_Malloc_local(armci_size_t size) {
     if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
     void* base = nullptr;
     if (size > 0)
-      (void)mpix::engine_of_process().allocate(static_cast<std::size_t>(size),
+      (void)mpixrma::engine_of_process().allocate(static_cast<std::size_t>(size),
                                                &base);  // null when there is none
     return base;
   });
@@ -113,7 +113,7 @@ int PARMCI_Free_local(void* ptr) {
   return returning([&] {
     (void)running_world("ARMCI_Free_local");
     if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p is of ARMCI_Malloc", ptr);
-    if (ptr != nullptr && mpix::engine::failed(mpix::engine_of_process().free(ptr)))
+    if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated, or is free already", ptr);
     return 0;
   });
@@ -125,7 +125,7 @@ int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
     return 0;
   });
 }
-int ARMCIX_Mode_get(void* ptr) { return modes.get(world.rank, reinterpret_cast<mpix::RemoteAddress>(ptr)); }
+int ARMCIX_Mode_get(void* ptr) { return modes.get(world.rank, reinterpret_cast<mpixrma::RemoteAddress>(ptr)); }
 
 ARMCI_ALIAS(Malloc);
 ARMCI_ALIAS(Free);

@@ -15,14 +15,14 @@ namespace {
 struct Part {
   int process;
   int mode;  ///< 0: cannot be set
-  mpix::RemoteAddress base;
+  mpixrma::RemoteAddress base;
   std::uint64_t bytes;
 };
 
 Part part_of(int mode, void* base, bool allocated) {
   constexpr int known = ARMCIX_MODE_ALL | ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
   bool const right = mode != 0 && (mode & ~known) == 0;
-  Part part{world.rank, right ? mode : 0, reinterpret_cast<mpix::RemoteAddress>(base), 0};
+  Part part{world.rank, right ? mode : 0, reinterpret_cast<mpixrma::RemoteAddress>(base), 0};
   if (base == nullptr) return part;
   int found = 0;
   MPI_Aint bytes = 0;
@@ -38,10 +38,10 @@ Part part_of(int mode, void* base, bool allocated) {
 void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
   // The mode that ends covers all that was issued under it.
-  mpix::LateFailure late;
-  (void)mpix::complete_all(*running_world(call).communicator, &late);
+  mpixrma::LateFailure late;
+  (void)mpixrma::complete_all(*running_world(call).communicator, &late);
   Part const mine = part_of(mode, base, allocated);
-  auto const parts = mpix::exchange(comm, mine, mpix::size_of(comm));
+  auto const parts = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
   if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d has called it with other or wrong arguments", part.process);
@@ -59,7 +59,7 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   }
 }
 
-int AccessModes::get(int process, mpix::RemoteAddress address) const {
+int AccessModes::get(int process, mpixrma::RemoteAddress address) const {
   auto const after = ranges_.upper_bound({process, address});
   if (after == ranges_.begin()) return ARMCIX_MODE_ALL;
   auto const& [start, range] = *std::prev(after);
@@ -68,8 +68,8 @@ int AccessModes::get(int process, mpix::RemoteAddress address) const {
 
 void AccessModes::forget(void* base, MPI_Comm comm) {
   if (!comms_.contains(comm)) return;
-  Start const mine{world.rank, reinterpret_cast<mpix::RemoteAddress>(base)};
-  for (Start const& start : mpix::exchange(comm, mine, mpix::size_of(comm))) ranges_.erase(start);
+  Start const mine{world.rank, reinterpret_cast<mpixrma::RemoteAddress>(base)};
+  for (Start const& start : mpixrma::exchange(comm, mine, mpixrma::size_of(comm))) ranges_.erase(start);
 }
 
 }  // namespace armci

@@ -18,16 +18,16 @@ class AccessModes {
   /// `allocated`: whether one begins there. Throws a Failure, at every process.
   void set(int mode, void* base, bool allocated, MPI_Comm comm);
   /// Mode of the memory at `address` of `process`.
-  int get(int process, mpix::RemoteAddress address) const;
+  int get(int process, mpixrma::RemoteAddress address) const;
   /// The allocation is being freed; collective over its communicator.
   void forget(void* base, MPI_Comm comm);
 
   bool all_default() const noexcept { return ranges_.empty(); }
 
  private:
-  using Start = std::pair<int, mpix::RemoteAddress>;  ///< process and first address
+  using Start = std::pair<int, mpixrma::RemoteAddress>;  ///< process and first address
   struct Range {
-    mpix::RemoteAddress end;
+    mpixrma::RemoteAddress end;
     int mode;
   };
 

@@ -17,8 +17,8 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::LockId;
-using mpix::engine::Status;
+using mpixrma::engine::LockId;
+using mpixrma::engine::Status;
 
 /// The library's view of an armcix_mutex_hdl_t: of the public struct it uses grp, a duplicate, and the
 /// counts.
@@ -36,7 +36,7 @@ struct MutexSet : armcix_mutex_hdl_s {
 
 /// A mutex of a set.
 struct Mutex {
-  mpix::Target& target;
+  mpixrma::Target& target;
   LockId lock;
   char& held;
 };
@@ -54,17 +54,17 @@ void make_locks(char const* call, MutexSet& set) {
   Steps steps;
   steps.take([&] {
     auto const count = static_cast<std::uint32_t>(set.my_count);
-    if (count != 0) check(call, -1, nullptr, mpix::engine_of_process().create_locks(count, &first));
+    if (count != 0) check(call, -1, nullptr, mpixrma::engine_of_process().create_locks(count, &first));
   });
   check_together(call, set.grp.comm, steps);
-  set.first_locks = mpix::exchange(set.grp.comm, static_cast<int>(first), set.grp.size);
+  set.first_locks = mpixrma::exchange(set.grp.comm, static_cast<int>(first), set.grp.size);
 }
 
 void end_locks(char const* call, MutexSet const& set) {
   if (set.my_count == 0) return;
   auto const first = static_cast<LockId>(set.first_locks[static_cast<std::size_t>(set.grp.rank)]);
   auto const count = static_cast<std::uint32_t>(set.my_count);
-  check(call, -1, nullptr, mpix::engine_of_process().destroy_locks(first, count));
+  check(call, -1, nullptr, mpixrma::engine_of_process().destroy_locks(first, count));
 }
 
 /// Collective over the group, which may be freed before the mutexes.
@@ -74,7 +74,7 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
   set->my_count = count;
   set->windows = nullptr;
   set->bases = nullptr;
-  set->counts = mpix::exchange(set->grp.comm, count, set->grp.size);
+  set->counts = mpixrma::exchange(set->grp.comm, count, set->grp.size);
   // Of all, once all know it.
   if (count < 0) fail(call, "count %d is negative", count);
   if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)
@@ -113,7 +113,7 @@ Mutex find(char const* call, MutexSet& set, int mutex, int process) {
 void lock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
   if (found.held != 0) fail(call, "mutex %d of process %d is held by the caller", mutex, process);
-  check(call, found.target.rank, nullptr, mpix::lock_and_wait(found.target, {.lock = found.lock}));
+  check(call, found.target.rank, nullptr, mpixrma::lock_and_wait(found.target, {.lock = found.lock}));
   found.held = 1;
 }
 
@@ -122,7 +122,7 @@ void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
   if (found.held == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
   found.held = 0;
-  check(call, found.target.rank, nullptr, mpix::unlock(found.target, found.lock, 0));
+  check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, 0));
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
         MutexSet& set = open(call, hdl);
         Mutex const found = find(call, set, mutex, proc);
         if (found.held != 0) return taken;
-        Status const status = mpix::lock_and_wait(found.target, {.lock = found.lock, .attempt = true});
+        Status const status = mpixrma::lock_and_wait(found.target, {.lock = found.lock, .attempt = true});
         if (status == Status::busy) return taken;
         check(call, found.target.rank, nullptr, status);
         found.held = 1;
@@ -167,7 +167,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
 void ARMCIX_Progress(void) {
   ending([] {
     (void)running_world("ARMCIX_Progress");
-    mpix::engine_of_process().progress();
+    mpixrma::engine_of_process().progress();
   });
 }
 

@@ -20,15 +20,15 @@ bool is_one(void const* scale) {
 
 bool is_conflict_free(int process, void const* remote) {
   if (modes.all_default()) return false;
-  auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
   return (modes.get(process, address) & ARMCIX_MODE_CONFLICT_FREE) != 0;
 }
 
 }  // namespace
 
-mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote,
+mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
                                      Scaled const& scaled) {
-  using mpix::engine::ElementType;
+  using mpixrma::engine::ElementType;
   struct Entry {
     ElementType type;
     bool (*is_one)(void const*);
@@ -46,7 +46,7 @@ mpix::engine::Reduction reduction_of(char const* call, int process, void const* 
     fail_at(call, process, remote, "unknown accumulate type %d", scaled.datatype);
   if (scaled.scale == nullptr) fail_at(call, process, remote, "scale is null");
   Entry const& entry = table[scaled.datatype];
-  return {entry.type, mpix::engine::Operation::sum, !is_conflict_free(process, remote),
+  return {entry.type, mpixrma::engine::Operation::sum, !is_conflict_free(process, remote),
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 

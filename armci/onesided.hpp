@@ -11,14 +11,14 @@
 
 namespace armci {
 
-using mpix::engine::Layout;
+using mpixrma::engine::Layout;
 
 enum class Direction { put, get, accumulate };
 
 /// The engine's name of put and get.
 template <Direction direction>
 inline constexpr auto moved =
-    direction == Direction::put ? mpix::engine::Direction::put : mpix::engine::Direction::get;
+    direction == Direction::put ? mpixrma::engine::Direction::put : mpixrma::engine::Direction::get;
 
 /// Whether the call returns when complete, or leaves that to a handle.
 struct Blocking {};
@@ -34,14 +34,14 @@ struct Scaled {
 
 /// Reduction of an ARMCI_ACC_ type on memory of `process`, atomic unless the program promised that nobody
 /// else accesses that memory meanwhile; a scale of one is left out. Throws a Failure for an unknown type.
-mpix::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
+mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
 
 template <typename Operation>
-void run(char const* call, mpix::Target& target, Operation& operation, Blocking) {
-  check_operation(call, target, operation, mpix::issue_and_wait(target, operation));
+void run(char const* call, mpixrma::Target& target, Operation& operation, Blocking) {
+  check_operation(call, target, operation, mpixrma::issue_and_wait(target, operation));
 }
 template <typename Operation>
-void run(char const* call, mpix::Target& target, Operation& operation, NonBlocking mode) {
+void run(char const* call, mpixrma::Target& target, Operation& operation, NonBlocking mode) {
   issue_nonblocking(call, target, operation, mode.handle);
 }
 
@@ -52,18 +52,18 @@ int put_flag(char const* call, int* flag, int value, int process);
 
 /// Fills in what the direction asks for.
 template <Direction direction>
-void describe(char const*, int, void const*, Scaled const&, mpix::engine::Transfer& operation) {
+void describe(char const*, int, void const*, Scaled const&, mpixrma::engine::Transfer& operation) {
   operation.direction = moved<direction>;
 }
 template <Direction direction>
 void describe(char const* call, int process, void const* remote, Scaled const& scaled,
-              mpix::engine::Update& operation) {
-  mpix::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+              mpixrma::engine::Update& operation) {
+  mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
   operation.operation = reduction.operation;
   operation.type = reduction.type;
   operation.scale = reduction.scale;
-  if (reduction.element_atomic) operation.guarantees = operation.guarantees | mpix::Guarantee::element_atomic;
-  std::size_t const element = mpix::engine::element_size(reduction.type);
+  if (reduction.element_atomic) operation.guarantees = operation.guarantees | mpixrma::Guarantee::element_atomic;
+  std::size_t const element = mpixrma::engine::element_size(reduction.type);
   if (!operation.origin_layout.has_whole(element) || !operation.target_layout.has_whole(element)) [[unlikely]]
     fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
 }
@@ -72,8 +72,8 @@ void describe(char const* call, int process, void const* remote, Scaled const& s
 template <Direction direction, typename Mode>
 void transfer(char const* call, void* local, Layout const& local_layout, void* remote,
               Layout const& remote_layout, int process, Scaled const& scaled, Mode mode) {
-  using namespace mpix::engine;
-  mpix::Target& target = target_of(call, process);
+  using namespace mpixrma::engine;
+  mpixrma::Target& target = target_of(call, process);
   std::conditional_t<direction == armci::Direction::accumulate, Update, Transfer> operation;
   // Operations to one process take effect in the order of issue.
   operation.guarantees = Guarantee::ordered;
@@ -82,19 +82,19 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   operation.target = reinterpret_cast<RemoteAddress>(remote);
   operation.target_layout = remote_layout;
   describe<direction>(call, process, remote, scaled, operation);
-  if (mpix::try_direct(target, operation)) return;
+  if (mpixrma::try_direct(target, operation)) return;
   run(call, target, operation, mode);
 }
 
-/// As mpix::try_direct_accumulate; false for what is not a multiple of the element, too.
+/// As mpixrma::try_direct_accumulate; false for what is not a multiple of the element, too.
 inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
                                 int process, Scaled const& scaled) {
-  mpix::Target& target = target_of(call, process);
-  mpix::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
+  mpixrma::Target& target = target_of(call, process);
+  mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
   // A power of two: no division.
-  if ((bytes & (mpix::engine::element_size(reduction.type) - 1)) != 0) return false;
-  mpix::engine::order_before_store(true);
-  return mpix::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpix::RemoteAddress>(remote),
+  if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
+  mpixrma::engine::order_before_store(true);
+  return mpixrma::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpixrma::RemoteAddress>(remote),
                                      bytes);
 }
 
@@ -106,12 +106,12 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   if constexpr (direction == Direction::accumulate) {
     return accumulate_directly(call, local, remote, bytes, process, scaled);
   } else {
-    if constexpr (direction == Direction::put) mpix::engine::order_before_store(true);
-    mpix::Target* const target = known_target(process);
-    auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+    if constexpr (direction == Direction::put) mpixrma::engine::order_before_store(true);
+    mpixrma::Target* const target = known_target(process);
+    auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     bool const done =
-        target != nullptr && mpix::try_direct_inline<moved<direction>>(*target, local, address, bytes);
-    if constexpr (direction == Direction::get) mpix::engine::order_after_load(true);
+        target != nullptr && mpixrma::try_direct_inline<moved<direction>>(*target, local, address, bytes);
+    if constexpr (direction == Direction::get) mpixrma::engine::order_after_load(true);
     return done;
   }
 }
@@ -120,17 +120,17 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
 template <Direction direction, typename Mode>
 [[gnu::noinline]] int contiguous_otherwise(char const* call, void* local, void* remote, int bytes,
                                            int process, Scaled const& scaled, Mode mode) {
-  mpix::Target& target = target_of(call, process);
+  mpixrma::Target& target = target_of(call, process);
   if (bytes == 0) return 0;
   if (bytes < 0) fail_at(call, process, remote, "size %d is negative", bytes);
   if (local == nullptr || remote == nullptr)
     fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
   auto const size = static_cast<std::size_t>(bytes);
   if constexpr (direction != Direction::accumulate) {
-    auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
-    mpix::engine::order_before_store(direction == Direction::put);
-    if (mpix::try_direct<moved<direction>>(target, local, address, size)) {
-      mpix::engine::order_after_load(direction == Direction::get);
+    auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
+    mpixrma::engine::order_before_store(direction == Direction::put);
+    if (mpixrma::try_direct<moved<direction>>(target, local, address, size)) {
+      mpixrma::engine::order_after_load(direction == Direction::get);
       return 0;
     }
   }

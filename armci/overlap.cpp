@@ -8,7 +8,7 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Segment;
+using mpixrma::engine::Segment;
 
 std::ptrdiff_t end_of(Segment const& segment) noexcept {
   return segment.offset + static_cast<std::ptrdiff_t>(segment.length);

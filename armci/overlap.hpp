@@ -8,6 +8,6 @@
 namespace armci {
 
 /// True when two of the segments overlap. O(N) for segments in ascending order, O(N log N) for others.
-bool overlap(std::span<mpix::engine::Segment const> segments);
+bool overlap(std::span<mpixrma::engine::Segment const> segments);
 
 }  // namespace armci

@@ -7,21 +7,21 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Operation;
+using mpixrma::engine::Operation;
 
 /// The value that was there goes to `local`, from where a swap takes its operand. That is not read before it
 /// is known that it can be. Inline in each call: a few nanoseconds count.
 template <Operation operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {
-  using namespace mpix::engine;
+  using namespace mpixrma::engine;
   using Word = std::make_unsigned_t<T>;
-  mpix::Target& target = target_of(call, process);
-  auto const address = reinterpret_cast<mpix::RemoteAddress>(remote);
+  mpixrma::Target& target = target_of(call, process);
+  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
   constexpr bool is_swap = operation == Operation::replace;
   T const& operand = is_swap ? *local : summand;
   Word word{};
-  if (mpix::try_direct_rmw(target, operation, address, reinterpret_cast<Word const&>(operand), Word{},
+  if (mpixrma::try_direct_rmw(target, operation, address, reinterpret_cast<Word const&>(operand), Word{},
                            &word)) {
     *local = static_cast<T>(word);
     return;
@@ -37,7 +37,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // not the operand too
   described.target = address;
   described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
-  check_operation(call, target, described, mpix::issue_and_wait(target, described));
+  check_operation(call, target, described, mpixrma::issue_and_wait(target, described));
   if (is_swap) *local = previous;
 }
 

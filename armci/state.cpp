@@ -7,7 +7,7 @@ namespace armci {
 World world;
 
 void fail_not_running(char const* call) {
-  if (mpix::is_forked()) fail(call, "called in a child process made by fork()");
+  if (mpixrma::is_forked()) fail(call, "called in a child process made by fork()");
   fail(call, "called before ARMCI_Init or after ARMCI_Finalize");
 }
 
@@ -18,14 +18,14 @@ void fail_process(char const* call, int process) {
 }
 
 void complete_everywhere(char const* call) {
-  mpix::LateFailure late;
-  (void)mpix::complete_all(*running_world(call).communicator, &late);
+  mpixrma::LateFailure late;
+  (void)mpixrma::complete_all(*running_world(call).communicator, &late);
   check_complete(call, late);
 }
 
-void complete_messages_at(char const* call, mpix::Target& target) {
-  mpix::LateFailure late;
-  (void)mpix::complete_messages(target, &late);
+void complete_messages_at(char const* call, mpixrma::Target& target) {
+  mpixrma::LateFailure late;
+  (void)mpixrma::complete_messages(target, &late);
   check_complete(call, late);
 }
 

@@ -19,7 +19,7 @@ namespace armci {
 /// Between ARMCI_Init and ARMCI_Finalize.
 struct World {
   MPI_Comm comm = MPI_COMM_NULL;  ///< private duplicate of the communicator of initialisation
-  mpix::Communicator* communicator = nullptr;
+  mpixrma::Communicator* communicator = nullptr;
   int rank = -1;
   int size = 0;
   Barrier barrier;
@@ -37,15 +37,15 @@ inline World& running_world(char const* call) {
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
 
 /// The target of process `process`, or a Failure.
-inline mpix::Target& target_of(char const* call, int process) {
-  mpix::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
+inline mpixrma::Target& target_of(char const* call, int process) {
+  mpixrma::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
   if (target == nullptr) [[unlikely]]
     fail_process(call, process);
   return *target;
 }
 
 /// target_of() where it takes a few instructions only; else nullptr.
-inline mpix::Target* known_target(int process) noexcept {
+inline mpixrma::Target* known_target(int process) noexcept {
   return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
 }
 
@@ -59,11 +59,11 @@ inline void check_process(char const* call, int process) {
 /// failed.
 void complete_everywhere(char const* call);
 
-void complete_messages_at(char const* call, mpix::Target& target);
+void complete_messages_at(char const* call, mpixrma::Target& target);
 /// The same for one target.
 inline void complete_at(char const* call, int process) {
-  mpix::Target& target = target_of(call, process);
-  if (!mpix::complete_stores(target)) complete_messages_at(call, target);
+  mpixrma::Target& target = target_of(call, process);
+  if (!mpixrma::complete_stores(target)) complete_messages_at(call, target);
 }
 
 }  // namespace armci

@@ -11,7 +11,7 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Dimension;
+using mpixrma::engine::Dimension;
 
 constexpr int max_levels = 8;  // of the ARMCI interface
 
@@ -62,8 +62,8 @@ void check_side(Subject const& at, char const* name, Side const& side, int const
   }
 }
 
-void list(Layout const& layout, std::vector<mpix::engine::Segment>& segments) {
-  mpix::engine::LayoutCursor cursor(layout);
+void list(Layout const& layout, std::vector<mpixrma::engine::Segment>& segments) {
+  mpixrma::engine::LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) segments.push_back(cursor.next());
 }
 
@@ -169,12 +169,12 @@ ARMCI_ALIAS(PutS_flag);
 void armci_write_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
   copy_block("armci_write_strided", {ptr, stride_arr}, count, stride_levels, buf,
              [&](Layout const& layout, std::byte* buffer) {
-               mpix::engine::pack(buffer, static_cast<std::byte*>(ptr), layout, 0, layout.size());
+               mpixrma::engine::pack(buffer, static_cast<std::byte*>(ptr), layout, 0, layout.size());
              });
 }
 void armci_read_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
   copy_block("armci_read_strided", {ptr, stride_arr}, count, stride_levels, buf,
              [&](Layout const& layout, std::byte* buffer) {
-               mpix::engine::unpack(static_cast<std::byte*>(ptr), layout, 0, buffer, layout.size());
+               mpixrma::engine::unpack(static_cast<std::byte*>(ptr), layout, 0, buffer, layout.size());
              });
 }

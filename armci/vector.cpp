@@ -12,7 +12,7 @@ namespace armci {
 
 namespace {
 
-using mpix::engine::Segment;
+using mpixrma::engine::Segment;
 
 /// Segments from `first` on, relative to its pointer.
 void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,

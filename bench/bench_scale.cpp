@@ -21,13 +21,13 @@ using bench::own_process;
 using bench::own_publication;
 using bench::start_engine;
 using bench::the_engine;
-using mpix::engine::Direction;
-using mpix::engine::Engine;
-using mpix::engine::Layout;
-using mpix::engine::Peer;
-using mpix::engine::RemoteAddress;
-using mpix::engine::Transfer;
-namespace wire = mpix::engine::wire;
+using mpixrma::engine::Direction;
+using mpixrma::engine::Engine;
+using mpixrma::engine::Layout;
+using mpixrma::engine::Peer;
+using mpixrma::engine::RemoteAddress;
+using mpixrma::engine::Transfer;
+namespace wire = mpixrma::engine::wire;
 
 constexpr unsigned operations = 20000;
 
@@ -40,7 +40,7 @@ void put(Peer& peer) {
   transfer.origin_layout = transfer.target_layout = Layout::contiguous(sizeof word);
   Engine& engine = the_engine();
   auto const issued = engine.issue(peer, transfer);
-  if (mpix::engine::failed(issued.status)) std::exit(1);
+  if (mpixrma::engine::failed(issued.status)) std::exit(1);
   engine.complete(peer, issued.sequence);
 }
 
@@ -85,9 +85,9 @@ void measure_origins(std::size_t count) {
   start_engine(SIZE_MAX);
   Engine& engine = the_engine();
   void* memory = nullptr;
-  if (mpix::engine::failed(engine.allocate(4096, &memory))) std::exit(1);
+  if (mpixrma::engine::failed(engine.allocate(4096, &memory))) std::exit(1);
   std::vector<std::uint64_t> sequences(count);
-  std::vector<mpix::engine::SessionTokens> sessions(count);
+  std::vector<mpixrma::engine::SessionTokens> sessions(count);
   std::vector<std::byte> const data(sizeof(std::uint64_t));
   auto const introduce = [&](std::size_t origin) {
     std::vector<std::byte> said =
@@ -132,7 +132,7 @@ void measure_segments(std::size_t count) {
       ::mmap(nullptr, count * spacing, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   Meter const attaching;
   for (std::size_t i = 0; i < count; ++i) {
-    if (mpix::engine::failed(engine.attach(memory + i * spacing, 4096))) std::exit(1);
+    if (mpixrma::engine::failed(engine.attach(memory + i * spacing, 4096))) std::exit(1);
   }
   double const bytes = attaching.bytes_each(count);
   double const attach_us = attaching.us_each(count);
@@ -140,9 +140,9 @@ void measure_segments(std::size_t count) {
   std::mt19937 random(1);
   Meter const looking;
   for (unsigned i = 0; i < operations; ++i) {
-    mpix::engine::SegmentInfo info{};
+    mpixrma::engine::SegmentInfo info{};
     auto const address = reinterpret_cast<RemoteAddress>(memory + random() % count * spacing + 8);
-    if (mpix::engine::failed(engine.find_segment(self, address, &info))) std::exit(1);
+    if (mpixrma::engine::failed(engine.find_segment(self, address, &info))) std::exit(1);
   }
   double const find_us = looking.us_each(operations);
   Meter const detaching;

@@ -14,11 +14,11 @@
 
 namespace {
 
-using mpix::windows::ControlLayout;
-using mpix::windows::Hints;
-using mpix::windows::RankEntry;
-using mpix::windows::RankTable;
-using mpix::windows::Window;
+using mpixrma::windows::ControlLayout;
+using mpixrma::windows::Hints;
+using mpixrma::windows::RankEntry;
+using mpixrma::windows::RankTable;
+using mpixrma::windows::Window;
 
 int ranks = 1;
 bool alike = true;  ///< all ranks tell the same

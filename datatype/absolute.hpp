@@ -7,7 +7,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Below here a null pointer stands for no buffer at all: such a buffer is named by an address within it.
 class AbsoluteBuffer {
@@ -37,4 +37,4 @@ class AbsoluteBuffer {
   std::optional<engine::OwnedLayout> moved_;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -1,6 +1,6 @@
 #include "datatype/compose.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 using engine::Dimension;
 using engine::Layout;
@@ -48,4 +48,4 @@ void Pieces::add(OwnedLayout const& piece, std::ptrdiff_t displacement) {
   }
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -7,7 +7,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// `count` copies of `one` whose starts are `stride` bytes apart.
 engine::OwnedLayout repeat(engine::OwnedLayout const& one, std::size_t count, std::ptrdiff_t stride);
@@ -31,4 +31,4 @@ class Pieces {
 engine::OwnedLayout darray(engine::OwnedLayout const& one, std::ptrdiff_t extent,
                            std::span<int const> integers);
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -5,7 +5,7 @@
 
 #include "datatype/compose.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -79,4 +79,4 @@ OwnedLayout darray(OwnedLayout const& one, std::ptrdiff_t extent, std::span<int 
   return layout.view().size() == 0 ? OwnedLayout() : shift(layout, start);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

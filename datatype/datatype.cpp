@@ -10,7 +10,7 @@
 #include "datatype/handle.hpp"
 #include "datatype/state_pool.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -108,4 +108,4 @@ void end_datatypes() noexcept {
   Datatype::forget_known();
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

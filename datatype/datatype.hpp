@@ -13,7 +13,7 @@
 #include "engine/op/kernel/types.hpp"
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// What one element of a datatype is made of.
 struct FlatType {
@@ -94,4 +94,4 @@ class Datatype {
   std::uint64_t contiguous_count_ = 0;  ///< as `max_count_`; 0 unless contiguous
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

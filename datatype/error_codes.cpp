@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -57,4 +57,4 @@ int code_for(int error_class, std::string const& whole) {
   return oldest == codes.end() ? error_class : use_with(oldest, text);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

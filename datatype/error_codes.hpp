@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace mpix {
+namespace mpixrma {
 
 /// A code of `error_class` with this string: the one that has it, or else the one of the class that was used
 /// least recently, of a fixed number, so that a program that goes on after errors does not use up memory.
@@ -22,4 +22,4 @@ inline bool ends_job_and_free(MPI_Errhandler handler) {
   return ends;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

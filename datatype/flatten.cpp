@@ -7,7 +7,7 @@
 #include "datatype/predefined.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -171,4 +171,4 @@ FlatType flatten(MPI_Datatype type) {
   return flat;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace mpix {
+namespace mpixrma {
 
 template <typename Handle>
 std::uintptr_t number_of(Handle handle) noexcept {
@@ -25,4 +25,4 @@ Handle handle_of(std::uintptr_t number) noexcept {
   }
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -9,7 +9,7 @@
 
 #include "datatype/handle.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// The handle that a state stands for. It is what tells readers that the state is theirs, so it appears after
 /// the rest of the state is set.
@@ -75,4 +75,4 @@ class HandleCache {
 inline constinit std::atomic<std::uint64_t> handles_epoch{1};
 inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace mpix {
+namespace mpixrma {
 
 using engine::ElementType;
 using engine::Operation;
@@ -159,4 +159,4 @@ std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
   return std::nullopt;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -8,7 +8,7 @@
 
 #include "engine/op/kernel/types.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// ElementType::none for types that only can be moved (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
@@ -23,4 +23,4 @@ std::optional<engine::Operation> operation_of(MPI_Op predefined) noexcept;
 /// As in "MPI_SUM"; "the operation" of one that is not MPI's.
 char const* name_of(engine::Operation operation) noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

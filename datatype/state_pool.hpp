@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-namespace mpix {
+namespace mpixrma {
 
 template <typename State>
 class StatePool {
@@ -41,4 +41,4 @@ class StatePool {
   std::vector<State*> unused_;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

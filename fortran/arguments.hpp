@@ -10,7 +10,7 @@
 
 #include "fortran/section.hpp"
 
-namespace mpix::fortran {
+namespace mpixrma::fortran {
 
 inline void* pointer_to(MPI_Aint address) noexcept { return reinterpret_cast<void*>(address); }
 
@@ -110,4 +110,4 @@ inline void tell(int* ierror, int code) noexcept {
   if (ierror != nullptr) *ierror = code;
 }
 
-}  // namespace mpix::fortran
+}  // namespace mpixrma::fortran

@@ -10,7 +10,7 @@
 /// Of bottom.f90.
 extern "C" void* mpix_rma_bottom_f();
 
-namespace mpix::fortran {
+namespace mpixrma::fortran {
 
 namespace {
 
@@ -221,4 +221,4 @@ void refuse_on_window(Refusal const& refusal, MPI_Win win, int* ierror) {
   if (ierror != nullptr) *ierror = code;
 }
 
-}  // namespace mpix::fortran
+}  // namespace mpixrma::fortran

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace mpix::fortran {
+namespace mpixrma::fortran {
 
 /// Why a buffer cannot be used: an error class, MPI_SUCCESS for none, and a text.
 struct Refusal {
@@ -68,4 +68,4 @@ void refuse(Refusal const& refusal, MPI_Fint const* communicator, int* ierror);
 /// The same with the error handler of the window.
 void refuse_on_window(Refusal const& refusal, MPI_Win win, int* ierror);
 
-}  // namespace mpix::fortran
+}  // namespace mpixrma::fortran

@@ -10,7 +10,7 @@
 #include "mpi-windows/state/unasked.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -74,9 +74,9 @@ int on(mpix_window_t* handle, CallName name, Call call) noexcept {
 }
 
 }  // namespace
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-using namespace mpix::windows;
+using namespace mpixrma::windows;
 using Level = Window::Level;
 
 void mpix_windows_set_verbose(int level) { Window::verbose = level; }
@@ -91,18 +91,18 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
                        void* handle, mpix_window_t** window) try {
   prepare();
   newest_refusal() = {};
-  auto made = std::make_unique<Window>(*mpix::hosted_engine(), comm, Hints(hints), handle);
+  auto made = std::make_unique<Window>(*mpixrma::hosted_engine(), comm, Hints(hints), handle);
   bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints().port_name().empty();
   int const error = connects ? made->connect(comm) : made->open(comm, *memory);
-  mpix::engine::Log const log(Window::verbose, mpix::hosted_engine()->process());
+  mpixrma::engine::Log const log(Window::verbose, mpixrma::hosted_engine()->process());
   if (error != MPI_SUCCESS) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     std::string const& why = newest_refusal().text;
-    if (rank == 0 && !why.empty()) log.write(mpix::engine::LogLevel::error, "no window: %s", why.c_str());
+    if (rank == 0 && !why.empty()) log.write(mpixrma::engine::LogLevel::error, "no window: %s", why.c_str());
     return error;
   }
-  log.write(mpix::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),
+  log.write(mpixrma::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),
             memory->flavor, static_cast<long long>(memory->size));
   *window = made.release();
   return MPI_SUCCESS;

@@ -7,7 +7,7 @@
 #include "mpi-windows/state/mpix_windows.h"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -26,9 +26,9 @@ int outcome_of(Call call) noexcept {
 }
 
 }  // namespace
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-using namespace mpix::windows;
+using namespace mpixrma::windows;
 
 int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
                        const char* rdma) {

@@ -50,7 +50,7 @@ class Armci : public ::testing::Test {
   int size_ = 0;
   int next_ = 0;
   int before_ = 0;
-  mpix::test::Remote memory_{bytes};
+  mpixrma::test::Remote memory_{bytes};
 };
 
 }  // namespace conformance

@@ -1,7 +1,7 @@
 /// What the document leaves open: attributes, requests and errors.
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 int handler_calls = 0;
@@ -209,4 +209,4 @@ TEST_F(G, G_07_errors_go_through_the_communicators_handler_and_change_nothing) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
@@ -391,4 +391,4 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -3,7 +3,7 @@
 
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X4 : public Clause {};
@@ -150,4 +150,4 @@ TEST_F(X4, X4_08_atomic_operations_exclude_each_other_from_start_to_finish) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 #include "spec-conformance/support.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X511 : public Clause {};
@@ -389,4 +389,4 @@ TEST_F(X511, X511_18_remote_completion_by_call_and_by_request) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -1,7 +1,7 @@
 /// Section 5.1.2: semantics and correctness.
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X512 : public Clause {};
@@ -103,4 +103,4 @@ TEST_F(X512, X512_04_a_process_may_be_its_own_target) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X51 : public Clause {
@@ -297,4 +297,4 @@ TEST_F(X51, X51_37_the_result_is_the_value_before_swapped_or_not) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

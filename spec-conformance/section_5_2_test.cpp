@@ -3,7 +3,7 @@
 
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X52 : public Clause {};
@@ -151,4 +151,4 @@ TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) {
 TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

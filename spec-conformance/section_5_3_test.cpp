@@ -1,7 +1,7 @@
 /// Section 5.3: prototypes, requests and errors.
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X53 : public Clause {
@@ -336,4 +336,4 @@ TEST_F(X53, X53_11_a_displacement_counts_from_the_declared_base) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

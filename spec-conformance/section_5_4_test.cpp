@@ -3,7 +3,7 @@
 
 #include "spec-conformance/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class X54 : public Clause {};
@@ -162,4 +162,4 @@ TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -8,7 +8,7 @@
 #include "include/mpix_rma.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 constexpr std::uint64_t blocking_remote = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
 
@@ -67,4 +67,4 @@ inline bool is_uniform(char const* begin, std::size_t bytes) {
   return std::all_of(begin, begin + bytes, [&](char c) { return c == *begin; });
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

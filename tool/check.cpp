@@ -15,7 +15,7 @@
 #include "tool/error.hpp"
 #include "tool/run.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -122,4 +122,4 @@ int check_program(Installation const& installation, std::vector<std::string> com
   return taken ? exit_ok : exit_failure;
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -6,11 +6,11 @@
 
 #include "tool/installation.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 /// Runs `command`, with mpirun and two processes where it begins with no launcher, and prints what became of
 /// its windows. The command's exit status; exit_failure where that is 0 and windows were left to other
 /// components. Throws Error.
 int check_program(Installation const& installation, std::vector<std::string> command);
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -8,7 +8,7 @@
 #include "tool/error.hpp"
 #include "tool/run.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -81,4 +81,4 @@ void print_unit(Installation const& installation) {
   }
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -6,7 +6,7 @@
 
 #include "tool/installation.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 /// The variables of env.sh after it, by name; those that are set. Throws Error where env.sh refuses.
 std::map<std::string, std::string> environment_of(Installation const& installation);
@@ -18,4 +18,4 @@ void print_environment(Installation const& installation, Shell shell);
 /// Prints the memory server's unit for this prefix.
 void print_unit(Installation const& installation);
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

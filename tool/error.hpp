@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;
@@ -14,4 +14,4 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

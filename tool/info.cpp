@@ -17,7 +17,7 @@
 #include "tool/machine.hpp"
 #include "tool/run.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -132,4 +132,4 @@ bool show_info(Installation const& installation) {
   return works;
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -3,9 +3,9 @@
 
 #include "tool/installation.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 /// Prints it. False where something keeps the installation from working at all.
 bool show_info(Installation const& installation);
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -4,7 +4,7 @@
 
 #include "tool/error.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 Installation Installation::of_this_command() {
   std::error_code error;
@@ -21,4 +21,4 @@ Installation Installation::of_this_command() {
   return found;
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

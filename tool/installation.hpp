@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 /// Directories found from where this executable is; the build tree has the same layout. Throws Error.
 struct Installation {
@@ -16,4 +16,4 @@ struct Installation {
   static Installation of_this_command();
 };
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

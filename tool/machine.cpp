@@ -18,7 +18,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::vector<Finding> look_at_machine() {
           locked_memory(), open_files(),   huge_pages()};
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 enum class Verdict { yes, no, limited };
 
@@ -27,4 +27,4 @@ Finding huge_pages();
 
 std::vector<Finding> look_at_machine();
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -13,7 +13,7 @@
 #include "tool/installation.hpp"
 #include "tool/process.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -70,13 +70,13 @@ int run_command(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool
 
 int main(int argc, char** argv) {
   try {
-    return mpix::tool::run_command(argc, argv);
+    return mpixrma::tool::run_command(argc, argv);
   } catch (std::exception const& error) {
     std::fprintf(stderr, "mpix-rma: %s\n", error.what());
-    return mpix::tool::exit_failure;
+    return mpixrma::tool::exit_failure;
   }
 }

@@ -23,7 +23,7 @@
 
 #include "tool/error.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -172,4 +172,4 @@ void show_process(int pid) {
       std::to_string(pid));
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -11,7 +11,7 @@
 
 #include "tool/error.hpp"
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 namespace {
 
@@ -61,4 +61,4 @@ Output run(std::vector<std::string> const& command, std::map<std::string, std::s
   return output;
 }
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

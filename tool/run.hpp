@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace mpix::tool {
+namespace mpixrma::tool {
 
 struct Output {
   int status = 0;    ///< exit status; 128 and the signal's number where a signal has ended it
@@ -17,4 +17,4 @@ struct Output {
 /// started.
 Output run(std::vector<std::string> const& command, std::map<std::string, std::string> const& changes = {});
 
-}  // namespace mpix::tool
+}  // namespace mpixrma::tool

@@ -41,7 +41,7 @@ inline std::vector<std::byte> published;        // by a made-up process
 inline std::vector<std::byte> own_publication;  // by the engine
 inline mpix_engine_t* running = nullptr;
 
-inline mpix::engine::Engine& the_engine() { return *static_cast<mpix::engine::Engine*>(running); }
+inline mpixrma::engine::Engine& the_engine() { return *static_cast<mpixrma::engine::Engine*>(running); }
 
 inline void start_engine(std::size_t max_endpoints) {
   mpix_engine_config config;

@@ -16,10 +16,10 @@
 
 namespace {
 
-namespace wire = mpix::engine::wire;
+namespace wire = mpixrma::engine::wire;
 
 constexpr std::size_t worker_address_bytes = 200;
-constexpr mpix::engine::Secret secret{};
+constexpr mpixrma::engine::Secret secret{};
 
 /// A made-up process as a target.
 struct Target {
@@ -75,9 +75,9 @@ void deliver(wire::MessageClass kind, void const* header, std::size_t bytes, voi
 void take(std::uint32_t number, wire::RequestHeader const& header, std::span<std::byte const> payload) {
   Target& target = targets[number];
   if (header.sequence == 0) {
-    mpix::engine::Introduction introduction;
-    if (!mpix::engine::read_introduction(secret, payload, &introduction)) std::abort();
-    target.session = mpix::engine::tokens_of(secret, introduction.opening).reply;
+    mpixrma::engine::Introduction introduction;
+    if (!mpixrma::engine::read_introduction(secret, payload, &introduction)) std::abort();
+    target.session = mpixrma::engine::tokens_of(secret, introduction.opening).reply;
     return;
   }
   target.executed = std::max(target.executed, header.sequence);
@@ -105,8 +105,8 @@ void agree(std::uint32_t number, wire::FarewellHeader const& asked) {
   inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
 }
 
-mpix::engine::ProcessAddress address_of(std::uint32_t number) {
-  mpix::engine::ProcessAddress address;
+mpixrma::engine::ProcessAddress address_of(std::uint32_t number) {
+  mpixrma::engine::ProcessAddress address;
   address.process = bench::first_process + number;
   address.incarnation = 1;
   std::strncpy(address.host.boot_id.data(), "another host", address.host.boot_id.size() - 1);
@@ -121,20 +121,20 @@ mpix::engine::ProcessAddress address_of(std::uint32_t number) {
 namespace bench {
 
 std::vector<std::byte> made_up_publication(std::uint32_t number) {
-  return mpix::engine::publish(address_of(number), secret);
+  return mpixrma::engine::publish(address_of(number), secret);
 }
 
 std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
-                                            mpix::engine::SessionTokens* tokens) {
-  mpix::engine::ProcessAddress its;
-  mpix::engine::Secret its_secret{};
-  if (!mpix::engine::read_published(target, &its, &its_secret)) std::abort();
-  mpix::engine::SessionOpening const opening{
+                                            mpixrma::engine::SessionTokens* tokens) {
+  mpixrma::engine::ProcessAddress its;
+  mpixrma::engine::Secret its_secret{};
+  if (!mpixrma::engine::read_published(target, &its, &its_secret)) std::abort();
+  mpixrma::engine::SessionOpening const opening{
       first_process + number, 1, its.process, ++targets[number].introductions, {}};
-  *tokens = mpix::engine::tokens_of(its_secret, opening);
+  *tokens = mpixrma::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // what the engine knows it by, in farewells
   targets[number].has_parted = false;
-  return mpix::engine::make_introduction(its_secret, opening, mpix::engine::encode(address_of(number)));
+  return mpixrma::engine::make_introduction(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
 
 void open_stub_network(std::size_t processes) {

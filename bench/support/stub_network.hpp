@@ -21,13 +21,13 @@ std::vector<std::byte> made_up_publication(std::uint32_t number);
 /// The payload with which it introduces itself to the engine that has published `target`, and the tokens of
 /// the session that begins with it.
 std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
-                                            mpix::engine::SessionTokens* tokens);
+                                            mpixrma::engine::SessionTokens* tokens);
 
 /// Room for what is known of `processes` made-up ones, outside of the heap that is measured.
 void open_stub_network(std::size_t processes);
 
 /// The engine gets this request with its next progress.
-void send_to_engine(mpix::engine::wire::RequestHeader const& header, std::vector<std::byte> payload);
+void send_to_engine(mpixrma::engine::wire::RequestHeader const& header, std::vector<std::byte> payload);
 
 /// Whether the engine has closed its connection to a made-up process since that has introduced itself.
 bool has_parted(std::uint32_t number);

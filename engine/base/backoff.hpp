@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -28,4 +28,4 @@ class Backoff {
   unsigned spins_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

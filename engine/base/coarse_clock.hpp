@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline std::chrono::nanoseconds coarse_now() noexcept {
   timespec time{};
@@ -13,4 +13,4 @@ inline std::chrono::nanoseconds coarse_now() noexcept {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

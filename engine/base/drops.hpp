@@ -6,7 +6,7 @@
 
 #include "engine/base/log.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Tells of the first ones, then of fewer and fewer: whoever sends nonsense is not to fill the log.
 class Drops {
@@ -28,4 +28,4 @@ class Drops {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

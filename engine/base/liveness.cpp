@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 pid_t own_process = [] {
   (void)::pthread_atfork(nullptr, nullptr, [] { own_process = ::getpid(); });
@@ -62,4 +62,4 @@ std::uint64_t start_time_of(pid_t pid) noexcept {
   return read_status(pid, &status) ? status.start_time : 0;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// As getpid(), without a system call; also right in a forked child.
 pid_t own_process_id() noexcept;
@@ -22,4 +22,4 @@ bool process_is_alive(pid_t pid) noexcept;
 /// its parent has asked for the exit status.
 std::uint64_t start_time_of(pid_t pid) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void Log::write(LogLevel level, char const* format, ...) const noexcept {
   if (!shows(level)) return;
@@ -22,4 +22,4 @@ void Log::write(LogLevel level, char const* format, ...) const noexcept {
   std::fwrite(line, 1, static_cast<std::size_t>(used) + 1, stderr);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

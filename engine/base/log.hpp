@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 enum class LogLevel : int { error = 0, life = 1, paths = 2 };
 
@@ -30,4 +30,4 @@ class Log {
 /// For what belongs to no engine.
 inline constexpr Log common_log;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 
 #include "engine/base/liveness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::vector<std::uint64_t> ProcessWatch::take_ended() {
   return ended;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class ProcessWatch {
  public:
@@ -45,4 +45,4 @@ class ProcessWatch {
   std::size_t looked_at_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -173,4 +173,4 @@ void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t len
                     static_cast<off_t>(length));
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

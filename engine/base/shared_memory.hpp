@@ -10,7 +10,7 @@
 
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Owns a file descriptor.
 class FileDescriptor {
@@ -103,4 +103,4 @@ bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t of
 /// Gives the pages of [offset, offset + length) back to the system; they read as zero afterwards.
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -1,6 +1,6 @@
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 char const* to_string(Status status) noexcept {
   switch (status) {
@@ -26,4 +26,4 @@ char const* to_string(Status status) noexcept {
   return "unknown status";
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 enum class [[nodiscard]] Status : std::uint8_t{
     ok = 0,
@@ -31,4 +31,4 @@ char const* to_string(Status status) noexcept;
 
 constexpr bool failed(Status status) noexcept { return status != Status::ok; }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class BoundedText {
  public:
@@ -45,4 +45,4 @@ class BoundedText {
   std::string text_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@ extern "C" void __tsan_ignore_thread_begin();
 extern "C" void __tsan_ignore_thread_end();
 #endif
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Remote operations touch the application's memory. What orders them with the application's own accesses is
 /// communication through other processes, which the thread sanitizer does not see: it looks away meanwhile.
@@ -17,4 +17,4 @@ struct Unwatched {
 #endif
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

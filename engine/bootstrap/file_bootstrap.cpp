@@ -30,9 +30,9 @@
 
 namespace {
 
-using mpix::engine::common_log;
-using mpix::engine::FileDescriptor;
-using mpix::engine::LogLevel;
+using mpixrma::engine::common_log;
+using mpixrma::engine::FileDescriptor;
+using mpixrma::engine::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -90,7 +90,7 @@ struct mpix_file_bootstrap {
     };
   }
   ~mpix_file_bootstrap() {
-    if (!published_ || pid_ != mpix::engine::own_process_id()) return;
+    if (!published_ || pid_ != mpixrma::engine::own_process_id()) return;
     ::unlinkat(directory_.get(), name_of(process_).c_str(), 0);
     notices_.tell(process_);
   }
@@ -113,8 +113,8 @@ struct mpix_file_bootstrap {
   milliseconds timeout_;
   mpix_bootstrap ops_{};
   FileDescriptor directory_;
-  mpix::engine::GoneNotices notices_;
-  pid_t pid_ = mpix::engine::own_process_id();
+  mpixrma::engine::GoneNotices notices_;
+  pid_t pid_ = mpixrma::engine::own_process_id();
   bool published_ = false;
   std::mutex lock_;
   std::map<std::uint64_t, Bytes> addresses_;  ///< that somebody has asked for

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -79,4 +79,4 @@ bool GoneNotices::next(std::uint64_t& process) {
   return true;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

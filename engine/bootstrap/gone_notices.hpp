@@ -10,7 +10,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Not inotify, which would tell the same: closing one of its descriptors waits for all processors, and a
 /// process that was killed has one closed for it before anybody sees that it has ended. On a loaded machine
@@ -44,4 +44,4 @@ class GoneNotices {
   std::deque<std::uint64_t> told_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

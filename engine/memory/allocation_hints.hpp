@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What the caller of allocate() asks for beyond a number of bytes.
 struct AllocationHints {
@@ -12,4 +12,4 @@ struct AllocationHints {
   bool lazy = false;  ///< pages are taken where and when they are touched first, if there are any then
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

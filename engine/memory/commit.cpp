@@ -6,7 +6,7 @@
 
 #include "engine/memory/headroom.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -41,4 +41,4 @@ Status commit_memory(FileDescriptor const& file, Mapping const& mapping, std::si
   return Status::out_of_memory;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

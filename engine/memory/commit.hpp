@@ -8,7 +8,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What may be taken before the next look at what the machine has left: to look costs as much as a megabyte
 /// does. Any thread.
@@ -27,4 +27,4 @@ class CommitCredit {
 Status commit_memory(FileDescriptor const& file, Mapping const& mapping, std::size_t offset,
                      std::size_t bytes, CommitCredit& credit) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 std::size_t Coverage::covering(RemoteAddress address) const {
   auto const next = points_.upper_bound(address);
@@ -51,4 +51,4 @@ std::vector<Coverage::Range> Coverage::unions_in(Range whole, Range changed) con
   return result;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

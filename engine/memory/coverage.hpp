@@ -7,7 +7,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A number of ranges. Those that overlap form a union; ranges that only touch do not.
 class Coverage {
@@ -42,4 +42,4 @@ class Coverage {
   Points points_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

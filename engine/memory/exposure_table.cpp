@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 ExposureId ExposureTable::add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation) {
   auto const next = static_cast<std::uint32_t>(entries_.size());
@@ -51,4 +51,4 @@ std::vector<ExposureId> ExposureTable::within(RemoteAddress begin, RemoteAddress
   return result;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/memory/published_tables.hpp"
 #include "engine/op/exposure.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class ExposureTable {
  public:
@@ -48,4 +48,4 @@ class ExposureTable {
   std::multimap<RemoteAddress, ExposureId> by_base_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

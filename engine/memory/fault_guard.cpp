@@ -8,7 +8,7 @@
 #include <array>
 #include <atomic>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -201,4 +201,4 @@ bool are_faults_admitted() noexcept {
   return recovery.faulted ? std::optional<std::uintptr_t>(recovery.fault) : std::nullopt;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

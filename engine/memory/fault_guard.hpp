@@ -14,7 +14,7 @@
 #include <optional>
 #include <type_traits>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct FaultRange {
   std::uintptr_t begin = 0;
@@ -63,4 +63,4 @@ std::optional<std::uintptr_t> run_guarded(FaultRange range, Access&& access) noe
       range, [](void* argument) { (*static_cast<Callable*>(argument))(); }, std::addressof(access));
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::uint64_t memory_headroom_or_none() noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Bytes that the machine and every control group above this process have left, less a margin for what others
 /// take meanwhile: a 32nd of each one's total, from 16 MiB to 1 GiB. Memory that holds cached files counts as
@@ -14,4 +14,4 @@ std::uint64_t memory_headroom(std::string const& root = {});
 /// The same; 0 where there is not even memory to find out.
 std::uint64_t memory_headroom_or_none() noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 std::optional<std::size_t> FreeRanges::take(std::size_t bytes, std::size_t alignment, std::size_t skew) {
   for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
@@ -51,4 +51,4 @@ void FreeRanges::give_back(std::size_t offset, std::size_t bytes) {
   ranges_.emplace(offset, bytes);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class FreeRanges {
  public:
@@ -32,4 +32,4 @@ class FreeRanges {
   std::map<std::size_t, std::size_t> ranges_;  ///< offset -> length
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 
 #include "engine/memory/headroom.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -26,4 +26,4 @@ bool IdleMemory::may_keep(std::size_t bytes, std::size_t kept) noexcept {
   return true;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

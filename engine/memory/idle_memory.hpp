@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class IdleMemory {
  public:
@@ -21,4 +21,4 @@ class IdleMemory {
   std::size_t left_ = 0;  ///< that may be kept before the next look at what the machine has
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -16,7 +16,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "engine/memory/probe.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -148,4 +148,4 @@ Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexce
   return write && rights.readable && !rights.writable ? Status::not_writable : Status::bad_address;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

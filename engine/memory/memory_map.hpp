@@ -5,7 +5,7 @@
 
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Access rights of the process to every byte of a range.
 struct MemoryRights {
@@ -22,4 +22,4 @@ MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
 /// Why an access to the range fails: not_writable where it can be read, else bad_address.
 Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

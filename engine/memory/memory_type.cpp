@@ -11,7 +11,7 @@
 #include <ucs/memory/memtype_cache.h>
 #endif
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -86,4 +86,4 @@ bool DeviceMemory::holds_origin_of(Update const& update) const noexcept {
          (update.result != nullptr && holds(update.result, update.result_layout, true));
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class DeviceMemory {
  public:
@@ -38,4 +38,4 @@ class DeviceMemory {
   std::uintptr_t test_end_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

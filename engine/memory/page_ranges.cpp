@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void PageRanges::add(Range range) {
   bytes_ += range.end - range.begin;
@@ -43,4 +43,4 @@ std::vector<PageRanges::Range> PageRanges::all() const {
   return ranges;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

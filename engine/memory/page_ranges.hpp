@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class PageRanges {
  public:
@@ -29,4 +29,4 @@ class PageRanges {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

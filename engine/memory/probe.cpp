@@ -9,7 +9,7 @@
 #include "engine/memory/memory_map.hpp"
 #include "engine/memory/touch.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -50,4 +50,4 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

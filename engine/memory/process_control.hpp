@@ -6,7 +6,7 @@
 #include "engine/sync/shared_lock.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct ProcessControl {
   StripeTable stripes;
@@ -15,4 +15,4 @@ struct ProcessControl {
   Mailbox mailbox;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

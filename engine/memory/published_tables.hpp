@@ -11,7 +11,7 @@
 #include "engine/memory/range_index.hpp"
 #include "engine/memory/range_slot.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline constexpr std::uint32_t max_regions = 1024;
 inline constexpr std::uint32_t max_segments = 1 << 18;  // of a sparse file: what is not used takes no memory
@@ -38,4 +38,4 @@ struct PublishedTables {
 };
 static_assert(sizeof(PublishedTables) % 64 == 0);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -13,7 +13,7 @@
 
 #include "engine/memory/range_slot.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// `version_` is odd while links change. A range that is found is right whatever changes meanwhile: its slot
 /// says so. Only who has found nothing looks at the version, and searches again when it has changed.
@@ -153,4 +153,4 @@ class BasicRangeIndexWriter {
   std::vector<Node> nodes_;  ///< by slot
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

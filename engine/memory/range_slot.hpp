@@ -8,7 +8,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What a slot says.
 struct PublishedRange {
@@ -78,4 +78,4 @@ class BasicRangeSlot {
 using RangeSlot = BasicRangeSlot<std::atomic>;
 static_assert(sizeof(RangeSlot) == 32);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include "engine/memory/segment_sizes.hpp"
 #include "engine/memory/segment_table.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out) {
   if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
@@ -187,4 +187,4 @@ bool SegmentTable::drop_idle(Garbage* garbage) {
   return any;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t cache_line = 64;
@@ -22,4 +22,4 @@ constexpr std::size_t footprint(std::size_t bytes) noexcept {
   return round_up(bytes, bytes >= large_bytes ? page_bytes : cache_line);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include "engine/memory/segment_sizes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes,
                           StripeTable* stripes) {
@@ -227,4 +227,4 @@ void SegmentTable::remove(Segments::iterator it) {
   segments_.erase(it);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

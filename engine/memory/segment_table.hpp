@@ -27,7 +27,7 @@
 #include "engine/memory/published_tables.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// One segment of this process.
 struct OwnSegment {
@@ -197,4 +197,4 @@ class SegmentTable {
   Coverage user_memory_;  ///< the registrations of it
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

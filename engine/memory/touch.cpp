@@ -2,7 +2,7 @@
 
 #include "engine/memory/fault_guard.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -60,4 +60,4 @@ Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool w
   return fault ? Touched::not_all : Touched::all;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

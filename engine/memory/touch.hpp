@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 enum class Touched : std::uint8_t {
   all,  ///< every page
@@ -20,4 +20,4 @@ enum class Touched : std::uint8_t {
 /// does not survive: no processor tells whether an access would fault, and the mask stands in the kernel only.
 Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool write) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

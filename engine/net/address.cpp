@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -149,4 +149,4 @@ bool read_published(std::span<std::byte const> bytes, ProcessAddress* address, S
   return decode(bytes.first(bytes.size() - secret->size()), address);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

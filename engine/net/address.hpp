@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Two processes with equal values can open each other's files in /proc and share memory. The IPC
 /// namespace is part of it because containers that isolate it do not expect to share memory.
@@ -60,4 +60,4 @@ std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secr
 /// False when the blob is not one of publish().
 bool read_published(std::span<std::byte const> blob, ProcessAddress* address, Secret* secret);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -33,4 +33,4 @@ std::size_t affordable_endpoints() noexcept {
   return std::max<std::size_t>(left / 2, 1);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

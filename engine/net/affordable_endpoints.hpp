@@ -3,10 +3,10 @@
 
 #include <cstddef>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A connection between hosts takes a descriptor: half of those that the limit of the process leaves beside
 /// the ones that are open now, one at least. SIZE_MAX where there is no limit.
 std::size_t affordable_endpoints() noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

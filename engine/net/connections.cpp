@@ -1,6 +1,6 @@
 #include "engine/net/connections.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Location Connections::locate(ProcessAddress address) const {
   std::size_t const worker = worker_for(process_, address.workers.size());
@@ -73,4 +73,4 @@ void Connections::part(std::uint64_t process) {
   transport_.part(endpoint);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -15,7 +15,7 @@
 #include "engine/net/address.hpp"
 #include "engine/net/transport.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Connections {
  public:
@@ -102,4 +102,4 @@ class Connections {
   std::uint64_t uses_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -19,7 +19,7 @@
 
 #include "engine/net/wire.hpp"
 
-namespace mpix::engine::wire {
+namespace mpixrma::engine::wire {
 
 struct JoinedHeader {
   std::uint32_t magic;
@@ -180,4 +180,4 @@ class JoinedReader {
   bool malformed_ = false;
 };
 
-}  // namespace mpix::engine::wire
+}  // namespace mpixrma::engine::wire

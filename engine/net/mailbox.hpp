@@ -14,7 +14,7 @@
 
 #include "engine/net/wire.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Where what belongs to a request stands, and how it is written.
 enum class Staging : std::uint16_t {
@@ -240,4 +240,4 @@ class MailReader {
   std::atomic<std::size_t> last_{0};    ///< slot from which something was taken
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <optional>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::optional<InterfaceAddress> permitted_address(std::string_view rule,
   return found != addresses.end() ? std::optional(*found) : std::nullopt;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A device with one of the transports that UCX has for it.
 struct NetworkDevice {
@@ -38,4 +38,4 @@ std::string permitted_devices(std::string_view rule, std::vector<NetworkDevice> 
 std::optional<InterfaceAddress> permitted_address(std::string_view rule,
                                                   std::vector<InterfaceAddress> const& addresses);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

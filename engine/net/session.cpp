@@ -7,7 +7,7 @@
 #include <ctime>
 #include <string_view>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -84,4 +84,4 @@ SessionTokens tokens_of(Secret const& target, SessionOpening opening) {
   return tokens;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 #include "engine/net/address.hpp"
 #include "engine/net/session_secrets.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Who opens a session with whom. Sent as it stands; all of it is proven.
 struct SessionOpening {
@@ -76,4 +76,4 @@ bool read_introduction(Secret const& secret, std::span<std::byte const> payload,
 /// The tokens of the session, whatever the connection.
 SessionTokens tokens_of(Secret const& target, SessionOpening opening);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::optional<Secret> SessionSecrets::find(std::uint64_t session) const {
   return found != secrets_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 
 #include "engine/net/address.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// By the identity under which a session knows the engine. Any thread: handshakes are rare.
 class SessionSecrets {
@@ -37,4 +37,4 @@ class SessionSecrets {
   std::function<void(std::uint64_t)> end_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

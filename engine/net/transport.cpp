@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -296,4 +296,4 @@ ucs_status_t Transport::on_farewell(void* self, void const* header, std::size_t 
   return UCS_OK;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

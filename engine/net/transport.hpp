@@ -17,7 +17,7 @@
 #include "engine/net/ucx_context.hpp"
 #include "engine/net/wire.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Transport;
 
@@ -168,4 +168,4 @@ class Transport {
   std::size_t unsent_bytes_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

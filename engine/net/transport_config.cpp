@@ -12,7 +12,7 @@
 
 #include "engine/net/network_devices.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -108,4 +108,4 @@ void leave_out_shared_memory(ucp_config_t* config) {
   (void)ucp_config_modify(config, "TLS", without_shared_memory(given("UCX_TLS")).c_str());
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
 
@@ -36,4 +36,4 @@ bool uses_tcp(std::string const& transports);
 /// UCX_NET_DEVICES (empty: not set).
 bool uses_interfaces(std::string const& devices);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 
 #include "engine/net/transport_config.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Status UcxContext::open(Features const& features) {
   UcpConfig const config = read_ucp_config();
@@ -37,4 +37,4 @@ bool UcxContext::permits_several_workers() noexcept {
   return ucp_lib_query(&attributes) == UCS_OK && attributes.max_thread_level == UCS_THREAD_MODE_MULTI;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include "engine/base/log.hpp"
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class UcxContext {
  public:
@@ -37,4 +37,4 @@ class UcxContext {
   ucp_context_h context_ = nullptr;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

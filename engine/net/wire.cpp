@@ -7,7 +7,7 @@
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 
-namespace mpix::engine::wire {
+namespace mpixrma::engine::wire {
 
 namespace {
 
@@ -257,4 +257,4 @@ char const* check(std::span<std::byte const> header, FarewellHeader* out) noexce
   return known && out->token != 0 ? nullptr : "unknown kind of farewell";
 }
 
-}  // namespace mpix::engine::wire
+}  // namespace mpixrma::engine::wire

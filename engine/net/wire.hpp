@@ -23,7 +23,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/sync/lock.hpp"
 
-namespace mpix::engine::wire {
+namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
 inline constexpr std::uint16_t version = 13;
@@ -282,4 +282,4 @@ char const* check(std::span<std::byte const> header, FarewellHeader* out) noexce
 /// it can be answered; fills `out`.
 bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept;
 
-}  // namespace mpix::engine::wire
+}  // namespace mpixrma::engine::wire

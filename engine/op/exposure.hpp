@@ -8,7 +8,7 @@
 #include "engine/op/layout/layout.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What others may do with exposed memory: a set of bits.
 enum class Rights : std::uint32_t {
@@ -86,4 +86,4 @@ struct UnusedNames {
   std::uint64_t generation = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "engine/base/status.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Names of operations in error texts.
 enum class OperationKind : std::uint8_t {
@@ -97,4 +97,4 @@ class LateErrors {
   std::vector<Kept> kept_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A virtual address in the target process.
 using RemoteAddress = std::uint64_t;
@@ -123,4 +123,4 @@ struct Issued {
   std::uint64_t sequence = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

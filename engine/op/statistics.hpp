@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// In the order of enum mpix_engine_path.
 enum class Path : std::uint8_t { direct, cross_memory, rdma, agent };
@@ -58,4 +58,4 @@ class TrafficCounters {
   std::atomic<std::uint64_t> messages_{0};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline constexpr unsigned granule_shift = 10;  ///< 1 KiB: a counter slows down few of its neighbours
 inline constexpr std::size_t granule_count = 1u << 16;
@@ -111,4 +111,4 @@ inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const&
   return {&modes, address - reinterpret_cast<std::uintptr_t>(mapped)};
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

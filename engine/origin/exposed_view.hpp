@@ -7,7 +7,7 @@
 
 #include "engine/op/exposure.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct ExposedView {
   std::byte* local = nullptr;  ///< where the first byte is mapped
@@ -30,4 +30,4 @@ struct ExposedView {
   }
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -78,4 +78,4 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
   return fragment;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Limits of one message.
 struct FragmentLimits {
@@ -38,4 +38,4 @@ struct Fragment {
 Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset,
                      FragmentLimits const& limits);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Relaxed throughout, by several threads at once: what goes astray costs an attempt.
 class MailUse {
@@ -43,4 +43,4 @@ class MailUse {
   std::atomic<std::uint32_t> full_{0};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

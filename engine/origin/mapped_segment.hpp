@@ -10,7 +10,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A consistent copy of a MappedSegment.
 template <template <typename> class Atomic>
@@ -105,4 +105,4 @@ class BasicMappedSegment {
 using SegmentView = BasicSegmentView<std::atomic>;
 using MappedSegment = BasicMappedSegment<std::atomic>;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 template <template <typename> class Atomic>
@@ -36,4 +36,4 @@ class BasicMessageMark {
 
 using MessageMark = BasicMessageMark<std::atomic>;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 
 #include "engine/op/kernel/kernels.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -115,4 +115,4 @@ void write_payload(std::byte* out, MessageOperation const& operation, Fragment c
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

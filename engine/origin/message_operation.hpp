@@ -8,7 +8,7 @@
 #include "engine/origin/fragment.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What transfers and updates have in common as requests.
 struct MessageOperation {
@@ -66,4 +66,4 @@ std::size_t payload_bytes_of(MessageOperation const& operation, Fragment const& 
 void write_payload(std::byte* out, MessageOperation const& operation, Fragment const& fragment,
                    Layout const& described) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

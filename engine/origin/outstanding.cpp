@@ -1,6 +1,6 @@
 #include "engine/origin/outstanding.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 constexpr std::uint64_t index_mask = 0xffffffff;
@@ -54,4 +54,4 @@ Outstanding* OutstandingPool::find(std::uint64_t token) noexcept {
   return entry.live && entry.token == token ? &entry : nullptr;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

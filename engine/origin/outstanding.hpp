@@ -12,7 +12,7 @@
 #include "engine/origin/message_operation.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class AgentPath;
 class OutstandingList;
@@ -88,4 +88,4 @@ class OutstandingPool {
   std::vector<std::uint32_t> free_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

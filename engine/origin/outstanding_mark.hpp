@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 ///
@@ -53,4 +53,4 @@ class BasicOutstandingMark {
 
 using OutstandingMark = BasicOutstandingMark<std::atomic>;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 
 #include "engine/origin/peer_state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 std::byte* MappedSegments::reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept {
   std::byte* const found = medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
@@ -45,4 +45,4 @@ MappedSegment& Peer::slot(RemoteAddress address, std::size_t length) noexcept {
   return static_cast<LocalPeer*>(this)->mapped_.slot(address, length);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

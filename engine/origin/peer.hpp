@@ -18,7 +18,7 @@
 /// What the C interface calls a peer.
 struct mpix_engine_peer {};
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
 /// it, small ones by many, so that neighbours do not push each other out.
@@ -154,4 +154,4 @@ inline MappedSegments const& Peer::mapped() const noexcept {
   return static_cast<LocalPeer const*>(this)->mapped_;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -20,7 +20,7 @@
 #include "engine/origin/recent_accesses.hpp"
 #include "engine/origin/remote_segments.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Channel;
 class Message;
@@ -134,4 +134,4 @@ struct PeerState {
   std::unique_ptr<RdmaState> rdma_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -12,7 +12,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/origin/recent_accesses.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A peer's segment that is reached with UCX put and get.
 struct RemoteKey {
@@ -92,4 +92,4 @@ struct RdmaState {
   bool reached(std::uint64_t number) const noexcept { return released(number) && !needs_flush(number); }
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

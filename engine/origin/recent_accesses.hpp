@@ -9,7 +9,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Target memory of an operation, from `begin` to before `end`: addresses, or offsets in an exposure. Memory
 /// of different exposures counts as disjoint.
@@ -62,4 +62,4 @@ struct Predecessors {
   std::uint64_t rdma = 0;     ///< number of the operation
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <new>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 bool RemoteSegments::open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log) {
   FileDescriptor const tables_file = open_shared(pid, tables_fd, Access::read, sizeof(PublishedTables));
@@ -166,4 +166,4 @@ void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept 
                found.owner_generation, found.generation});
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

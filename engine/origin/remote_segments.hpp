@@ -20,7 +20,7 @@
 #include "engine/origin/peer.hpp"
 #include "engine/origin/staging_pace.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class RemoteSegments {
  public:
@@ -94,4 +94,4 @@ class RemoteSegments {
 /// Stores a found and mapped segment where Peer::reach looks.
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

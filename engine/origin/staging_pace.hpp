@@ -15,7 +15,7 @@
 
 #include "engine/net/mailbox.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Relaxed throughout, by several threads at once: what goes astray is measured again.
 class StagingPace {
@@ -75,4 +75,4 @@ class StagingPace {
   std::array<std::array<Kind, sizes>, 2> kinds_{};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/agent_path.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Issued AgentPath::issue_ahead(Peer& peer, Transfer const& transfer) {
   return start_ahead(peer, message_of(transfer), transfer);
@@ -73,4 +73,4 @@ std::uint64_t AgentPath::newest_ahead(Peer const& peer) const noexcept {
   return 0;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include "engine/proto/agent_path.hpp"
 #include "engine/proto/rdma.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void AgentPath::add_peer(Peer& peer) {
   peers_.emplace(peer.process(), &peer);
@@ -155,4 +155,4 @@ void AgentPath::resume(std::uint64_t process) {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/agent_path.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come,
 /// or behind a request for a lock that has not left.
@@ -71,4 +71,4 @@ void AgentPath::send_joined(Peer& peer) {
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

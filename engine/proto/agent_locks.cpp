@@ -2,7 +2,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/agent_path.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -87,4 +87,4 @@ Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::Re
   return {Status::ok, true, sequence};
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -316,4 +316,4 @@ void AgentPath::settle_due() {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

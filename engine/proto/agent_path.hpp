@@ -23,7 +23,7 @@
 #include "engine/origin/peer.hpp"
 #include "engine/sync/lock_table.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class AgentPath {
  public:
@@ -246,4 +246,4 @@ class AgentPath {
   std::uint64_t joined_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

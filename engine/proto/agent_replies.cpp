@@ -7,7 +7,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/agent_path.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -295,4 +295,4 @@ bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
   return true;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

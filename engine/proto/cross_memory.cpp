@@ -13,7 +13,7 @@
 #include "engine/op/kernel/whole_elements.hpp"
 #include "engine/proto/packed_update.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -213,4 +213,4 @@ Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_cal
   return Status::ok;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

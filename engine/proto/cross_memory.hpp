@@ -8,7 +8,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Whether the system lets this process use the calls on `pid`.
 bool cross_memory_permitted(pid_t pid) noexcept;
@@ -30,4 +30,4 @@ Status execute_across(Transfer const& transfer, pid_t pid,
 Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
                       std::size_t* done = nullptr);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/agent_path.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -91,4 +91,4 @@ void describe_outstanding(Peer& peer, BoundedText& text) {
   if (entries > most_entries) text.add("    and %d more\n", entries - most_entries);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

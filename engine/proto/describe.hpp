@@ -5,7 +5,7 @@
 #include "engine/net/wire.hpp"
 #include "engine/origin/peer.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A request in words, such as "put of 8 bytes at 7f12", without the end of a line.
 void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text);
@@ -14,4 +14,4 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
 /// held.
 void describe_outstanding(Peer& peer, BoundedText& text);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

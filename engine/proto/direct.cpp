@@ -6,7 +6,7 @@
 #include "engine/sync/access_order.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes&) noexcept {
   bool const ordered = has(transfer.guarantees, Guarantee::ordered);
@@ -92,4 +92,4 @@ bool try_update_elements(Reduction reduction, std::byte* target, PackedSides con
   return true;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/sync/footprint.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// `target` is the local address of the operation's target, in memory of a process with these modes. The
 /// caller holds the stripes that footprint_of() has asked for.
@@ -75,4 +75,4 @@ inline bool update_word(Word* word, Operation operation, Word const& operand, Wo
   return true;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/proto/packed_update.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Carries out the part of a transfer that is one run of the target's layout. `position`: where the run
 /// begins in the data, bytes; `mapped`: its memory in this process.
@@ -32,4 +32,4 @@ inline void direct_run(Update const& update, Segment const& run, std::size_t pos
   packed.give_result();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

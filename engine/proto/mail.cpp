@@ -15,7 +15,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/cross_memory.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -307,4 +307,4 @@ std::optional<Status> deliver(Update const& update, MailRoute const& route, std:
   return deliver_any(update, route, left);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -12,7 +12,7 @@
 #include "engine/origin/peer.hpp"
 #include "engine/proto/remainder.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Who asks whom, and how.
 struct MailRoute {
@@ -31,4 +31,4 @@ struct MailRoute {
 std::optional<Status> deliver(Transfer const& transfer, MailRoute const& route, std::vector<DataRange>* left);
 std::optional<Status> deliver(Update const& update, MailRoute const& route, std::vector<DataRange>* left);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

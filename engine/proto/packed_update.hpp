@@ -8,7 +8,7 @@
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class PackedUpdate {
  public:
@@ -49,4 +49,4 @@ class PackedUpdate {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

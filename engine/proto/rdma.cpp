@@ -8,7 +8,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/runtime/channel.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -362,4 +362,4 @@ void Registrations::clear() noexcept {
   while (!registered_.empty()) remove(registered_.begin()->first);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 #include "engine/origin/peer.hpp"
 #include "engine/origin/rdma_state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Whether UCX finds a network device that writes to remote memory without the target's processor.
 bool hardware_rdma_present();
@@ -79,4 +79,4 @@ class Registrations {
   std::map<std::uint64_t, Registration> registered_;  ///< by the segment's generation
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

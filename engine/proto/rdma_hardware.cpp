@@ -5,7 +5,7 @@
 #include "engine/net/network_devices.hpp"
 #include "engine/proto/rdma.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -25,4 +25,4 @@ bool hardware_rdma_present() {
   return std::any_of(devices.begin(), devices.end(), bypasses_target);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

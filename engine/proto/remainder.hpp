@@ -7,7 +7,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Of an operation's data.
 struct DataRange {
@@ -64,4 +64,4 @@ class Remainder {
   Operation operation_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

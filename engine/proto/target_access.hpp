@@ -4,7 +4,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/origin/recent_accesses.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline bool writes_target(Transfer const& transfer) noexcept { return transfer.direction == Direction::put; }
 inline bool writes_target(Update const& update) noexcept { return update.operation != Operation::no_op; }
@@ -16,4 +16,4 @@ TargetAccess access_of(auto const& operation) noexcept {
           operation.target + static_cast<std::uint64_t>(extent.end), writes_target(operation)};
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -17,7 +17,7 @@
 #include "engine/runtime/channel.hpp"
 #include "engine/runtime/placement.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -209,4 +209,4 @@ bool Agent::pause(microseconds duration) const {
   return (sources[0].revents & POLLIN) != 0;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

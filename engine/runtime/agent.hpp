@@ -20,7 +20,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "engine/base/status.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Channel;
 
@@ -90,4 +90,4 @@ class Agent {
   std::thread thread_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

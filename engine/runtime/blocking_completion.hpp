@@ -7,7 +7,7 @@
 #include "engine/base/status.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct BlockingCompletion : Completion {
   BlockingCompletion() noexcept {
@@ -23,4 +23,4 @@ struct BlockingCompletion : Completion {
   std::atomic<bool> has_come{false};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/mpix_engine.h"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline Engine& engine_of(mpix_engine_t* handle) noexcept { return *static_cast<Engine*>(handle); }
 inline Engine const& engine_of(mpix_engine_t const* handle) noexcept {
@@ -15,4 +15,4 @@ inline Peer const& peer_of(mpix_engine_peer_t const* handle) noexcept {
   return *static_cast<Peer const*>(handle);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

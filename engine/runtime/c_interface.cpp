@@ -17,10 +17,10 @@
 #include "engine/runtime/mpix_engine.h"
 #include "engine/runtime/parameters.h"
 
-using mpix::engine::affordable_endpoints;
-using mpix::engine::Engine;
-using mpix::engine::engine_of;
-using mpix::engine::Status;
+using mpixrma::engine::affordable_endpoints;
+using mpixrma::engine::Engine;
+using mpixrma::engine::engine_of;
+using mpixrma::engine::Status;
 
 namespace {
 
@@ -98,19 +98,19 @@ int mpix_engine_create(const struct mpix_engine_config* config, const struct mpi
   try {
     auto made = std::make_unique<Engine>(settings, copy_known(*bootstrap));
     status = made->start();
-    if (!mpix::engine::failed(status)) {
+    if (!mpixrma::engine::failed(status)) {
       *engine = made.release();
       return 0;
     }
   } catch (std::bad_alloc const&) {
     status = Status::out_of_memory;
   } catch (std::exception const& error) {
-    mpix::engine::Log(settings.verbose, bootstrap->process)
-        .write(mpix::engine::LogLevel::error, "the engine does not start: %s", error.what());
+    mpixrma::engine::Log(settings.verbose, bootstrap->process)
+        .write(mpixrma::engine::LogLevel::error, "the engine does not start: %s", error.what());
     return static_cast<int>(status);
   }
-  mpix::engine::Log(settings.verbose, bootstrap->process)
-      .write(mpix::engine::LogLevel::error, "the engine does not start: %s", to_string(status));
+  mpixrma::engine::Log(settings.verbose, bootstrap->process)
+      .write(mpixrma::engine::LogLevel::error, "the engine does not start: %s", to_string(status));
   return static_cast<int>(status);
 }
 

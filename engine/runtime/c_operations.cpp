@@ -6,7 +6,7 @@
 #include "engine/op/exposure.hpp"
 #include "engine/runtime/c_handles.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
@@ -116,9 +116,9 @@ void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context) {
   engine_of(engine).wait_until([&] { return done(context) != 0; });

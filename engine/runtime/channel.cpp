@@ -4,7 +4,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/rdma.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void Channel::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
@@ -20,4 +20,4 @@ void Channel::settle_losses() {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -23,7 +23,7 @@
 #include "engine/target/executor.hpp"
 #include "engine/target/parting.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Channel final : public MessageHandler {
  public:
@@ -245,4 +245,4 @@ class Channel final : public MessageHandler {
   std::atomic<bool> needs_polling_{false};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -113,4 +113,4 @@ void Channels::unlock() noexcept {
   for (auto const& channel : channels_) channel->lock.unlock();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

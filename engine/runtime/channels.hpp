@@ -11,7 +11,7 @@
 #include "engine/net/ucx_context.hpp"
 #include "engine/runtime/channel.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Channels {
  public:
@@ -78,4 +78,4 @@ class Channels {
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

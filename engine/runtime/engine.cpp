@@ -10,7 +10,7 @@
 #include "engine/proto/cross_memory.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Engine::Engine(mpix_engine_config const& config, mpix_bootstrap const& bootstrap)
     : state_(std::make_unique<State>(config, bootstrap)) {}
@@ -295,4 +295,4 @@ void Engine::rest(unsigned spins) const {
   if (spins > yield_after || yields_when_idle()) sched_yield();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -33,7 +33,7 @@
 /// What the C interface calls an engine.
 struct mpix_engine {};
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
@@ -395,4 +395,4 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 
 #include "engine/runtime/engine.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::string Engine::reason(std::uint64_t process, Status status, TargetMemory co
   return overrun.empty() ? text : overrun;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

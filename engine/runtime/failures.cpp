@@ -6,7 +6,7 @@
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 LateErrors::Failures Engine::take_errors(Peer& peer, std::uint32_t context) {
   LateErrors::Failures failures;
@@ -58,4 +58,4 @@ LateErrors::Failures Engine::complete_everything() {
   return failures;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

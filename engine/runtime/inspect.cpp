@@ -10,7 +10,7 @@
 #include "engine/proto/describe.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::string Engine::State::inspect() {
   return text.str();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <exception>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -54,4 +54,4 @@ void Inspection::answer(std::function<std::string()> const& describe) const noex
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Inspection {
  public:
@@ -27,4 +27,4 @@ class Inspection {
   FileDescriptor socket_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -20,7 +20,7 @@
 #include "engine/sync/access_order.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -405,4 +405,4 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   return issued;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -52,4 +52,4 @@ Status Engine::issue_held(Peer& peer, Operation const& operation) {
 template Status Engine::issue_held(Peer& peer, Transfer const& operation);
 template Status Engine::issue_held(Peer& peer, Update const& operation);
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

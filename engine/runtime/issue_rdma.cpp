@@ -6,7 +6,7 @@
 #include "engine/runtime/state.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Waits with the lock of the peer's channel in hand, which others get in between.
 template <typename Predicate>
@@ -107,4 +107,4 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
   return query(peer, address, ExposureId::none, info, held);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 #include "engine/runtime/state.hpp"
 #include "engine/sync/shared_lock.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Status Engine::create_locks(std::uint32_t count, LockId* first) { return state_->locks.create(count, first); }
 
@@ -164,4 +164,4 @@ Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::
   return issued;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include "engine/memory/memory_map.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -239,4 +239,4 @@ void Engine::drop_stale_mappings() {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

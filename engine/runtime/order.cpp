@@ -7,7 +7,7 @@
 #include "engine/runtime/state.hpp"
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); }
 
@@ -146,4 +146,4 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   channel.answer_itself();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

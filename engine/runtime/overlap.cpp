@@ -6,7 +6,7 @@
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Only where an operation can overtake messages.
 bool Engine::keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept {
@@ -55,4 +55,4 @@ void Engine::note_access(Peer& peer, Guarantee guarantees, TargetAccess const& a
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 
 #include "engine/base/liveness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -122,4 +122,4 @@ void place_agent(std::string_view wish, Log const& log) noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 
 #include "engine/base/log.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 using Cores = std::bitset<1024>;
 
@@ -25,4 +25,4 @@ Cores cores_for_agent(Cores const& own, Cores const& permitted, Cores const& tak
 /// are bound by then.
 void place_agent(std::string_view wish, Log const& log) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 /// As random as the secrets, and beyond the identities that jobs give.
 std::uint64_t session_of(Credentials const& random) noexcept {

@@ -23,7 +23,7 @@
 #include "engine/runtime/watches.hpp"
 #include "engine/sync/lock_table.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct Engine::State {
   State(mpix_engine_config const& configuration, mpix_bootstrap const& job)
@@ -95,4 +95,4 @@ struct Engine::State {
 
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include "engine/runtime/state.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -104,4 +104,4 @@ void Watches::describe(BoundedText& text) {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 #include "engine/base/text.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Peer;
 
@@ -63,4 +63,4 @@ class Watches {
   std::vector<OperationsWatch> operations_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

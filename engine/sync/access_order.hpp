@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 #if defined(__x86_64__)
 inline constexpr bool processor_orders_accesses = true;
@@ -34,4 +34,4 @@ inline void order_after_load(bool ordered) noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

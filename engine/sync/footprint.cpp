@@ -1,6 +1,6 @@
 #include "engine/sync/footprint.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -99,4 +99,4 @@ AtomicPlaces places_for(Update const& update, Reduction const& reduction, Update
                                   : AtomicPlaces{};
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

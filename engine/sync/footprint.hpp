@@ -7,7 +7,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// What has to be held while an operation is carried out.
 struct Footprint {
@@ -56,4 +56,4 @@ AtomicPlaces places_for(Update const& update, Reduction const& reduction, Update
 Rights rights_for(Transfer const& transfer) noexcept;
 Rights rights_for(Update const& update) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 void HeldLocks::Group::enrol() {
   if (enrolled_) return;
@@ -59,4 +59,4 @@ void HeldLocks::describe(LockTime now, LockRequest* request) const {
   for (Group const* const group : groups_) group->look(&request->overtakes, &request->time);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

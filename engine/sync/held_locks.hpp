@@ -13,7 +13,7 @@
 #include "engine/sync/lock_clock.hpp"
 #include "engine/sync/shared_lock.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Thread-safe. Used only where a lock was not free or is not in shared memory.
 class HeldLocks {
@@ -69,4 +69,4 @@ class HeldLocks {
   std::list<Group const*> groups_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

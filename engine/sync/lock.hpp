@@ -12,7 +12,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Number of a lock at its target, from 0 on.
 using LockId = std::uint32_t;
@@ -35,4 +35,4 @@ struct LockRequest {
   LockTime time = 0;       ///< no request that waits for the process's locks may be earlier
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

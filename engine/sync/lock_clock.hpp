@@ -10,7 +10,7 @@
 #include "engine/sync/lock.hpp"
 #include "engine/sync/shared_lock.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// The clock of one process, and for each of its locks the time of the earliest exclusive request that waits.
 /// In memory that the processes of its host share; memory of zeroes is a clock.
@@ -63,4 +63,4 @@ class LockClock {
   std::array<std::atomic<LockTime>, shared_lock_count> earliest_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

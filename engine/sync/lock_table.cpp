@@ -9,7 +9,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/base/log.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -340,4 +340,4 @@ void LockTable::look_at_holders(Mailbox& own) {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -26,7 +26,7 @@
 #include "engine/sync/lock_clock.hpp"
 #include "engine/sync/shared_lock.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class LockTable {
  public:
@@ -198,4 +198,4 @@ class LockTable {
   std::atomic<bool> watches_{false};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include "engine/base/coarse_clock.hpp"
 #include "engine/base/liveness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 bool may_be_orphaned(SharedLock& lock) noexcept {
   constexpr std::chrono::milliseconds interval{10};
@@ -34,4 +34,4 @@ void give_way(SharedLock& lock) noexcept {
   sched_yield();
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

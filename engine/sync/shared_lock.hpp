@@ -14,7 +14,7 @@
 
 #include "engine/sync/lock.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Who holds a lock: the pid, the lower end of the identity, which tells the engines of a process apart, and
 /// the owner's number. Never 0.
@@ -235,4 +235,4 @@ void give_way(SharedLock& lock) noexcept;
 /// has ended.
 bool may_be_orphaned(SharedLock& lock) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/base/log.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -164,4 +164,4 @@ void StripeHold::release() noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

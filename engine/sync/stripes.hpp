@@ -17,7 +17,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/op/update_modes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Bit i set: stripe i is needed.
 using StripeSet = std::uint64_t;
@@ -209,4 +209,4 @@ struct Holds {
   bool acquire() noexcept { return first.acquire() && second.acquire(); }
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

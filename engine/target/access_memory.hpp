@@ -5,7 +5,7 @@
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/memory_map.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Calls access(), which accesses memory in `accessed`. The memory may have been unmapped or protected since
 /// it was exposed or probed: then the access fails, and its effects so far stay. After admit_faults().
@@ -15,4 +15,4 @@ Status access_memory(FaultRange accessed, bool write, Access&& access) noexcept 
   return fault ? reason_for_fault(reinterpret_cast<void const*>(*fault), 1, write) : Status::ok;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

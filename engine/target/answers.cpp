@@ -7,7 +7,7 @@
 #include "engine/net/joined.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
                                      wire::RequestHeader const& request) {
@@ -299,4 +299,4 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
   if (!key.empty()) std::memcpy(out + sizeof found, key.data(), key.size());
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

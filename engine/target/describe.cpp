@@ -5,7 +5,7 @@
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -62,4 +62,4 @@ void LockTable::describe(BoundedText& text) {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

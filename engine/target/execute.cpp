@@ -12,7 +12,7 @@
 #include "engine/target/access_memory.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -341,4 +341,4 @@ Status Executor::send_data(Origin& origin, wire::CheckedRequest const& request, 
   return Status::ok;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "engine/base/backoff.hpp"
 #include "engine/net/joined.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -407,4 +407,4 @@ std::uint64_t Executor::executed_for(std::uint64_t process) const {
   return gone_.messages_of(process) + (present != origins_.end() ? present->second->messages : 0);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -28,7 +28,7 @@
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/origin.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Executor {
  public:
@@ -265,4 +265,4 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
 /// Range of target addresses that the request touches, [begin, end). False when it wraps around.
 bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 #include "engine/net/joined.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -42,4 +42,4 @@ char const* Executor::take_records(Origin& origin, std::span<std::byte const> re
   return reader.is_malformed() ? "a joined message that is cut off" : nullptr;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include "engine/target/access_memory.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -106,4 +106,4 @@ Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, 
   });
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

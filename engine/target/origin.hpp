@@ -19,7 +19,7 @@
 #include "engine/net/session.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// A request that is kept because it may not be executed yet. It passed its check when it arrived.
 class Kept {
@@ -251,4 +251,4 @@ struct Origin {
   std::unique_ptr<OutOfOrder> rest_;
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

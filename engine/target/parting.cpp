@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -121,4 +121,4 @@ bool Parting::send(std::uint64_t process, Connections::Connection const& connect
   return !failed(transport_.send(connection.endpoint, wire::MessageClass::farewell, message));
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

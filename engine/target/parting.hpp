@@ -17,7 +17,7 @@
 #include "engine/proto/agent_path.hpp"
 #include "engine/target/executor.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 class Parting {
  public:
@@ -71,4 +71,4 @@ class Parting {
   Drops drops_{"farewell", log_};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-namespace mpix {
+namespace mpixrma {
 
 /// `Completion` has a member `next`, which is the pool's while the object is there. Any thread. Objects are never
 /// given back to the system: one may still be told of its operation when the process ends.
@@ -29,4 +29,4 @@ class CompletionPool {
   Completion* first_ = nullptr;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

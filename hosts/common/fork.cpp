@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -28,4 +28,4 @@ void call_in_children(void (*in_child)() noexcept) {
   count.store(place + 1, std::memory_order_release);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 
 #include "engine/base/visibility.h"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Has `in_child` called in every child before fork() returns there, on the one thread that the child has. It
 /// takes no locks: other threads may have held any when the child was made. For initialisers of static
@@ -17,4 +17,4 @@ class ChildHandler {
   explicit ChildHandler(void (*in_child)() noexcept) { call_in_children(in_child); }
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

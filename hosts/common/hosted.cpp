@@ -14,7 +14,7 @@ constinit mpix_host_ops const* operations = nullptr;
 constinit char refusal[256] = "";
 
 // The engine is the parent's.
-mpix::ChildHandler const in_child{+[]() noexcept { mpix_host_offer(nullptr, nullptr); }};
+mpixrma::ChildHandler const in_child{+[]() noexcept { mpix_host_offer(nullptr, nullptr); }};
 
 }  // namespace
 

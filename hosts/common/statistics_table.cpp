@@ -13,7 +13,7 @@
 #include "engine/runtime/engine.hpp"
 #include "hosts/common/hosted.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -105,4 +105,4 @@ void print_statistics(mpix_handle_t world, int self, int size) {
   write_out(file, make_table(world, self, size));
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

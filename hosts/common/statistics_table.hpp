@@ -6,7 +6,7 @@
 #include "engine/op/statistics.hpp"
 #include "hosts/common/hosted.h"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Counters of this process for a rank of `comm` (of the remote group for an intercommunicator).
 MPIX_ENGINE_API engine::Traffic traffic_with(mpix_handle_t comm, int rank);
@@ -18,4 +18,4 @@ MPIX_ENGINE_API bool begin_statistics();
 /// ranks, of which this process is `self`.
 MPIX_ENGINE_API void print_statistics(mpix_handle_t world, int self, int size);
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -8,7 +8,7 @@
 #include "hosts/common/hosted.h"
 #include "hosts/public-mpi/host.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -72,4 +72,4 @@ void check_launcher() {
   std::_Exit(EXIT_FAILURE);
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -9,7 +9,7 @@
 
 #include "hosts/public-mpi/requests.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Never destroyed: a process may end without MPI_Finalize.
 Completer& Completer::instance() noexcept {
@@ -67,4 +67,4 @@ void Completer::poll() noexcept {
   }
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

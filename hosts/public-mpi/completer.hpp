@@ -7,7 +7,7 @@
 
 #include "engine/runtime/mpix_engine.h"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 class Completer {
  public:
@@ -35,4 +35,4 @@ class Completer {
   std::thread thread_;
 };
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

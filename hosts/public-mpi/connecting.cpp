@@ -8,11 +8,11 @@
 
 namespace {
 
-using mpix::host::next;
+using mpixrma::host::next;
 
 /// `code`, of the call that has made the intercommunicator, when its processes have met.
 int met(int code, MPI_Comm const* inter) {
-  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet(*inter);
+  if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::meet(*inter);
   return code;
 }
 
@@ -36,12 +36,12 @@ int spawn_multiple(char const* name, int count, char** commands, char*** argvs, 
 int create_inter(char const* name, MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
                  MPI_Comm* inter) {
   int const code = next(&MPI_Intercomm_create, name)(local, leader, peer, remote_leader, tag, inter);
-  if (code == MPI_SUCCESS && mpix::host::is_chosen()) mpix::host::meet_strangers(*inter);
+  if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::meet_strangers(*inter);
   return code;
 }
 
 int disconnect(char const* name, MPI_Comm* comm) {
-  mpix::host::Disconnection const disconnection;
+  mpixrma::host::Disconnection const disconnection;
   return next(&MPI_Comm_disconnect, name)(comm);
 }
 

@@ -8,7 +8,7 @@
 
 #include "hosts/public-mpi/exchange.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -119,4 +119,4 @@ void meet_strangers(MPI_Comm inter) noexcept {
 Disconnection::Disconnection() noexcept { disconnects = true; }
 Disconnection::~Disconnection() { disconnects = false; }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

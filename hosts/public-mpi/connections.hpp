@@ -5,7 +5,7 @@
 
 #include "hosts/public-mpi/host.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Collective over an intercommunicator that MPI has just made to processes of other jobs: afterwards each is
 /// a possible target of each. Where some do not take part in time, because they are not linked with the
@@ -29,4 +29,4 @@ class MPIX_HOST_API Disconnection {
   ~Disconnection();
 };
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

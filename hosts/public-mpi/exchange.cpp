@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::uint64_t AddressTable::process_at(MPI_Group group, int rank) {
   return 0;
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -13,7 +13,7 @@
 
 #include "engine/base/bootstrap.h"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Processes that have told this one who they are and how their engines are reached.
 class KnownGroup {
@@ -73,4 +73,4 @@ class AddressTable {
 /// While the host runs; before and after nullptr.
 AddressTable* addresses_of_job() noexcept;
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -17,7 +17,7 @@
 #include "hosts/public-mpi/parameters.hpp"
 #include "hosts/public-mpi/requests.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -191,4 +191,4 @@ void start() noexcept try {
   PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

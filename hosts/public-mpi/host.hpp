@@ -11,7 +11,7 @@
 /// program may be linked with.
 #define MPIX_HOST_API __attribute__((visibility("default")))
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Whether this host serves the process, not one inside of the MPI library.
 MPIX_HOST_API bool is_chosen() noexcept;
@@ -42,4 +42,4 @@ void progress_mpi() noexcept;
 /// Drives it until `request` is complete. False: within `patience` it is not.
 bool completes(MPI_Request& request, std::chrono::seconds patience) noexcept;
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -8,24 +8,24 @@
 
 namespace {
 
-using mpix::host::next;
+using mpixrma::host::next;
 
 /// The library's part of MPI's start. Also where the host is inside of MPI: a wrong mpirun starts processes
 /// that do not see each other.
-void follow(bool chosen) { chosen ? mpix::host::start() : mpix::host::check_launcher(); }
+void follow(bool chosen) { chosen ? mpixrma::host::start() : mpixrma::host::check_launcher(); }
 
 /// Requests are completed by a thread of the library.
 template <typename Init>
 int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
-  bool const chosen = mpix::host::is_chosen();
-  if (chosen) mpix::host::check_library();
+  bool const chosen = mpixrma::host::is_chosen();
+  if (chosen) mpixrma::host::check_library();
   int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
   if (code == MPI_SUCCESS) follow(chosen);
   return code;
 }
 
 int init_plain(char const* name, int* argc, char*** argv) {
-  if (!mpix::host::is_chosen()) {
+  if (!mpixrma::host::is_chosen()) {
     int const code = next(&MPI_Init, name)(argc, argv);
     if (code == MPI_SUCCESS) follow(false);
     return code;
@@ -50,12 +50,12 @@ MPIX_HOST_SEES int PMPI_Init_thread(int* argc, char*** argv, int required, int* 
 
 MPIX_HOST_SEES int MPI_Request_free(MPI_Request* request) {
   static auto* const pass_on = next(&MPI_Request_free, "MPI_Request_free");
-  if (request != nullptr) mpix::host::request_freed(*request);
+  if (request != nullptr) mpixrma::host::request_freed(*request);
   return pass_on(request);
 }
 MPIX_HOST_SEES int PMPI_Request_free(MPI_Request* request) {
   static auto* const pass_on = next(&MPI_Request_free, "PMPI_Request_free");
-  if (request != nullptr) mpix::host::request_freed(*request);
+  if (request != nullptr) mpixrma::host::request_freed(*request);
   return pass_on(request);
 }
 }

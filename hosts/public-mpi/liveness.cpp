@@ -6,7 +6,7 @@
 #include "datatype/handle.hpp"
 #include "hosts/public-mpi/operations.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -64,4 +64,4 @@ int communicator_is_live(mpix_handle_t number) {
   return number != 0 && comm != MPI_COMM_NULL && is_live(comm) ? 1 : 0;
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

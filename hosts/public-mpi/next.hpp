@@ -8,7 +8,7 @@
 // Weak: a tool that is linked statically may define some of them, too.
 #define MPIX_HOST_SEES MPIX_RMA_API __attribute__((weak))
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// The next of the name: MPI's own, or a tool's.
 template <typename Function>
@@ -16,4 +16,4 @@ Function* next(Function*, char const* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

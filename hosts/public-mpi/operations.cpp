@@ -7,7 +7,7 @@
 #include "hosts/public-mpi/host.hpp"
 #include "hosts/public-mpi/requests.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -58,4 +58,4 @@ mpix_host_ops const& host_operations() noexcept {
   return operations;
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

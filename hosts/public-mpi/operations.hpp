@@ -3,11 +3,11 @@
 
 #include "hosts/common/hosted.h"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 mpix_host_ops const& host_operations() noexcept;
 
 /// As in mpix_host_ops.
 int communicator_is_live(mpix_handle_t communicator);
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -8,7 +8,7 @@
 
 #include "engine/runtime/parameters.h"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::string read_parameters(mpix_engine_config& config) {
   return mpix_engine_check_config(&config, why, sizeof why) != 0 ? why : "";
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

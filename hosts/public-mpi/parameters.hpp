@@ -5,10 +5,10 @@
 
 #include "engine/base/config.h"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Sets in `config` what the environment says, strings of which stay valid. Empty, or what is wrong with a
 /// value, as one line without a period.
 std::string read_parameters(mpix_engine_config& config);
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

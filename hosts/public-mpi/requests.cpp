@@ -29,7 +29,7 @@ struct mpix_host_request {
   void (*freed)(mpix_handle_t) = nullptr;
 };
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 namespace {
 
@@ -244,4 +244,4 @@ void request_freed(MPI_Request handle) {
   release(*freed);
 }
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -7,7 +7,7 @@
 #include "hosts/common/hosted.h"
 #include "hosts/public-mpi/host.hpp"
 
-namespace mpix::host {
+namespace mpixrma::host {
 
 /// Shows to MPI what the engine has completed. Returns how many. By any thread that may call MPI.
 int show_completed();
@@ -25,4 +25,4 @@ int request_is_active(mpix_host_request_t* request);
 /// The application frees this request, which may be any.
 MPIX_HOST_API void request_freed(MPI_Request request);
 
-}  // namespace mpix::host
+}  // namespace mpixrma::host

@@ -16,11 +16,11 @@
 
 namespace {
 
-using mpix::host::next;
+using mpixrma::host::next;
 
 /// nullptr: MPI waits by itself, because this host does not serve the process, or not yet, or no more.
 mpix_engine_t* engine_to_drive() noexcept {
-  static bool const chosen = mpix::host::is_chosen();
+  static bool const chosen = mpixrma::host::is_chosen();
   return chosen ? mpix_host_engine() : nullptr;
 }
 
@@ -30,7 +30,7 @@ int wait_for(mpix_engine_t* engine, Test test) {
   // While messages come, MPI's own progress, which makes system calls of its own, is not between each two
   // looks.
   constexpr int busy_looks = 4;
-  bool const shares_cores = mpix::host::shares_cores();
+  bool const shares_cores = mpixrma::host::shares_cores();
   int looks = 1;
   for (;;) {
     int done = 0;
@@ -54,7 +54,7 @@ int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
 int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
   mpix_engine_t* const engine = engine_to_drive();
   // MPI's two barriers do not match each other.
-  if (engine == nullptr || !mpix::host::all_are_linked(comm)) return pass_on(comm);
+  if (engine == nullptr || !mpixrma::host::all_are_linked(comm)) return pass_on(comm);
   return start_and_wait(engine, MPI_STATUS_IGNORE,
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
 }

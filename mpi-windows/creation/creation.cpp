@@ -6,7 +6,7 @@
 #include "hosts/common/hosted.h"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 /// From here on it is worth it to keep less of each.
@@ -296,4 +296,4 @@ int Window::detach(void const* base) {
   return MPI_SUCCESS;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

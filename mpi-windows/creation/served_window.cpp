@@ -4,7 +4,7 @@
 
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -170,4 +170,4 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   return error;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

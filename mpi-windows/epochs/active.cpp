@@ -7,7 +7,7 @@
 #include "engine/base/backoff.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Waits for what other processes do to this one's counters.
 template <typename Predicate>
@@ -215,4 +215,4 @@ int Window::test(int* flag) {
   return MPI_SUCCESS;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

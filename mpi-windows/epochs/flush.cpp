@@ -5,7 +5,7 @@
 #include "mpi-windows/operations/joint_request.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// The target of a passive epoch. `*used` is nullptr where no operation of the epoch has been there.
 int Window::find_passive(int rank, Target** used) const noexcept {
@@ -122,4 +122,4 @@ void Window::end_joint_requests() {
   engine_.wait_until([this] { return joint_requests_.load(std::memory_order_acquire) == 0; });
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -4,7 +4,7 @@
 #include "engine/base/log.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -316,4 +316,4 @@ int Window::complete_opened() {
   return error;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -12,7 +12,7 @@
 
 #include "engine/base/liveness.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 ConnectionWatch::ConnectionWatch(int socket, std::function<int()> on_end)
     : on_end_(std::move(on_end)),
@@ -56,4 +56,4 @@ void ConnectionWatch::run(int socket) const {
   }
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -8,7 +8,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 class ConnectionWatch {
  public:
@@ -31,4 +31,4 @@ class ConnectionWatch {
   std::thread thread_;
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -6,7 +6,7 @@
 
 #include "mpi-windows/nam/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -109,4 +109,4 @@ NamDescription NamDescription::unpack(std::string_view bytes) {
   return found;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

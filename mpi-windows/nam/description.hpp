@@ -9,7 +9,7 @@
 
 #include "nam/client/session.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// What one grant has of the window.
 struct NamPart {
@@ -28,4 +28,4 @@ struct NamDescription {
   static NamDescription unpack(std::string_view bytes);
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -4,7 +4,7 @@
 #include "mpi-windows/nam/window.hpp"
 #include "nam/protocol/error.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 int class_of(nam::ErrorCode code) noexcept;
 
@@ -18,4 +18,4 @@ auto at_server(Call call) {
   }
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

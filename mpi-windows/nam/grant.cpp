@@ -11,7 +11,7 @@
 #include "mpi-windows/nam/registry.hpp"
 #include "nam/protocol/socket.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -186,4 +186,4 @@ void NamGrant::give_back_locks(nam::SharedControl::Slot slot) {
   if (--windows_[slot] == 0) windows_.erase(slot);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

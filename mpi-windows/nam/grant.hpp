@@ -12,7 +12,7 @@
 #include "mpi-windows/nam/connection_watch.hpp"
 #include "nam/client/session.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 class NamGrant {
  public:
@@ -67,4 +67,4 @@ class NamGrant {
   ConnectionWatch watch_;  ///< of the session
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

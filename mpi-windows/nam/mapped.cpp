@@ -8,7 +8,7 @@
 #include "mpi-windows/nam/error.hpp"
 #include "mpi-windows/nam/served.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -66,4 +66,4 @@ std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::
   return std::make_unique<MappedNamWindow>(std::move(grant), std::move(window));
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -6,9 +6,9 @@
 #include "mpi-windows/nam/grant.hpp"
 #include "mpi-windows/nam/served.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Throws NamError.
 std::unique_ptr<ServedWindow> make_mapped(std::shared_ptr<NamGrant> grant, nam::WindowInfo window);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

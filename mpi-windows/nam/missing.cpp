@@ -3,7 +3,7 @@
 
 #include "mpi-windows/nam/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -30,4 +30,4 @@ void nam_publish(std::string const&, std::string const&) { refuse_all(); }
 void nam_unpublish(std::string const&, std::string const&) { refuse_all(); }
 std::string nam_lookup(std::string const&) { throw NamError(MPI_ERR_NAME, "there is no memory server"); }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -8,7 +8,7 @@
 #include "nam/client/follow.hpp"
 #include "nam/client/spread.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::string nam_lookup(std::string const& name) {
   });
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -6,7 +6,7 @@
 #include "mpi-windows/nam/remote.hpp"
 #include "nam/client/secrets.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped) {
   return join_remote(told.grant, told.window);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

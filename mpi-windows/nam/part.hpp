@@ -10,7 +10,7 @@
 #include "mpi-windows/nam/served.hpp"
 #include "nam/client/session.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 // They throw nam::Error and NamError.
 
@@ -22,4 +22,4 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window);
 /// What another process has told of its window; `is_mapped` as of NamWindow::join.
 std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -9,7 +9,7 @@
 
 #include "nam/protocol/locator.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 template <typename Grant>
 class GrantRegistry {
@@ -53,4 +53,4 @@ class GrantRegistry {
   std::map<std::string, std::shared_ptr<Grant>> grants_;
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

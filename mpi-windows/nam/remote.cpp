@@ -10,7 +10,7 @@
 #include "mpi-windows/nam/registry.hpp"
 #include "mpi-windows/nam/served.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -115,4 +115,4 @@ std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, na
   return std::make_unique<RemoteNamWindow>(std::move(grant), std::move(window));
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

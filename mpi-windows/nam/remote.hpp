@@ -13,7 +13,7 @@
 #include "mpi-windows/nam/served.hpp"
 #include "nam/client/session.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// A grant that this process uses so. Kept for later windows, as long as its session lasts.
 class RemoteGrant {
@@ -50,4 +50,4 @@ class RemoteGrant {
 /// `window` is what the grant's session has told. Throws NamError.
 std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -13,7 +13,7 @@
 #include "nam/client/secrets.hpp"
 #include "nam/client/session.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 class ServedWindow : public NamWindow, public NamMemory {
  public:
@@ -52,4 +52,4 @@ class ServedWindow : public NamWindow, public NamMemory {
   nam::WindowInfo info_;
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

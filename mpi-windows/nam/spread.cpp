@@ -9,7 +9,7 @@
 #include "mpi-windows/nam/part.hpp"
 #include "nam/client/spread_allocation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is
   return join_parts(std::move(parts), spread);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

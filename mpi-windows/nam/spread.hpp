@@ -8,7 +8,7 @@
 #include "mpi-windows/nam/window.hpp"
 #include "nam/client/spread.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// In as many of the grants as there are regions; all of them, or nothing. Throws nam::Error and NamError.
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
@@ -21,4 +21,4 @@ std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> pa
 /// What the description of another process's window says; `is_mapped` as of NamWindow::join.
 std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

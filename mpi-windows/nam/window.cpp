@@ -17,7 +17,7 @@
 #include "nam/client/spread.hpp"
 #include "nam/protocol/units.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -130,4 +130,4 @@ std::string NamWindow::description() const {
 std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }
 void NamWindow::note_mapped(std::uint32_t grants) noexcept { noted.store(grants, std::memory_order_relaxed); }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

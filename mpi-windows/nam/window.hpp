@@ -15,7 +15,7 @@
 #include "engine/sync/lock.hpp"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Why there is no such window, with MPI's error class.
 class NamError : public std::runtime_error {
@@ -134,4 +134,4 @@ void nam_unpublish(std::string const& name, std::string const& port);
 /// Its port.
 std::string nam_lookup(std::string const& name);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

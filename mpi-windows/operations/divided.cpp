@@ -7,7 +7,7 @@
 #include "mpi-windows/operations/joint_request.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -257,4 +257,4 @@ int issue_divided(Window& window, Target& target, engine::Update& operation, MPI
   return issue_any(window, target, operation, request);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -5,7 +5,7 @@
 
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// An operation that lies within the target's memory, complete but for its context and its completion, with
 /// the offset in that memory in `operation.target`. Error class: MPI_ERR_DISP: elements lie across the border
@@ -13,4 +13,4 @@ namespace mpix::windows {
 int issue_divided(Window& window, Target& target, engine::Transfer& operation, MPI_Request* request);
 int issue_divided(Window& window, Target& target, engine::Update& operation, MPI_Request* request);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -3,7 +3,7 @@
 #include <memory>
 #include <new>
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 JointRequest::JointRequest(RequestCompletion& told, std::atomic<std::size_t>& pending)
     : request_(told), pending_(pending) {
@@ -51,4 +51,4 @@ void JointRequest::end(engine::Status status) noexcept {
   pending_.fetch_sub(1, std::memory_order_release);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

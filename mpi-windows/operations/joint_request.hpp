@@ -10,7 +10,7 @@
 #include "engine/op/operation.hpp"
 #include "mpi-windows/operations/request.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 class JointRequest {
  public:
@@ -41,4 +41,4 @@ class JointRequest {
   std::atomic<engine::Status> first_{engine::Status::ok};
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -4,7 +4,7 @@
 
 #include "mpi-windows/operations/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 void Window::give_up_counters() {
   if (own_counters_ == nullptr) return;
@@ -130,9 +130,9 @@ int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Req
   return class_of(issued.status);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-using namespace mpix::windows;
+using namespace mpixrma::windows;
 
 namespace {
 Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }

@@ -10,7 +10,7 @@
 #include "mpi-windows/operations/request.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// One side of an operation as the engine wants it. Not copied: the layout refers to its dimensions.
 class Side {
@@ -194,4 +194,4 @@ inline int finish_empty(MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -6,7 +6,7 @@
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/unasked.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -78,4 +78,4 @@ void drop_request(RequestCompletion* completion) {
   PMPI_Request_free(&request);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

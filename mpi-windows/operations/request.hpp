@@ -9,7 +9,7 @@
 #include "hosts/common/hosted.h"
 #include "mpi-windows/state/error.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
@@ -31,4 +31,4 @@ MPI_Request finish_request(RequestCompletion* completion);
 /// Of an operation that was not issued.
 void drop_request(RequestCompletion* completion);
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

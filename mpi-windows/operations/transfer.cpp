@@ -3,7 +3,7 @@
 
 #include "mpi-windows/operations/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -86,10 +86,10 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
 }
 
 }  // namespace
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-using namespace mpix::windows;
-using mpix::engine::Direction;
+using namespace mpixrma::windows;
+using mpixrma::engine::Direction;
 
 int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                     MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window) {

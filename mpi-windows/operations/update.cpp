@@ -5,7 +5,7 @@
 #include "datatype/predefined.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -26,7 +26,7 @@ struct UpdateCall {
 inline Operation operation_of(MPI_Op op) noexcept {
   if (op == MPI_SUM) [[likely]]
     return Operation::sum;
-  return mpix::operation_of(op).value_or(Operation::count_);
+  return mpixrma::operation_of(op).value_or(Operation::count_);
 }
 
 /// Compare-and-swap is for one element of a type that the CPU's atomics update.
@@ -244,10 +244,10 @@ __attribute__((noinline)) int fetch_slowly(void const* operand, void const* oper
 }
 
 }  // namespace
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-using namespace mpix::windows;
-using mpix::engine::Operation;
+using namespace mpixrma::windows;
+using mpixrma::engine::Operation;
 
 int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                            MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 using Counter = std::atomic<std::uint64_t>;
 using PostCounter = std::atomic<std::uint8_t>;
@@ -42,4 +42,4 @@ struct ControlLayout {
   constexpr std::size_t bytes() const noexcept { return posted(ranks); }
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

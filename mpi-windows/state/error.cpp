@@ -7,7 +7,7 @@
 #include "datatype/error_codes.hpp"
 #include "engine/runtime/engine.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 int class_of_failure(engine::Status status) noexcept {
   using engine::Status;
@@ -87,4 +87,4 @@ int class_of_exception() noexcept {
   }
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -11,7 +11,7 @@
 #include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 int class_of_failure(engine::Status status) noexcept;
 inline int class_of(engine::Status status) noexcept {
@@ -57,4 +57,4 @@ __attribute__((cold)) std::string describe(Subject const& subject);
 /// For function-try blocks of functions that C calls.
 int class_of_exception() noexcept;
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

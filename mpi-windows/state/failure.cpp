@@ -4,7 +4,7 @@
 #include "datatype/error_codes.hpp"
 #include "mpi-windows/state/window.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -79,4 +79,4 @@ int Window::told_failure(int error, char const* call, Subject const& subject) {
   return error;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -136,6 +136,6 @@ char const* Hints::set(char const* key, char const* value) {
   return nullptr;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows
 
-char const* const* mpix_window_keys(void) { return mpix::windows::keys; }
+char const* const* mpix_window_keys(void) { return mpixrma::windows::keys; }

@@ -10,7 +10,7 @@
 #include "engine/op/operation.hpp"
 #include "mpi-windows/state/mpix_windows.h"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Where the memory of an allocated window is.
 enum class MemoryKind : std::uint8_t {
@@ -94,4 +94,4 @@ class Hints {
   std::string granularity_ = "0";
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -7,7 +7,7 @@
 #include "engine/net/address.hpp"
 #include "hosts/common/hosted.h"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -142,4 +142,4 @@ void RankTable::move_to(RankEntry const* shared, bool kept) noexcept {
   note_kept(own_.capacity() * sizeof(RankEntry) + (kept ? bytes() : 0));
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

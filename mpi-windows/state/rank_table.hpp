@@ -13,7 +13,7 @@
 #include "engine/op/operation.hpp"
 #include "mpi-windows/state/hints.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// One rank; the bytes travel between processes.
 struct RankEntry {
@@ -120,4 +120,4 @@ class RankTable {
   std::size_t kept_ = 0;  ///< bytes
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 SharedPlaces::Registry& SharedPlaces::registry() {
   static Registry all;
@@ -42,4 +42,4 @@ std::optional<SharedPlace> SharedPlaces::find(void const* local, std::size_t byt
   return std::nullopt;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -12,7 +12,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// A part of what a process exposes.
 struct SharedPlace {
@@ -47,4 +47,4 @@ class SharedPlaces {
   std::vector<All::iterator> own_;
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -5,7 +5,7 @@
 
 #include "engine/base/backoff.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 class Spinlock {
  public:
@@ -24,4 +24,4 @@ class Spinlock {
   std::atomic<bool> taken_{false};
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -15,7 +15,7 @@
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/shared_lock.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Whether operations may be issued: from the first one of an access epoch, or a lock, to its end.
 enum class Access : std::uint8_t { closed, opening, open };
@@ -105,4 +105,4 @@ void for_each_part(Target& target, Visitor visit) {
   for (auto const& part : target.divided->parts) visit(*part);
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -8,7 +8,7 @@
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -56,4 +56,4 @@ void print_unasked() {
                engine::to_string(first.status));
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

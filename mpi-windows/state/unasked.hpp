@@ -6,7 +6,7 @@
 
 #include "engine/op/late_error.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// Until the second call, with the window's mark, the window tells failures. Those that it was to tell before
 /// are at the engine then.
@@ -19,4 +19,4 @@ void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcep
 /// One line about what no window has told. In MPI_Finalize.
 void print_unasked();
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -8,7 +8,7 @@
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/unasked.hpp"
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 namespace {
 
@@ -269,4 +269,4 @@ int Window::complete_all() {
   return error;
 }
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

@@ -32,7 +32,7 @@
 
 struct mpix_window {};
 
-namespace mpix::windows {
+namespace mpixrma::windows {
 
 /// How this process may access others. A fence that promises operations opens none of these by itself: the
 /// first operation does.
@@ -416,4 +416,4 @@ class Window : public mpix_window {
   std::atomic<bool> shares_memory_{false};
 };
 
-}  // namespace mpix::windows
+}  // namespace mpixrma::windows

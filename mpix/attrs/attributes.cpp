@@ -3,7 +3,7 @@
 #include "datatype/handle.hpp"
 #include "datatype/predefined.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -100,4 +100,4 @@ engine::Guarantee guarantees_of(std::uint64_t set) noexcept {
   return guarantees;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

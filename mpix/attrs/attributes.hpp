@@ -9,7 +9,7 @@
 #include "engine/op/operation.hpp"
 #include "include/mpix_rma.h"
 
-namespace mpix {
+namespace mpixrma {
 
 /// One entry per attribute. To add one: a bit, a key macro and, where it has a value, a field in the public
 /// header, and a line in attribute_table.
@@ -54,4 +54,4 @@ void join(MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& weaker) noexcept;
 
 engine::Guarantee guarantees_of(std::uint64_t set) noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -13,7 +13,7 @@ extern "C" int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value);
 extern "C" int mpix_rma_comm_free_keyval(int* keyval);
 extern "C" int mpix_rma_keyval_free(int* keyval);
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -102,10 +102,10 @@ MPIX_RMA_Attributes read_attributes(MPI_Comm comm) {
   return attributes;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
 __attribute__((visibility("hidden"))) int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value) {
-  return mpix::set_attribute(comm, keyval, value, [&] { return PMPI_Comm_set_attr(comm, keyval, value); });
+  return mpixrma::set_attribute(comm, keyval, value, [&] { return PMPI_Comm_set_attr(comm, keyval, value); });
 }
 
 extern "C" MPIX_RMA_API int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void* value)
@@ -116,20 +116,20 @@ extern "C" MPIX_RMA_API int MPI_Attr_put(MPI_Comm comm, int keyval, void* value)
 }
 
 __attribute__((visibility("hidden"))) int mpix_rma_comm_free_keyval(int* keyval) {
-  return mpix::free_keyval("MPI_Comm_free_keyval", keyval);
+  return mpixrma::free_keyval("MPI_Comm_free_keyval", keyval);
 }
 
 extern "C" MPIX_RMA_API int MPI_Comm_free_keyval(int* keyval)
     __attribute__((alias("mpix_rma_comm_free_keyval")));
 
 __attribute__((visibility("hidden"))) int mpix_rma_keyval_free(int* keyval) {
-  return mpix::free_keyval("MPI_Keyval_free", keyval);
+  return mpixrma::free_keyval("MPI_Keyval_free", keyval);
 }
 
 extern "C" MPIX_RMA_API int MPI_Keyval_free(int* keyval) __attribute__((alias("mpix_rma_keyval_free")));
 
 int MPIX_RMA_Keyval(uint64_t bits) try {
-  using namespace mpix;
+  using namespace mpixrma;
   if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
   for (std::size_t i = 0; i < attribute_count; ++i) {
     if (attribute_table[i].bits != bits) continue;
@@ -142,6 +142,6 @@ int MPIX_RMA_Keyval(uint64_t bits) try {
   }
   return MPI_KEYVAL_INVALID;
 } catch (...) {
-  (void)mpix::raise_exception(nullptr);
+  (void)mpixrma::raise_exception(nullptr);
   return MPI_KEYVAL_INVALID;
 }

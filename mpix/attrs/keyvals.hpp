@@ -6,7 +6,7 @@
 #include "mpix/attrs/attributes.hpp"
 #include "mpix/comm/communicator.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Makes the keys. Once, when the library is set up.
 void create_keyvals();
@@ -18,4 +18,4 @@ std::size_t attribute_of(int keyval) noexcept;
 /// when a change made later would not be seen.
 MPIX_RMA_Attributes read_attributes(MPI_Comm comm);
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -2,7 +2,7 @@
 
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -66,4 +66,4 @@ int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict) {
   return raise(site, verdict.error_class, "it failed at rank %d: %s", verdict.rank, words);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

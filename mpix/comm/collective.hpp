@@ -9,7 +9,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 inline int size_of(MPI_Comm comm) {
   int size = 0;
@@ -67,4 +67,4 @@ int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
   return raise_unusable(call, comm);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -10,7 +10,7 @@
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/recent.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -142,4 +142,4 @@ int communicator_freed(MPI_Comm comm, int, void* attribute, void*) try {
   return code_of_exception();
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -20,7 +20,7 @@
 #include "mpix/notify/counters.hpp"
 #include "mpix/visibility.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 using engine::RemoteAddress;
 
@@ -145,4 +145,4 @@ void for_each_communicator(std::function<void(Communicator&)> const& visit);
 /// Delete callback of the keyval that ties a state to its communicator.
 int communicator_freed(MPI_Comm comm, int keyval, void* state, void* extra);
 
-}  // namespace mpix
+}  // namespace mpixrma

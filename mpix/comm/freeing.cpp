@@ -6,7 +6,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/exception.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -47,10 +47,10 @@ int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
   return code_of_exception();
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
 // Under this name, because Fortran's call uses it. Weak: a tool that is linked statically may define it, too.
 extern "C" MPIX_RMA_API __attribute__((weak)) int PMPI_Comm_free(MPI_Comm* comm) {
   static auto* const next = reinterpret_cast<decltype(&MPI_Comm_free)>(::dlsym(RTLD_NEXT, "PMPI_Comm_free"));
-  return mpix::free_communicator(comm, next);
+  return mpixrma::free_communicator(comm, next);
 }

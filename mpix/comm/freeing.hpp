@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-namespace mpix {
+namespace mpixrma {
 
 class Communicator;
 
@@ -40,4 +40,4 @@ class Freeing {
 /// Frees `*comm` by a call of MPI, which may be MPI_Comm_disconnect, and retires its state afterwards.
 int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*));
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -6,7 +6,7 @@
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -29,9 +29,9 @@ int tell(Site const& site, LateFailure const& failed) {
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
-namespace mpix {
+namespace mpixrma {
 namespace {
 
 __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) try {
@@ -50,28 +50,28 @@ __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) 
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
   // The common case without a call: only stores are outstanding.
   if (communicator != nullptr) [[likely]] {
-    mpix::Communicator const* const state = mpix::Communicator::find_known(*communicator);
-    mpix::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;
-    if (target != nullptr && mpix::complete_stores(*target)) return MPI_SUCCESS;
+    mpixrma::Communicator const* const state = mpixrma::Communicator::find_known(*communicator);
+    mpixrma::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;
+    if (target != nullptr && mpixrma::complete_stores(*target)) return MPI_SUCCESS;
   }
-  return mpix::complete_slowly(communicator, target_rank);
+  return mpixrma::complete_slowly(communicator, target_rank);
 }
 
 int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) try {
-  auto const one = [](mpix::Site const&, mpix::Target& target) {
-    mpix::fence(target);
+  auto const one = [](mpixrma::Site const&, mpixrma::Target& target) {
+    mpixrma::fence(target);
     return MPI_SUCCESS;
   };
-  auto const all = [](mpix::Site const&, mpix::Communicator& state) {
-    mpix::fence_all(state);
+  auto const all = [](mpixrma::Site const&, mpixrma::Communicator& state) {
+    mpixrma::fence_all(state);
     return MPI_SUCCESS;
   };
-  return mpix::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);
+  return mpixrma::for_targets("MPIX_RMA_Fence", communicator, target_rank, one, all);
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }

@@ -8,7 +8,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -53,4 +53,4 @@ void raise_unasked_failures() {
   for (Unasked const& unasked : found) raise_unasked(unasked);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -10,7 +10,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -184,10 +184,10 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
   return MPI_ERR_INTERN;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_Error_classes(int* address, int* transport) try {
-  using namespace mpix;
+  using namespace mpixrma;
   char const* const call = "MPIX_RMA_Error_classes";
   Readiness const readiness = prepare();
   if (readiness != Readiness::ready && readiness != Readiness::no_host) return raise_unusable(call, nullptr);
@@ -197,5 +197,5 @@ int MPIX_RMA_Error_classes(int* address, int* transport) try {
   *transport = keys().transport_class;
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }

@@ -10,7 +10,7 @@
 #include "engine/base/status.hpp"
 #include "engine/op/late_error.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Where an error is told: the call that the application made, and the communicator whose handler gets it.
 struct Site {
@@ -77,4 +77,4 @@ inline int result_of(Site const& site, engine::Status status, Subject const& sub
   return engine::failed(status) ? raise(site, failure(status, subject)) : MPI_SUCCESS;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -11,7 +11,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 int code_of_exception() noexcept {
   try {
@@ -47,4 +47,4 @@ int raise_exception(MPI_Comm const* communicator, char const* call) noexcept {
   }
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -7,7 +7,7 @@
 
 #include "mpix/visibility.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Inside of a handler: MPI error class for the exception that is being handled. MPI_ERR_NO_MEM for memory
 /// that cannot be had.
@@ -17,4 +17,4 @@ MPIX_WAIST_API int code_of_exception() noexcept;
 /// of MPI_COMM_WORLD.
 int raise_exception(MPI_Comm const* communicator, char const* call = __builtin_FUNCTION()) noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

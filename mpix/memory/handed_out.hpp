@@ -5,7 +5,7 @@
 #include <mutex>
 #include <unordered_set>
 
-namespace mpix {
+namespace mpixrma {
 
 class HandedOut {
  public:
@@ -32,4 +32,4 @@ class HandedOut {
   std::unordered_set<void*> bases_;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -14,7 +14,7 @@
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -95,12 +95,12 @@ bool is_intercommunicator(MPI_Comm comm) {
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
-using mpix::engine::Status;
+using mpixrma::engine::Status;
 
 int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_RMA_Allocate_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
@@ -108,21 +108,21 @@ int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
   Failure const failed = allocate(size, info, base);
   return failed ? raise(site, failed) : MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Free_local(void* base) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_RMA_Free_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   Status const status = free_handed_out(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Register(void* base, MPI_Aint size) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_RMA_Register"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
@@ -138,22 +138,22 @@ int MPIX_RMA_Register(void* base, MPI_Aint size) try {
       return raise(site, class_of(status), "%lld bytes at %p: %s", bytes, base, engine::to_string(status));
   }
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Deregister(void* base) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_RMA_Deregister"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   Status const status = engine_of_process().detach(base);
   if (!engine::failed(status)) return MPI_SUCCESS;
   return raise(site, class_of(status), "base %p is not registered", base);
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   char const* const call = "MPIX_RMA_Allocate";
   if (state == nullptr)
@@ -165,7 +165,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
   void* base = nullptr;
   Failure const own =
-      bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer") : mpix::allocate(size, info, &base);
+      bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer") : mpixrma::allocate(size, info, &base);
   std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
@@ -175,11 +175,11 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   char const* const call = "MPIX_RMA_Free";
   if (state == nullptr)
@@ -203,12 +203,12 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   engine_of_process().drop_stale_mappings();
   return raise_agreed(site, failed, verdict);
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, int* flag, void** base,
                    MPI_Aint* size) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Query", communicator);
   Site const site{"MPIX_RMA_Query", state->handle()};
@@ -227,5 +227,5 @@ int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, i
   if (size != nullptr) *size = static_cast<MPI_Aint>(info.length);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }

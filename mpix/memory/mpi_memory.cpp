@@ -5,7 +5,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-using namespace mpix;
+using namespace mpixrma;
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -84,9 +84,9 @@ bool end_if_connection(MPI_Comm* comm) {
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
-using namespace mpix;
+using namespace mpixrma;
 
 extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info info, int root, MPI_Comm comm,
                                              MPI_Comm* newcomm) try {

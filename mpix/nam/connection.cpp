@@ -8,7 +8,7 @@
 #include "datatype/handle.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -65,4 +65,4 @@ void end_connection(MPI_Comm* handle) {
   PMPI_Comm_free(&ended.origins);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace mpix {
+namespace mpixrma {
 
 struct NamConnection {
   MPI_Comm origins = MPI_COMM_NULL;  ///< the processes that are connected
@@ -25,4 +25,4 @@ std::optional<NamConnection> connection_of(MPI_Comm handle);
 /// Collective.
 void end_connection(MPI_Comm* handle);
 
-}  // namespace mpix
+}  // namespace mpixrma

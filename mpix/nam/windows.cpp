@@ -11,7 +11,7 @@
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/windows/notification_keys.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -112,9 +112,9 @@ int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Wi
   return make_window(site, win, [&] { return PMPI_Win_create_dynamic(keys.get(), site.comm, win); });
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
-using namespace mpix;
+using namespace mpixrma;
 
 extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                              void* baseptr, MPI_Win* win) try {

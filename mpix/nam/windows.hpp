@@ -7,7 +7,7 @@
 
 #include "mpix/error/error.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Info keys for a scope: a copy.
 class InfoCopy {
@@ -63,4 +63,4 @@ class ReturnedErrors {
 int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win);
 int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win);
 
-}  // namespace mpix
+}  // namespace mpixrma

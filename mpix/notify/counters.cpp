@@ -5,7 +5,7 @@
 #include "engine/runtime/engine.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -41,4 +41,4 @@ engine::RemoteAddress Counters::at(int rank, std::int64_t index) const noexcept 
   return ranks_.empty() ? 0 : address_in(ranks_[static_cast<std::size_t>(rank)], index);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

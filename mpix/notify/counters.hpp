@@ -7,7 +7,7 @@
 
 #include "engine/op/operation.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 class Counters {
  public:
@@ -33,4 +33,4 @@ class Counters {
   std::vector<Place> ranks_;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -12,7 +12,7 @@
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -44,10 +44,10 @@ Failure allocate(int num, Counters::Place* place) {
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   char const* const call = "MPIX_RMA_Set_num_notify";
   if (state == nullptr)
@@ -64,11 +64,11 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   state->counters().adopt(own, exchange(site.comm, own, state->size()));
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_Get_num_notify", communicator);
   if (num == nullptr)
@@ -76,11 +76,11 @@ int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
   *num = static_cast<int>(state->counters().count());
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_counter("MPIX_RMA_Get_notify_value", communicator, notification_idx,
                       [&](Site const& site, std::uint64_t const& counter) {
                         if (value == nullptr) return raise(site, MPI_ERR_ARG, "value is a null pointer");
@@ -88,11 +88,11 @@ int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_
                         return MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_counter("MPIX_RMA_Reset_notify_value", communicator, notification_idx,
                       [&](Site const&, std::uint64_t& counter) {
                         auto const before = reset_counter(engine_of_process(), counter);
@@ -100,17 +100,17 @@ int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MP
                         return MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count threshold,
                                MPI_Request* request) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
                       [&](Site const& site, std::uint64_t const& counter) {
                         Failure const failed = watch_counter(site, counter, threshold, request);
                         return failed ? raise(site, failed) : MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }

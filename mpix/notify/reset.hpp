@@ -5,7 +5,7 @@
 
 #include "engine/runtime/engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// What the counter was, and zero from there on. Who waits for as much is told so, and what is counted
 /// meanwhile stays: hence it is subtracted, once it has been looked at, and not exchanged.
@@ -23,4 +23,4 @@ inline std::uint64_t reset_counter(engine::Engine& engine, std::uint64_t& counte
   }
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

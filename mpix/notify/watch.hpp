@@ -7,7 +7,7 @@
 #include "mpix/request/native_request.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// `*request` becomes one. After a failure it is untouched; the caller raises that. A counter that is freed
 /// before fails the request through the site's communicator.
@@ -25,4 +25,4 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
   return {};
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

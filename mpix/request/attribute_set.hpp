@@ -6,7 +6,7 @@
 #include "mpix/attrs/attributes.hpp"
 #include "mpix/error/error.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 class AttributeSet {
  public:
@@ -38,4 +38,4 @@ Failure check_attribute(std::size_t index, int keyval, void* value);
 /// set, nullptr where it has none. MPI error code.
 int get_attribute(Site const& site, AttributeSet const* target, int keyval, void* value, int* flag);
 
-}  // namespace mpix
+}  // namespace mpixrma

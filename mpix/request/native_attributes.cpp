@@ -13,7 +13,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 std::atomic<int> native_objects{0};
 
@@ -67,10 +67,10 @@ int get_attribute(Site const& site, AttributeSet const* target, int keyval, void
   return MPI_SUCCESS;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_Req_set_attr"};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   std::size_t const index = attribute_of(comm_keyval);
@@ -88,11 +88,11 @@ int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   find_native_object(object)->attributes.assign(index, attribute_val);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val, int* flag) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_Req_get_attr"};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (request == nullptr) return raise(site, MPI_ERR_REQUEST, "request is a null pointer");
@@ -100,5 +100,5 @@ int MPIX_Req_get_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   return get_attribute(site, object != nullptr ? &object->attributes : nullptr, comm_keyval, attribute_val,
                        flag);
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }

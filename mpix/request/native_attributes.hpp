@@ -8,7 +8,7 @@
 #include "hosts/common/hosted.h"
 #include "mpix/request/attribute_set.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Number of native request objects with attributes that exist: while there are none, nothing is looked up.
 extern std::atomic<int> native_objects;
@@ -26,4 +26,4 @@ MPI_Request make_native_object();
 
 bool is_active(NativeObject const& object);
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include "hosts/common/completion_pool.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -75,4 +75,4 @@ void finish_native(NativeCompletion* completion) {
 
 MPI_Request completed_request() { return handle_of<MPI_Request>(host().request_completed()); }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -9,7 +9,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/request/native_attributes.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Completes a native request when the engine completes the operation. From a pool; gives itself back.
 struct NativeCompletion : engine::Completion {
@@ -39,4 +39,4 @@ void finish_native(NativeCompletion* completion);
 /// The handle that is complete from the start.
 MPI_Request completed_request();
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -7,7 +7,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -95,10 +95,10 @@ int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_request("MPIX_Rma_req_set_attr", request, [&](Site const& site, RmaRequest* object) {
     std::size_t const index = attribute_of(comm_keyval);
     if (object != nullptr && object->state() != State::inactive)
@@ -111,28 +111,28 @@ int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
     return MPI_SUCCESS;
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_request("MPIX_Rma_req_get_attr", request, [&](Site const& site, RmaRequest* object) {
     AttributeSet const* const set = object != nullptr ? &object->attributes() : nullptr;
     return get_attribute(site, set, comm_keyval, attribute_val, flag);
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_wait(MPIX_Rma_request* request) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_request("MPIX_Rma_wait", request, [&](Site const&, RmaRequest*) { return settle(request); });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_request("MPIX_Rma_test", request, [&](Site const& site, RmaRequest*) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (is_active(*request)) (void)engine_of_process().progress();
@@ -140,19 +140,19 @@ int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
     return *flag != 0 ? settle(request) : MPI_SUCCESS;
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_requests("MPIX_Rma_waitall", count, requests,
                        [&](Site const&) { return settle_all(count, requests); });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_requests("MPIX_Rma_testall", count, requests, [&](Site const& site) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (!all_complete(count, requests)) (void)engine_of_process().progress();
@@ -160,11 +160,11 @@ int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
     return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_requests("MPIX_Rma_waitany", count, requests, [&](Site const& site) {
     if (index == nullptr) return raise(site, MPI_ERR_ARG, "index is a null pointer");
     bool any = false;
@@ -175,11 +175,11 @@ int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
     return *index == MPI_UNDEFINED ? MPI_SUCCESS : settle(&requests[*index]);
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }
 
 int MPIX_Rma_free(MPIX_Rma_request* request) try {
-  using namespace mpix;
+  using namespace mpixrma;
   return with_request("MPIX_Rma_free", request, [&](Site const& site, RmaRequest* object) {
     if (object == nullptr) return raise(site, MPI_ERR_REQUEST, "request is MPIX_RMA_REQUEST_NULL");
     *request = MPIX_RMA_REQUEST_NULL;
@@ -187,5 +187,5 @@ int MPIX_Rma_free(MPIX_Rma_request* request) try {
     return MPI_SUCCESS;
   });
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }

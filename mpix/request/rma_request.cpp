@@ -9,7 +9,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// A handle is the object's position and, above it, how often it was used: never null.
 class RmaRequestPool {
@@ -114,4 +114,4 @@ void RmaRequest::free() {
     pool.give_back(*this);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -10,7 +10,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/request/attribute_set.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// The object behind an MPIX_Rma_request. From a pool; handles name objects in it, so that one that is no
 /// longer valid is found out.
@@ -57,4 +57,4 @@ class RmaRequest : public engine::Completion {
   AttributeSet attributes_;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include "mpix/request/native_request.hpp"
 #include "mpix/request/rma_request.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
@@ -84,4 +84,4 @@ void RequestSlot::complete(Site const& site, Communicator& communicator) {
   if (open(site, {}, communicator) != nullptr) finish();
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -8,7 +8,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 struct NativeCompletion;
 struct NativeObject;
@@ -47,4 +47,4 @@ class RequestSlot {
   RmaRequest* object_ = nullptr;
 };
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -9,7 +9,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// The arguments, and the name of the call.
 struct RmwCall {
@@ -45,4 +45,4 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
 /// whose arguments are right. False, with nothing done and nothing checked for good, in every other case.
 bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -8,7 +8,7 @@
 #include "mpix/rmw/call.hpp"
 #include "mpix/xfer/call.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -60,4 +60,4 @@ bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& 
   return true;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -16,7 +16,7 @@
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/submit.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -261,25 +261,25 @@ inline int rmw(char const* call, OneElement<Op> const& one, Count count, MPI_Dat
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                  int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                  void* rmw_attr_val) {
-  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw", {op, operand_addr, nullptr, result_addr}, count, datatype,
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw", {op, operand_addr, nullptr, result_addr}, count, datatype,
                                 target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count, datatype,
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count, datatype,
                                 target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
                      void* rmw_attr_val) {
-  return mpix::rmw({"MPIX_RMA_rmw_rma", op, mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+  return mpixrma::rmw({"MPIX_RMA_rmw_rma", op, mpixrma::operation_of(op), operand_addr, nullptr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 }
@@ -287,21 +287,21 @@ int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
                   void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                   MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2", {op, operand_addr, operand2_addr, result_addr}, count,
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2", {op, operand_addr, operand2_addr, result_addr}, count,
                                  datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr}, count,
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr}, count,
                                  datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw({"MPIX_RMA_rmw2_rma", op, mpix::operation_of(op), operand_addr, operand2_addr, count,
+  return mpixrma::rmw({"MPIX_RMA_rmw2_rma", op, mpixrma::operation_of(op), operand_addr, operand2_addr, count,
                     datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 }
@@ -309,21 +309,21 @@ int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Dataty
 int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                    void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                    MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count, datatype,
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count, datatype,
                                 target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                        MPI_Comm* communicator) {
-  return mpix::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req_c", {op, operand_addr, nullptr, result_addr}, count,
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req_c", {op, operand_addr, nullptr, result_addr}, count,
                                 datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
                        MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw({"MPIX_RMA_rmw_rma_c", op, mpix::operation_of(op), operand_addr, nullptr, count, datatype,
+  return mpixrma::rmw({"MPIX_RMA_rmw_rma_c", op, mpixrma::operation_of(op), operand_addr, nullptr, count, datatype,
                     result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 }
@@ -331,27 +331,27 @@ int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_
 int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                     void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                     MPI_Request* request, MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_c", {op, operand_addr, operand2_addr, result_addr}, count,
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_c", {op, operand_addr, operand2_addr, result_addr}, count,
                                  datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr}, count,
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr}, count,
                                  datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpix::rmw({"MPIX_RMA_rmw2_rma_c", op, mpix::operation_of(op), operand_addr, operand2_addr, count,
+  return mpixrma::rmw({"MPIX_RMA_rmw2_rma_c", op, mpixrma::operation_of(op), operand_addr, operand2_addr, count,
                     datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                    request);
 }
 
 int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   char const* const call = "MPIX_RMA_Set_base";
   if (state == nullptr)
@@ -367,5 +367,5 @@ int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
   state->set_bases(std::move(bases));
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }

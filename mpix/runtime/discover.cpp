@@ -59,7 +59,7 @@ Directories own_directories() {
   Directories directories;
   Dl_info info{};
   std::error_code ignored;
-  if (::dladdr(reinterpret_cast<void const*>(&mpix::engine::to_string), &info) != 0 &&
+  if (::dladdr(reinterpret_cast<void const*>(&mpixrma::engine::to_string), &info) != 0 &&
       info.dli_fname != nullptr)
     directories.push_back(fs::weakly_canonical(info.dli_fname, ignored).parent_path() / "mpix-rma" /
                           "openmpi");
@@ -113,7 +113,7 @@ bool is_late = false;
 
 }  // namespace
 
-namespace mpix {
+namespace mpixrma {
 
 std::string why_no_component() {
   if (is_late)
@@ -149,4 +149,4 @@ __attribute__((constructor)) void make_component_known() {
   extend_osc_list();
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include "hosts/common/hosted.hpp"
 #include "mpix/visibility.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace runtime {
 MPIX_WAIST_API extern engine::Engine* process_engine;
@@ -16,4 +16,4 @@ inline engine::Engine& engine_of_process() noexcept { return *runtime::process_e
 /// What the MPI library lends, likewise.
 inline mpix_host_ops const& host() noexcept { return *mpix_host_operations(); }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -17,7 +17,7 @@
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 constinit engine::Engine* runtime::process_engine = nullptr;
 
@@ -126,4 +126,4 @@ Readiness prepare() {
   return Readiness::ready;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

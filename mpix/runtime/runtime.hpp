@@ -8,7 +8,7 @@
 #include "engine/runtime/engine.hpp"
 #include "mpix/visibility.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Why a call cannot be served at all.
 enum class Readiness { ready, not_initialised, finalised, no_host, forked };
@@ -41,4 +41,4 @@ struct RuntimeKeys {
 };
 RuntimeKeys const& keys() noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

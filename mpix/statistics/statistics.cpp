@@ -9,7 +9,7 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -31,10 +31,10 @@ MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
 
 }  // namespace
 
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_statistics* statistics) try {
-  using namespace mpix;
+  using namespace mpixrma;
   char const* const call = "MPIX_RMA_Statistics";
   Communicator const* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call, communicator);
@@ -53,5 +53,5 @@ int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_s
   *statistics = shown(traffic);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator, "MPIX_RMA_Statistics");
+  return mpixrma::raise_exception(communicator, "MPIX_RMA_Statistics");
 }

@@ -8,7 +8,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// Through the window's handler.
 __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, Failure const& failed) {
@@ -55,4 +55,4 @@ int with_window(char const* call, MPI_Win win, Use use) noexcept try {
   return raise_exception(nullptr);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -4,7 +4,7 @@
 #include "mpix/request/native_request.hpp"
 #include "mpix/windows/call.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -37,9 +37,9 @@ int flush(char const* call, MPI_Win win, Flush const& what, MPI_Request* request
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
-using namespace mpix;
+using namespace mpixrma;
 
 int MPIX_Win_order(int rank, MPI_Win win) {
   return flush("MPIX_Win_order", win, with_target(Flush::mpix_flush_order, rank));

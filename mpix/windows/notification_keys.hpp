@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-namespace mpix {
+namespace mpixrma {
 
 struct NotificationKeys {
   int suggested = MPI_KEYVAL_INVALID;  ///< up to how many counters nothing is slower
@@ -14,4 +14,4 @@ struct NotificationKeys {
 /// Made by the first call; the host's windows have the attributes from there on.
 NotificationKeys const& notification_keys();
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -7,7 +7,7 @@
 #include "mpix/windows/call.hpp"
 #include "mpix/windows/notification_keys.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -87,9 +87,9 @@ NotificationKeys const& notification_keys() {
   return made;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma
 
-using namespace mpix;
+using namespace mpixrma;
 
 int MPIX_Win_error_classes(int* notification) try {
   char const* const call = "MPIX_Win_error_classes";

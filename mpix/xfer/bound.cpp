@@ -11,7 +11,7 @@
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -44,11 +44,11 @@ class KeptType {
 std::atomic<std::uint64_t> next_number{1};
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 /// What MPIX_RMA_Bound points to.
 struct MPIX_RMA_Bound_s {
-  MPIX_RMA_Bound_s(mpix::XferCall const& given, mpix::Communicator& state, mpix::Target& rank)
+  MPIX_RMA_Bound_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target& rank)
       : origin_type(given.origin_type),
         target_type(given.target_type),
         communicator(&state),
@@ -60,8 +60,8 @@ struct MPIX_RMA_Bound_s {
     if (given.attributes == nullptr) return;
     attributes = *given.attributes;
     call.attributes = &attributes;
-    mpix::Datatype const& type = *mpix::Datatype::find(call.origin_type);
-    std::size_t const element = mpix::engine::element_size(type.flat().element);
+    mpixrma::Datatype const& type = *mpixrma::Datatype::find(call.origin_type);
+    std::size_t const element = mpixrma::engine::element_size(type.flat().element);
     bool const scaled = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0 && element <= sizeof scale;
     if (!scaled || attributes.accumulate_scale == nullptr) return;
     std::memcpy(scale, attributes.accumulate_scale, element);
@@ -69,19 +69,19 @@ struct MPIX_RMA_Bound_s {
   }
 
   // Hot: what the direct way looks at.
-  std::uint64_t number = mpix::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
+  std::uint64_t number = mpixrma::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
   std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types without attributes
-  mpix::KeptType origin_type;
-  mpix::KeptType target_type;
-  mpix::Communicator* communicator;
+  mpixrma::KeptType origin_type;
+  mpixrma::KeptType target_type;
+  mpixrma::Communicator* communicator;
   std::uint32_t context;  ///< of the communicator when it was bound
-  mpix::Target* target;
-  mpix::XferCall call;
+  mpixrma::Target* target;
+  mpixrma::XferCall call;
   MPIX_RMA_Attributes attributes{};
   alignas(32) std::byte scale[32] = {};
 };
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -163,11 +163,11 @@ int check_bound(Site const& site, XferCall const& call, Communicator& communicat
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
                   MPI_Comm* communicator, void* rma_attr_val, MPIX_RMA_Bound* bound) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
   Site const site{"MPIX_RMA_bind", state->handle()};
@@ -185,21 +185,21 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   *bound = made.release();
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(communicator);
+  return mpixrma::raise_exception(communicator);
 }
 
 int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,
                         int target_count, MPI_Request* request) {
-  return mpix::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return mpixrma::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
 }
 
 int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void* origin_addr, MPI_Count origin_count, void* target_addr,
                           MPI_Count target_count, MPI_Request* request) {
-  return mpix::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return mpixrma::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
 }
 
 int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {
-  using namespace mpix;
+  using namespace mpixrma;
   Site const site{"MPIX_RMA_unbind"};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (bound == nullptr) return raise(site, MPI_ERR_ARG, "bound is a null pointer");
@@ -208,5 +208,5 @@ int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {
   *bound = MPIX_RMA_BOUND_NULL;
   return MPI_SUCCESS;
 } catch (...) {
-  return mpix::raise_exception(nullptr);
+  return mpixrma::raise_exception(nullptr);
 }

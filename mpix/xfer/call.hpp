@@ -9,7 +9,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/request/slot.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// The arguments, as given, and the name of the call.
 struct XferCall {
@@ -75,4 +75,4 @@ inline void finish_direct(std::uint64_t set) noexcept {
   if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

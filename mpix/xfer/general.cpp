@@ -10,7 +10,7 @@
 #include "mpix/xfer/submit.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -254,4 +254,4 @@ int xfer_generally(XferCall const& call, RequestSlot request, Communicator& comm
   return issue_checked(site, call, attributes, request, communicator, *target);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

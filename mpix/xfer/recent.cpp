@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -97,4 +97,4 @@ void remember(Communicator const& communicator, Datatype const& type, Target& ta
   find_words(recent, address);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

@@ -15,7 +15,7 @@
 #include "engine/origin/peer.hpp"
 #include "mpix/comm/communicator.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 struct alignas(128) RecentTransfer {
   MPI_Comm comm{};
@@ -107,4 +107,4 @@ inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int r
 /// Keeps what an operation by load and store has found out.
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address);
 
-}  // namespace mpix
+}  // namespace mpixrma

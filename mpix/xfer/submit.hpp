@@ -9,7 +9,7 @@
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 /// By load and store, without the engine; false: nothing done.
 template <typename Operation>
@@ -58,4 +58,4 @@ int submit(Site const& site, Communicator& communicator, Target& target, Operati
   return MPI_SUCCESS;
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

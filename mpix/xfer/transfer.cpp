@@ -4,7 +4,7 @@
 
 #include "mpix/runtime/process_engine.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -138,4 +138,4 @@ void fence_all(Communicator& communicator) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-}  // namespace mpix
+}  // namespace mpixrma

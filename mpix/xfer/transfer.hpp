@@ -12,7 +12,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 using engine::Direction;
 using engine::Guarantee;
@@ -147,4 +147,4 @@ MPIX_WAIST_API void fence(Target& target) noexcept;
 /// fence() for every target of `communicator`.
 void fence_all(Communicator& communicator) noexcept;
 
-}  // namespace mpix
+}  // namespace mpixrma

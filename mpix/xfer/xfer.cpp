@@ -14,7 +14,7 @@
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
-namespace mpix {
+namespace mpixrma {
 
 namespace {
 
@@ -229,12 +229,12 @@ inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_D
 }
 
 }  // namespace
-}  // namespace mpix
+}  // namespace mpixrma
 
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                   MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
-  return mpix::xfer<mpix::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
+  return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                             target_addr, target_count, target_datatype, request, communicator,
                                             rma_attr_val);
 }
@@ -242,7 +242,7 @@ int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datat
 int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpix::xfer<mpix::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
+  return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                         target_addr, target_count, target_datatype, request, communicator,
                                         nullptr);
 }
@@ -250,14 +250,14 @@ int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPIX_Rma_request* request, MPI_Comm* communicator) {
-  return mpix::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+  return mpixrma::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                         target_count, target_datatype, request, communicator);
 }
 
 int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, MPI_Count target_count, MPI_Datatype target_datatype,
                     MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
-  return mpix::xfer<mpix::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
+  return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                             target_addr, target_count, target_datatype, request, communicator,
                                             rma_attr_val);
 }
@@ -266,7 +266,7 @@ int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_coun
                         MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request* request,
                         MPI_Comm* communicator) {
-  return mpix::xfer<mpix::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
+  return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                         target_addr, target_count, target_datatype, request, communicator,
                                         nullptr);
 }
@@ -275,6 +275,6 @@ int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_coun
                         MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                         MPI_Count target_count, MPI_Datatype target_datatype, MPIX_Rma_request* request,
                         MPI_Comm* communicator) {
-  return mpix::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+  return mpixrma::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                         target_count, target_datatype, request, communicator);
 }

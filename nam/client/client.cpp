@@ -16,7 +16,7 @@
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/socket.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -194,4 +194,4 @@ std::vector<Locator> job_grants() {
   return parse_grants(given);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

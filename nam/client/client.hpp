@@ -14,7 +14,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/server_key.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// How long a client waits for an answer, milliseconds.
 inline constexpr int default_patience_ms = 30000;
@@ -73,4 +73,4 @@ Address server_address();
 /// The grants of the job, over which its windows are spread: MPIX_NAM_ALLOCATION; none where it is not set.
 std::vector<Locator> job_grants();
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

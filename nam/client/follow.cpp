@@ -10,7 +10,7 @@
 #include "nam/client/known_servers.hpp"
 #include "nam/client/local_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -90,4 +90,4 @@ void check_own_port(Client const& client, Address const& address, std::string co
                                        " has told of a window at another server: " + format(told));
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

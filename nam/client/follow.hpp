@@ -5,7 +5,7 @@
 #include "nam/client/client.hpp"
 #include "nam/protocol/locator.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The user has named this server to the process by other means than MPIX_NAM_SERVER and MPIX_NAM_ALLOCATION.
 /// Any thread.
@@ -22,4 +22,4 @@ Address followed(Address const& written, Address const& teller);
 /// that server.
 void check_own_port(Client const& client, Address const& address, std::string const& port);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

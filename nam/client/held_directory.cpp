@@ -11,7 +11,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -61,4 +61,4 @@ HeldDirectory make_held_directory(std::string const& prefix) {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

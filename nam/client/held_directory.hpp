@@ -7,7 +7,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 struct HeldDirectory {
   std::filesystem::path path;
@@ -19,4 +19,4 @@ struct HeldDirectory {
 /// processes that were killed have left them. Throws Error(unavailable).
 HeldDirectory make_held_directory(std::string const& prefix);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

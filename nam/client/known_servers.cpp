@@ -16,7 +16,7 @@
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -129,4 +129,4 @@ void follow_rotation(Address const& server, ServerTrust const& trust, std::strin
   if (trust.pinned && *trust.pinned != *key && key_from_text(used) == trust.pinned) pin_key(server, *key);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/server_key.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// MPIX_NAM_KNOWN_SERVERS, or known_servers beside the user's secret.
 std::filesystem::path known_servers_file();
@@ -45,4 +45,4 @@ void check_key(Address const& server, ServerTrust const& trust, PublicKey const&
 void follow_rotation(Address const& server, ServerTrust const& trust, std::string const& used,
                      std::string const& current);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

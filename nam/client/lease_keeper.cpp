@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -93,4 +93,4 @@ void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::sec
   keeper->add(session, lease);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

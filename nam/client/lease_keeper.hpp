@@ -7,7 +7,7 @@
 
 #include "nam/protocol/channel.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The connection of a client, which the thread of the leases writes to as well.
 struct GuardedChannel {
@@ -21,4 +21,4 @@ struct GuardedChannel {
 /// several times in each `lease`. The thread starts with the first call. Thread-safe.
 void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -8,7 +8,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/socket.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -48,4 +48,4 @@ void check_local_server(engine::FileDescriptor const& socket, std::string const&
           ", who is neither root, nor this user, nor the owner of a directory that only he can change");
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

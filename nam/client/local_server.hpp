@@ -5,7 +5,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Of a connected Unix socket: its listener runs as root, as this user, or as the owner of the directory of
 /// the socket, if nobody but root and this owner can change what `path` leads to. Throws Error(denied).
@@ -16,4 +16,4 @@ enum class Listener { none, own_or_root, other };
 /// Owner of the socket at `path`: none, root or this user, or another user.
 Listener listener_at(std::string const& path);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -157,4 +157,4 @@ void PrivateServer::end() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

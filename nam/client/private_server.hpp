@@ -10,7 +10,7 @@
 
 #include "nam/client/client.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// It ends with the object, and with the process, however that ends.
 class PrivateServer {
@@ -46,4 +46,4 @@ class PrivateServer {
   Locator grant_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -52,4 +52,4 @@ UserSecret secret_for(Address const& server) {
   return *secret;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/user_secret.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// That of a server which was started for the job: from here on this process uses it. Any thread.
 void tell_secret(Address const& server, UserSecret const& secret);
@@ -22,4 +22,4 @@ std::filesystem::path secret_file(Address const& server);
 /// What the process was told, or what stands in the server's file, or in that of all. Throws Error(denied).
 UserSecret secret_for(Address const& server);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 
 #include "engine/net/address.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -209,4 +209,4 @@ void Session::end_locks(std::uint64_t holder) { client_.tell({{"op", "end_locks"
 
 Json Session::usage() { return client_.request({{"op", "usage"}}); }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

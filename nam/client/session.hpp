@@ -11,7 +11,7 @@
 #include "nam/client/client.hpp"
 #include "nam/protocol/shared_control.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The memory of one rank of a window.
 struct WindowRegion {
@@ -126,4 +126,4 @@ class Session {
   Client client_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -4,7 +4,7 @@
 
 #include "nam/client/follow.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::vector<WindowInfo> find_parts(std::string const& port, std::vector<Session>
   return parts;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

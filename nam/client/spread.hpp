@@ -9,7 +9,7 @@
 
 #include "nam/client/session.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 ///
 /// Or each region is cut in stripes: every part has a piece of each. Stripe i of region r is in part (r + i)
@@ -65,4 +65,4 @@ std::vector<WindowRegion> regions_of(std::vector<WindowInfo> const& parts);
 /// different users.
 std::vector<WindowInfo> find_parts(std::string const& port, std::vector<Session>* sessions = nullptr);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

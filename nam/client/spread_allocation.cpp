@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -63,4 +63,4 @@ std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
   return std::move(parts.windows);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -8,7 +8,7 @@
 
 #include "nam/client/spread.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Of a window with so many regions in as many of the grants as it can use.
 Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t stripe_bytes);
@@ -53,4 +53,4 @@ std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
                                        std::vector<std::uint64_t> const& units, WindowWishes const& wishes,
                                        std::vector<Session>* sessions);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

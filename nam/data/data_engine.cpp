@@ -6,7 +6,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/user_secret.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -91,4 +91,4 @@ bool DataEngine::is_unreachable(mpix_engine_concealed const& concealed) const no
   return mpix_engine_is_unreachable(engine_, &concealed) != 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

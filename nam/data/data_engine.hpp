@@ -9,7 +9,7 @@
 #include "engine/runtime/mpix_engine.h"
 #include "engine/sync/stripes.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Whether clients are given keys of windows, with which UCX puts and gets without a look at exposures.
 enum class RemoteKeys { never, hardware, always };
@@ -49,4 +49,4 @@ class DataEngine {
   mpix_engine_t* engine_ = nullptr;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

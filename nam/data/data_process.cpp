@@ -13,7 +13,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -441,4 +441,4 @@ void DataProcess::tell_usage() {
   });
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -21,7 +21,7 @@
 #include "nam/process/connection.hpp"
 #include "nam/protocol/shared_control.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class DataProcess {
  public:
@@ -205,4 +205,4 @@ class DataProcess {
   int exit_code_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

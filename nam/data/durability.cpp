@@ -6,7 +6,7 @@
 #include "nam/data/data_process.hpp"
 #include "nam/process/log.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -80,4 +80,4 @@ void DataProcess::store_some() {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

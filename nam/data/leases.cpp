@@ -9,7 +9,7 @@
 #include "nam/data/data_process.hpp"
 #include "nam/process/log.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -61,4 +61,4 @@ void DataProcess::leave(SessionId id, std::string const& window) {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/units.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -311,4 +311,4 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   windows_.erase(found);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

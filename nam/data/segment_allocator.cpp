@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 SegmentAllocator::SegmentAllocator(std::uint64_t bytes) {
   if (bytes >= granularity) add(0, bytes / granularity * granularity);
@@ -64,4 +64,4 @@ void SegmentAllocator::give_back(std::uint64_t offset, std::uint64_t bytes) {
   add(offset, length);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class SegmentAllocator {
  public:
@@ -42,4 +42,4 @@ class SegmentAllocator {
   std::uint64_t free_bytes_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Shares {
  public:
@@ -53,4 +53,4 @@ class Shares {
   std::map<uid_t, std::uint64_t> of_user_;  ///< without owners
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

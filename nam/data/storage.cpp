@@ -16,7 +16,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/units.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -117,4 +117,4 @@ void Storage::write(std::uint64_t offset, std::span<std::byte const> from) {
   guarded(into, from.size(), [&] { std::memcpy(into, from.data(), from.size()); });
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

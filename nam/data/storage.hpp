@@ -9,7 +9,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 enum class StorageKind { memory, huge, file };
 
@@ -57,4 +57,4 @@ class Storage {
   engine::Mapping mapping_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

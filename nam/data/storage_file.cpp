@@ -12,7 +12,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -144,4 +144,4 @@ void StorageFile::clear(std::uint64_t offset, std::uint64_t length) const {
               the_file);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -9,7 +9,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "nam/data/storage_identity.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class StorageFile {
  public:
@@ -39,4 +39,4 @@ class StorageFile {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -59,4 +59,4 @@ bool has_identity(int descriptor, StorageIdentity const& identity) noexcept {
          std::memcmp(&found, &expected, sizeof found) == 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

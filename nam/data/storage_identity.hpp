@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 struct StorageIdentity {
   std::string grant;
@@ -27,4 +27,4 @@ bool write_identity(int descriptor, StorageIdentity const& identity) noexcept;
 /// Whether file `descriptor` has the identity page of `identity`.
 bool has_identity(int descriptor, StorageIdentity const& identity) noexcept;
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 
 #include "nam/data/data_process.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The engine's address. From here on the session is told how engines name its windows.
 void DataProcess::reach(SessionId id) {
@@ -105,4 +105,4 @@ void DataProcess::end_locks(SessionId id, Json const& request) {
   session.connection->post(done);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

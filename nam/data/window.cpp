@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -82,4 +82,4 @@ Window window_from(Json const& json) {
   return window;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

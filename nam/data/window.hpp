@@ -8,7 +8,7 @@
 #include "nam/process/identity.hpp"
 #include "nam/protocol/channel.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// What a persistent window outlives.
 enum class Durability {
@@ -55,4 +55,4 @@ Json to_json(Window const& window);
 /// Throws Error(malformed).
 Window window_from(Json const& json);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

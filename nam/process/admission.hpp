@@ -8,7 +8,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 enum class Standing { unauthenticated, user, owner, administrator };
 
@@ -62,4 +62,4 @@ std::size_t raise_descriptor_limit() noexcept;
 /// Whether accept() failed with `error` for lack of descriptors or memory: the connection still waits then.
 bool is_shortage(int error) noexcept;
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -4,7 +4,7 @@
 
 #include "nam/process/log.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 Connection::Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close)
     : loop_(loop),
@@ -95,4 +95,4 @@ void Connection::update_interest() {
   loop_.change(channel_.descriptor(), wanted);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include "nam/process/event_loop.hpp"
 #include "nam/protocol/channel.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Connection {
  public:
@@ -55,4 +55,4 @@ class Connection {
   std::uint32_t interest_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -15,7 +15,7 @@
 #include "nam/process/log.hpp"
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -209,4 +209,4 @@ void EventLoop::run() {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

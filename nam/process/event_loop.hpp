@@ -14,7 +14,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class EventLoop {
  public:
@@ -78,4 +78,4 @@ class EventLoop {
   std::chrono::steady_clock::time_point happened_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -9,7 +9,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -87,4 +87,4 @@ bool Ownership::permits(Identity const& who, Access wanted) const noexcept {
   return ((mode >> shift) & static_cast<unsigned>(wanted)) != 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 struct Identity {
   uid_t uid = 0;
@@ -55,4 +55,4 @@ struct Ownership {
   bool permits(Identity const& who, Access wanted) const noexcept;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

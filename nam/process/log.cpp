@@ -6,7 +6,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 void open_log(std::string const& name, std::string const& level, std::string const& file) {
   try {
@@ -31,4 +31,4 @@ void log(Severity severity, std::string const& line) {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 enum class Severity { debug, info, warning, error };
 
@@ -13,4 +13,4 @@ void open_log(std::string const& name, std::string const& level, std::string con
 void set_log_level(std::string const& level);
 void log(Severity severity, std::string const& line);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -21,7 +21,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -198,4 +198,4 @@ void limit_file_size(std::uint64_t bytes) noexcept {
   lower_limit(RLIMIT_FSIZE, bytes);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

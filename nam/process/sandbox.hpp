@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// A user under which a process runs.
 struct ProcessUser {
@@ -42,4 +42,4 @@ void confine_data_process(bool has_own_user);
 /// Most bytes of a file that this process makes from here on.
 void limit_file_size(std::uint64_t bytes) noexcept;
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 
 #include "nam/protocol/text.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -237,4 +237,4 @@ void throw_if_refused(Json const& answer) {
               printable(field_or<std::string>(answer, "text", "refused")));
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -19,7 +19,7 @@
 #include "nam/protocol/kept_bytes.hpp"
 #include "nam/protocol/secure_stream.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 using engine::FileDescriptor;
 using Json = nlohmann::json;
@@ -132,4 +132,4 @@ Value field_or(Json const& object, char const* name, Value const& otherwise) {
   return object.contains(name) ? field<Value>(object, name) : otherwise;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 inline std::string default_socket() {
   if (::geteuid() == 0) return "/run/mpix-nam/socket";
@@ -15,4 +15,4 @@ inline std::string default_socket() {
                         : "/tmp/mpix-nam-" + std::to_string(::geteuid()) + "/socket";
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

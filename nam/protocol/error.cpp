@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -20,4 +20,4 @@ ErrorCode error_code(std::string_view name) noexcept {
   return found == names.end() ? ErrorCode::internal : static_cast<ErrorCode>(found - names.begin());
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

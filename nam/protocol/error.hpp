@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 enum class ErrorCode {
   bad_request,  ///< the arguments make no sense
@@ -33,4 +33,4 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -5,7 +5,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/sodium.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -173,4 +173,4 @@ bool is_proof(UserSecret const& secret, Prover prover, std::string const& user, 
          sodium_memcmp(proof.data(), expected.data(), expected.size()) == 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

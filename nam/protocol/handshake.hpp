@@ -17,7 +17,7 @@
 #include "nam/protocol/server_key.hpp"
 #include "nam/protocol/user_secret.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Of the protocol between clients and servers. 1: the proof covered no server, and nothing was encrypted.
 inline constexpr std::uint64_t protocol_version = 2;
@@ -62,4 +62,4 @@ std::string make_proof(UserSecret const& secret, Prover prover, std::string cons
 bool is_proof(UserSecret const& secret, Prover prover, std::string const& user, Transcript const& transcript,
               std::string const& proof);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class KeptBytes {
  public:
@@ -38,4 +38,4 @@ class KeptBytes {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

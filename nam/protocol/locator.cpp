@@ -6,7 +6,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/server_key.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string format(Locator const& locator) {
   return text;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Where a server listens.
 struct Address {
@@ -50,4 +50,4 @@ inline constexpr std::uint64_t stripe_granularity = 4096;
 std::vector<Locator> parse_grants(std::string_view text);
 std::string format(Locator const& locator);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/sodium.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -113,4 +113,4 @@ SecureStream SecureStream::from_state(std::string const& state) {
   return stream;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// As one side of a session sees them.
 struct SessionKeys {
@@ -52,4 +52,4 @@ class SecureStream {
   bool receiving_ = false;  ///< the header of the other side was received
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

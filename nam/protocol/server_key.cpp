@@ -2,7 +2,7 @@
 
 #include "nam/protocol/sodium.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 static_assert(std::tuple_size_v<PublicKey> == crypto_kx_PUBLICKEYBYTES);
 static_assert(std::tuple_size_v<decltype(KeyPair::secret_key)> == crypto_kx_SECRETKEYBYTES);
@@ -44,4 +44,4 @@ std::optional<PublicKey> key_from_text(std::string_view text) {
   return key;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 using PublicKey = std::array<unsigned char, 32>;
 
@@ -25,4 +25,4 @@ std::string to_text(PublicKey const& key);
 /// Nothing where the text is no key.
 std::optional<PublicKey> key_from_text(std::string_view text);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

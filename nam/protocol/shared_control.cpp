@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -168,4 +168,4 @@ void SharedControl::release_range(std::uint64_t begin, std::uint64_t length) con
   (void)::fcntl(descriptor_.get(), F_OFD_SETLK, &wanted);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -15,7 +15,7 @@
 #include "engine/sync/stripes.hpp"
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 using engine::FileDescriptor;
 
@@ -114,4 +114,4 @@ class SharedControl {
   std::uint64_t next_ = 0;   ///< where the search for a free place begins
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -17,7 +17,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -163,4 +163,4 @@ std::optional<Credentials> credentials_of(FileDescriptor const& socket) {
   return Credentials{found.uid, found.gid, found.pid};
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 using engine::FileDescriptor;
 
@@ -43,4 +43,4 @@ void bound_silence(FileDescriptor const& socket, std::chrono::seconds span) noex
 /// Nothing for sockets that are not Unix sockets.
 std::optional<Credentials> credentials_of(FileDescriptor const& socket);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Before the first use. Any thread, any number of times.
 inline void require_sodium() {
@@ -18,4 +18,4 @@ inline unsigned char const* raw(std::byte const* bytes) noexcept {
 }
 inline unsigned char* raw(std::byte* bytes) noexcept { return reinterpret_cast<unsigned char*>(bytes); }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

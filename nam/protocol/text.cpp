@@ -6,7 +6,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -87,4 +87,4 @@ ForeignName parse_name(std::string_view text) {
   return {std::string(text.substr(1, slash - 1)), std::string(text.substr(slash + 1))};
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// A name that can be published has at most so many bytes.
 inline constexpr std::size_t longest_name = 255;
@@ -29,4 +29,4 @@ struct ForeignName {
 /// Both empty where the text is not written so.
 ForeignName parse_name(std::string_view text);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -76,4 +76,4 @@ unsigned parse_mode(std::string_view text) {
   return mode;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

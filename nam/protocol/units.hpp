@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// "1G", "512M", "4096": bytes, with binary factors K, M, G, T. Throws Error(bad_request).
 std::uint64_t parse_bytes(std::string_view text);
@@ -19,4 +19,4 @@ std::string format_seconds(std::int64_t seconds);
 /// Of a window: octal digits, as in 0644. Throws Error(bad_request).
 unsigned parse_mode(std::string_view text);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

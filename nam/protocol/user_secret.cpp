@@ -11,7 +11,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/sodium.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -74,4 +74,4 @@ UserSecret secret_from_hex(std::string const& text) {
   return secret;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

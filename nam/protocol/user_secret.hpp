@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 using UserSecret = std::array<unsigned char, 32>;
 
@@ -23,4 +23,4 @@ std::string to_hex(UserSecret const& secret);
 /// Throws Error(malformed).
 UserSecret secret_from_hex(std::string const& text);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -5,7 +5,7 @@
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/handshake.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Between the server's processes: a data process sends it when it is ready.
 inline constexpr unsigned data_protocol_version = 2;
@@ -22,4 +22,4 @@ inline void check_protocol(Json const& request) {
                                           older);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -4,7 +4,7 @@
 
 #include "nam/server/control_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -71,4 +71,4 @@ Json ControlServer::dry_run(ClientId id, Json const& request) {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -17,7 +17,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/text.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -121,4 +121,4 @@ void AuditLog::write(std::string const& line) {
   if (good) has_failed_ = false;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The other end of a connection: "pid 1234" on this host, "10.1.0.6:40000" over TCP, "unknown".
 std::string describe_peer(engine::FileDescriptor const& socket);
@@ -53,4 +53,4 @@ class AuditLog {
   std::map<std::string, Source> sources_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <ctime>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -31,4 +31,4 @@ std::int64_t Calendar::follow() {
   return std::abs(change) >= smallest_jump ? change : 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Follows the machine's clock, and tells when it has jumped.
 class Calendar {
@@ -56,4 +56,4 @@ class GracePeriod {
   std::optional<std::int64_t> expired_at_;  ///< uptime
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

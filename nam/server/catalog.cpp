@@ -7,7 +7,7 @@
 #include "nam/server/catalog_files.hpp"
 #include "nam/server/catalog_schema.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -305,4 +305,4 @@ RepairReport repair_catalog(std::filesystem::path const& file) {
   return report;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

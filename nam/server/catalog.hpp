@@ -12,7 +12,7 @@
 #include "nam/server/database.hpp"
 #include "nam/server/disk_reserve.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 struct Grant {
   std::string id;
@@ -119,4 +119,4 @@ struct RepairReport {
 /// written; the catalog is as it was then.
 RepairReport repair_catalog(std::filesystem::path const& file);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -100,4 +100,4 @@ fs::path free_name_for_damaged(fs::path const& file) {
   return name;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -8,7 +8,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The lock of a server's directory, which a server holds as long as it runs. Error(exists): another process
 /// holds it; Error(denied); Error(bad_request): it cannot be made.
@@ -24,4 +24,4 @@ void replace_catalog(std::filesystem::path const& from, std::filesystem::path co
 /// `file`.damaged, or the first of `file`.damaged.1, .2, ... that is free.
 std::filesystem::path free_name_for_damaged(std::filesystem::path const& file);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

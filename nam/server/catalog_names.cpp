@@ -1,7 +1,7 @@
 /// Catalog: published names.
 #include "nam/server/catalog.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 void Catalog::publish(NameKey const& name, std::string const& window) {
   Statement insert(database_,
@@ -55,4 +55,4 @@ std::uint64_t Catalog::count_names(std::string const& grant) {
   return count.bind(grant).step() ? static_cast<std::uint64_t>(count.number(0)) : 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

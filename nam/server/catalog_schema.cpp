@@ -5,7 +5,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -88,4 +88,4 @@ void upgrade_schema(Database& database) {
   transaction.commit();
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -5,7 +5,7 @@
 
 #include "nam/server/database.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Version of a catalog that this server writes. A catalog has its version as SQLite's user_version.
 std::int64_t newest_schema() noexcept;
@@ -14,4 +14,4 @@ std::int64_t newest_schema() noexcept;
 /// newer server has written it; internal, the file is no catalog.
 void upgrade_schema(Database& database);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -17,7 +17,7 @@
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog_files.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -414,4 +414,4 @@ void ControlServer::tick() {
   (void)reserve_.take();
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

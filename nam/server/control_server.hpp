@@ -25,7 +25,7 @@
 #include "nam/server/server_keys.hpp"
 #include "nam/server/spawner_link.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class ControlServer {
  public:
@@ -188,4 +188,4 @@ class ControlServer {
   int seconds_ending_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

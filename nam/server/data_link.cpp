@@ -14,7 +14,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -316,4 +316,4 @@ void DataLink::enforce_end() {
   latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

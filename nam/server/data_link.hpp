@@ -16,7 +16,7 @@
 #include "nam/server/grant_file.hpp"
 #include "nam/server/spawner_link.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class DataLink {
  public:
@@ -112,4 +112,4 @@ class DataLink {
   Json usage_ = Json::object();
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

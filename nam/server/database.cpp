@@ -5,7 +5,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -123,4 +123,4 @@ void Database::run(char const* statements) {
   if (code != SQLITE_OK) fail(database_.get(), code);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

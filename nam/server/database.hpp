@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Database;
 
@@ -77,4 +77,4 @@ class Transaction {
   bool committed_ = false;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

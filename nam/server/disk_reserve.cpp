@@ -7,7 +7,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -41,4 +41,4 @@ bool DiskReserve::release() noexcept {
   return was_there;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class DiskReserve {
  public:
@@ -20,4 +20,4 @@ class DiskReserve {
   bool held_ = false;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -1,7 +1,7 @@
 /// What mpix-namd and mpix-nam end with.
 #pragma once
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;
@@ -12,4 +12,4 @@ inline constexpr int exit_unreachable = 5;
 inline constexpr int exit_not_found = 6;
 inline constexpr int exit_denied = 7;
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

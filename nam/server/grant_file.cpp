@@ -15,7 +15,7 @@
 
 #include "nam/protocol/error.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -143,4 +143,4 @@ void GrantFile::sweep(fs::path const& directory,
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

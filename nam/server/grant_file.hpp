@@ -9,7 +9,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "nam/data/storage_identity.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class GrantFile {
  public:
@@ -56,4 +56,4 @@ class GrantFile {
   StorageIdentity identity_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 #include "nam/protocol/units.hpp"
 #include "nam/server/control_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// One who may see it: its owner, and administrators. To all others there is none.
 ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) {
@@ -374,4 +374,4 @@ Json ControlServer::usage(ClientId id, Json const&) {
           {"users", users}};
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

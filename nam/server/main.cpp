@@ -18,7 +18,7 @@
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/spawner.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -102,20 +102,20 @@ int run_main(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam
 
 int main(int argc, char** argv) {
   try {
     if (argc == 5 && std::strcmp(argv[1], "--data-process") == 0)
-      return mpix::nam::run_data_process(argv[2], argv[3], argv[4]);
+      return mpixrma::nam::run_data_process(argv[2], argv[3], argv[4]);
     if (argc >= 3 && std::strcmp(argv[1], "--control-process") == 0) {
       int const descriptor = std::atoi(argv[2]);
       argv[2] = argv[0];
-      return mpix::nam::run_control(descriptor, argc - 2, argv + 2);
+      return mpixrma::nam::run_control(descriptor, argc - 2, argv + 2);
     }
-    return mpix::nam::run_main(argc, argv);
+    return mpixrma::nam::run_main(argc, argv);
   } catch (std::exception const& error) {
     std::fprintf(stderr, "mpix-namd: %s\n", error.what());
-    return mpix::nam::exit_failure;
+    return mpixrma::nam::exit_failure;
   }
 }

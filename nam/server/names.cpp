@@ -3,7 +3,7 @@
 #include "nam/protocol/text.hpp"
 #include "nam/server/control_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -148,4 +148,4 @@ Json ControlServer::unpublish(ClientId id, Json const& request) {
   return {{"name", name.key.name}, {"owner", user_name(name.key.owner)}};
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 #include "nam/protocol/units.hpp"
 #include "nam/server/exit_codes.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -212,4 +212,4 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
   return std::nullopt;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 #include "nam/data/storage.hpp"
 #include "nam/process/sandbox.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 struct Options {
   std::uint64_t capacity = 0;  ///< bytes of all grants
@@ -55,4 +55,4 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
 /// Where the server of this user keeps things unless it is told otherwise.
 std::filesystem::path default_directory();
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

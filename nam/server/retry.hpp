@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Retry {
  public:
@@ -24,4 +24,4 @@ class Retry {
   std::chrono::seconds delay_{1};
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -13,7 +13,7 @@
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/user_secret.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -114,4 +114,4 @@ void ServerKeys::drop_expired(std::int64_t now) {
   write(keys_, Target::replaced);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

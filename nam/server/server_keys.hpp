@@ -9,7 +9,7 @@
 
 #include "nam/protocol/server_key.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class ServerKeys {
  public:
@@ -41,4 +41,4 @@ class ServerKeys {
   std::vector<Key> keys_;  ///< the current one first
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 std::vector<engine::FileDescriptor> inherited_listeners() {
   constexpr int first = 3;
@@ -39,4 +39,4 @@ void notify_manager(std::string const& state) {
                  reinterpret_cast<sockaddr const*>(&address), length);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

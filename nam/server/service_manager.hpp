@@ -6,11 +6,11 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// The sockets that it listens at already (LISTEN_FDS).
 std::vector<engine::FileDescriptor> inherited_listeners();
 /// "READY=1" and the like; nothing where nobody listens (NOTIFY_SOCKET).
 void notify_manager(std::string const& state);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -25,7 +25,7 @@
 
 extern char** environ;
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -265,4 +265,4 @@ void Spawner::on_control_exit(int status) {
   restart_delay_ = std::min(restart_delay_ * 2, longest_delay);
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -15,7 +15,7 @@
 #include "nam/process/connection.hpp"
 #include "nam/server/options.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Spawner {
  public:
@@ -61,4 +61,4 @@ class Spawner {
   std::vector<Listener> listeners_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -99,4 +99,4 @@ void SpawnerLink::keep_listener(FileDescriptor const& listener, std::string cons
 
 void SpawnerLink::notify(std::string const& state) { send({{"op", "notify"}, {"state", state}}, {}); }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -10,7 +10,7 @@
 
 #include "nam/protocol/channel.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Of messages between the main process and the control process.
 inline constexpr ChannelLimits spawner_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
@@ -56,4 +56,4 @@ class SpawnerLink {
   std::uint64_t users_ = 0;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

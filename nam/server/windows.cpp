@@ -1,7 +1,7 @@
 /// ControlServer: sessions and persistent windows.
 #include "nam/server/control_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 std::string ControlServer::port_of_window(std::string const& grant, std::string const& window) const {
   return nam::format(Locator{grant, window, address_});
@@ -117,4 +117,4 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
           {"other_parts", found->window.other_parts}};
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

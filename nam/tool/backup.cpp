@@ -8,7 +8,7 @@
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -138,4 +138,4 @@ void restore(Arguments const& arguments) {
   }
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

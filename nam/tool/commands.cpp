@@ -16,7 +16,7 @@
 #include "nam/server/catalog_files.hpp"
 #include "nam/tool/table.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -350,4 +350,4 @@ void check(Arguments const& arguments) {
   std::cout << "the catalog is in order\n";
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

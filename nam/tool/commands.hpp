@@ -10,7 +10,7 @@
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/locator.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// What its command line says.
 struct Arguments {
@@ -67,4 +67,4 @@ std::vector<Locator> grants_of(Arguments const& arguments);
 /// after a line on stderr for each part that stays.
 Json evict_window(Address const& server, std::string const& port);
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

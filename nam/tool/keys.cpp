@@ -10,7 +10,7 @@
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -79,4 +79,4 @@ void rotate_key(Arguments const& arguments) {
   std::cout << "key=" << field<std::string>(answer, "key") << "\n";
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

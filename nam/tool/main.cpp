@@ -8,7 +8,7 @@
 #include "nam/server/options.hpp"
 #include "nam/tool/commands.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 namespace {
 
@@ -150,13 +150,13 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam
 
 int main(int argc, char** argv) {
   try {
-    return mpix::nam::run(argc, argv);
+    return mpixrma::nam::run(argc, argv);
   } catch (std::exception const& error) {
     std::fprintf(stderr, "mpix-nam: %s\n", error.what());
-    return mpix::nam::exit_failure;
+    return mpixrma::nam::exit_failure;
   }
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class Table {
  public:
@@ -28,4 +28,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

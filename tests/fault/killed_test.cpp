@@ -14,7 +14,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/stopped.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -126,8 +126,8 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
   int rank = 0;
   MPI_Comm_rank(world, &rank);
   if (rank == 0) {
-    mpix::test::stop(pids_[0]);
-    mpix::test::stop(pids_[1]);
+    mpixrma::test::stop(pids_[0]);
+    mpixrma::test::stop(pids_[1]);
   }
   MPI_Barrier(world);
   for (int child = 0; child < 2; ++child) EXPECT_EQ(put_to_child(child, Meeting::allocated, 0), MPI_SUCCESS);
@@ -159,4 +159,4 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -9,7 +9,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// A limit of this process while the object lives.
@@ -154,4 +154,4 @@ TEST(Limits, no_locked_memory) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

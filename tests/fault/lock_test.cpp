@@ -6,7 +6,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::JobKind;
@@ -190,4 +190,4 @@ TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

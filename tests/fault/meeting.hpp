@@ -11,7 +11,7 @@
 
 #include "include/mpix_rma.h"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 class Meeting {
  public:
@@ -126,4 +126,4 @@ class Meeting {
   int failures_ = 0;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

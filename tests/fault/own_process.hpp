@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iterator>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline std::int64_t resident_kib() {
   long pages = 0;
@@ -24,4 +24,4 @@ inline std::ptrdiff_t open_descriptors() {
                        std::filesystem::directory_iterator());
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -10,7 +10,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::JobKind;
@@ -253,4 +253,4 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 // Open MPI 4.1 with PMIx 4.2 now and then never starts what it is asked to, whoever asks.
 constexpr unsigned spawn_seconds = 20;
@@ -32,4 +32,4 @@ inline MPI_Comm spawn(char const* part, int processes, char const* program = MPI
   return children;
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

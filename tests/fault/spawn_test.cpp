@@ -4,7 +4,7 @@
 #include "tests/fault/own_process.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 void meet_and_part(char const* part) {
@@ -50,4 +50,4 @@ TEST(Spawn, programs_without_the_library) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -11,7 +11,7 @@
 
 namespace {
 
-using mpix::test::Meeting;
+using mpixrma::test::Meeting;
 
 /// Adds to a parent's memory without end; is killed in the middle of it.
 [[noreturn]] void stream_until_killed(Meeting& meeting) {
@@ -27,7 +27,7 @@ using mpix::test::Meeting;
 
 int main(int argc, char** argv) {
   int provided = 0;
-  ::alarm(mpix::test::spawn_seconds);
+  ::alarm(mpixrma::test::spawn_seconds);
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm parents = MPI_COMM_NULL;
   MPI_Comm_get_parent(&parents);

@@ -7,7 +7,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 TEST(Stopped, a_flood_from_all_others_arrives_when_the_rank_goes_on) {
@@ -48,4 +48,4 @@ TEST(Stopped, a_flood_from_all_others_arrives_when_the_rank_goes_on) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 #include "engine/net/address.hpp"
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
@@ -53,4 +53,4 @@ bool address(Input input) {
   return true;
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

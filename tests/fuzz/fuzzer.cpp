@@ -4,6 +4,6 @@
 #include "tests/fuzz/targets.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t bytes) {
-  (void)mpix::fuzz::MPIX_FUZZ_TARGET({reinterpret_cast<std::byte const*>(data), bytes});
+  (void)mpixrma::fuzz::MPIX_FUZZ_TARGET({reinterpret_cast<std::byte const*>(data), bytes});
   return 0;
 }

@@ -6,11 +6,11 @@
 #include "engine/net/joined.hpp"
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 constexpr unsigned reply_bit = 1;
 constexpr std::uint64_t session = 0x5e55104;
@@ -57,4 +57,4 @@ bool joined(Input input) {
                                  : read_records<wire::RequestHeader>(given);
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

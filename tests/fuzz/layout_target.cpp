@@ -8,11 +8,11 @@
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 constexpr std::size_t largest = 4096;  // data bytes
 
@@ -86,4 +86,4 @@ bool layout(Input input) {
   return true;
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

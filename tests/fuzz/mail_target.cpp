@@ -9,11 +9,11 @@
 #include "engine/target/executor.hpp"
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 // The first byte of an input. Without `foreign` what no input could guess, or keep when it changes, is made
 // right: magic, version, the position in a stream, and the name of the exposure.
@@ -130,4 +130,4 @@ bool mail(Input input) {
   return status == Status::ok;
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

@@ -9,11 +9,11 @@
 #include "nam/protocol/units.hpp"
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
-using namespace mpix::nam;
+using namespace mpixrma::nam;
 
 constexpr ChannelLimits limits{.head_bytes = 16384, .data_bytes = 4096, .descriptors = 0};
 constexpr std::size_t most_input = 32768;  // that a socket keeps
@@ -92,4 +92,4 @@ bool names(Input input) {
          });
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

@@ -12,7 +12,7 @@
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 namespace {
 
 struct Sample {
@@ -72,4 +72,4 @@ TEST_P(Replay, mutations_are_survived) {
 }
 
 }  // namespace
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

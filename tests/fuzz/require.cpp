@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 void require(bool holds, char const* what) {
   if (holds) return;
@@ -11,4 +11,4 @@ void require(bool holds, char const* what) {
   std::abort();
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

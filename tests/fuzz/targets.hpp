@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 using Input = std::span<std::byte const>;
 
@@ -55,4 +55,4 @@ class Reader {
   Input rest_;
 };
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

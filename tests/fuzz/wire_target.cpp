@@ -8,11 +8,11 @@
 #include "engine/target/executor.hpp"
 #include "tests/fuzz/targets.hpp"
 
-namespace mpix::fuzz {
+namespace mpixrma::fuzz {
 
 namespace {
 
-using namespace mpix::engine;
+using namespace mpixrma::engine;
 
 // The first byte of an input. Without `foreign` magic and version are made right, so that inputs stay of use
 // when these change; without `cut` a header that is too short is filled up with zeros.
@@ -91,4 +91,4 @@ bool wire(Input input) {
   return true;
 }
 
-}  // namespace mpix::fuzz
+}  // namespace mpixrma::fuzz

@@ -12,7 +12,7 @@
 #include "tests/litmus/pairwise.hpp"
 #include "tests/litmus/suite.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -223,10 +223,10 @@ class Cases {
 };
 
 }  // namespace
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus
 
 int main(int argc, char** argv) {
-  using namespace mpix::test::litmus;
+  using namespace mpixrma::test::litmus;
   MPI_Init(&argc, &argv);
   ARMCI_Init();
   int const failed = run_suite<Cases>(Options::of(argc, argv));

@@ -8,7 +8,7 @@
 
 #include "tests/support/pinning.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -130,4 +130,4 @@ Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& player
   return result;
 }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

@@ -9,7 +9,7 @@
 
 #include "tests/litmus/shape.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 /// A role as a case has it.
 struct Player {
@@ -29,4 +29,4 @@ void wait_for_all(MPI_Comm comm);
 /// result, except of a shape with a word for each round. Collective.
 Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& players, Length length);
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

@@ -14,7 +14,7 @@
 #include "tests/litmus/pairwise.hpp"
 #include "tests/litmus/suite.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -316,10 +316,10 @@ class Cases {
 };
 
 }  // namespace
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus
 
 int main(int argc, char** argv) {
-  using namespace mpix::test::litmus;
+  using namespace mpixrma::test::litmus;
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int const failed = run_suite<Cases>(Options::of(argc, argv));

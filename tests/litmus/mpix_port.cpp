@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -134,4 +134,4 @@ void MpixPort::order() {
 
 void MpixPort::finish() { require(MPIX_RMA_Complete(&place_.comm, MPIX_ALL_RANKS), "MPIX_RMA_Complete"); }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

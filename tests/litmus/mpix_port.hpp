@@ -7,7 +7,7 @@
 #include "tests/litmus/shape.hpp"
 #include "tests/support/communicatable.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 /// The means that order the steps of a role.
 struct Promise {
@@ -78,4 +78,4 @@ class MpixPort final : public Port {
   Value buffer_[variables * block_words] = {};
 };
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 struct Options {
   std::int64_t slice_microseconds = 2000;  ///< of one case
@@ -39,4 +39,4 @@ struct Options {
   }
 };
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

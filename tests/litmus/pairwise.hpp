@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 /// Each combination has a value below sizes[d] for each dimension d. `seed` chooses among the covers.
 inline std::vector<std::vector<unsigned>> pairwise(std::vector<unsigned> const& sizes, unsigned seed) {
@@ -53,4 +53,4 @@ inline std::vector<std::vector<unsigned>> pairwise(std::vector<unsigned> const& 
   return cover;
 }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

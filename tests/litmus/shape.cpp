@@ -4,7 +4,7 @@
 #include <chrono>
 #include <numeric>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -180,4 +180,4 @@ void run(Shape const& shape, int role, Port& port, Length length, Log* log) {
   port.finish();
 }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

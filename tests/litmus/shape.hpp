@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 using Value = std::int64_t;
 
@@ -85,4 +85,4 @@ void run(Shape const& shape, int role, Port& port, Length length, Log* log);
 /// Of two words of 2+2W in the end: each holds the first of the two stores of its round.
 constexpr bool is_forbidden_end(Value x, Value y) noexcept { return x == 1 && y == 1; }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char 
   return found;
 }
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

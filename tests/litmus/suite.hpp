@@ -8,7 +8,7 @@
 #include "tests/litmus/case.hpp"
 #include "tests/litmus/options.hpp"
 
-namespace mpix::test::litmus {
+namespace mpixrma::test::litmus {
 
 /// One setting of a row.
 struct Case {
@@ -56,4 +56,4 @@ int run_suite(Options const& options) {
 /// i bytes behind those of round 0. Collective.
 std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char const* y, std::size_t stride);
 
-}  // namespace mpix::test::litmus
+}  // namespace mpixrma::test::litmus

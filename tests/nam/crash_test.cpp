@@ -10,7 +10,7 @@
 #include "tests/nam/server_fixture.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -273,4 +273,4 @@ TEST_P(Model, everything_persistent_is_there_after_random_kills) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 #include "engine/runtime/mpix_engine.h"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 enum class Rdma { never, always };
@@ -394,4 +394,4 @@ TEST(Engine, is_not_for_other_users) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

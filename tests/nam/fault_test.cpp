@@ -8,7 +8,7 @@
 #include "nam/protocol/socket.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 class StorageTest : public ::testing::TestWithParam<char const*> {
@@ -192,4 +192,4 @@ TEST(Server, takes_sockets_of_a_service_manager) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

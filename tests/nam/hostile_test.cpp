@@ -12,7 +12,7 @@
 #include "tests/nam/windows_of_server.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 TEST(Server, many_clients_at_once_are_all_served) {
@@ -138,4 +138,4 @@ TEST(Server, hostile_bytes_end_nothing_but_their_connections) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -18,7 +18,7 @@
 #include "nam/server/catalog.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 TEST(Units, sizes_and_times_are_read_as_people_write_them) {
@@ -453,4 +453,4 @@ TEST(WindowTest, regions_stand_aligned_behind_each_other) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -8,7 +8,7 @@
 #include "nam/client/private_server.hpp"
 #include "tests/nam/server_fixture.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST(HeldDirectory, goes_when_nobody_holds_it) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -7,7 +7,7 @@
 #include "nam/client/secrets.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 /// Those who know every identifier.
@@ -155,4 +155,4 @@ TEST(Server, a_grant_ends_when_its_time_is_over) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -18,7 +18,7 @@
 
 extern char** environ;
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class TestServer {
  public:
@@ -175,4 +175,4 @@ inline bool as_user(uid_t uid, std::function<bool()> const& body) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

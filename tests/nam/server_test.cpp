@@ -5,7 +5,7 @@
 #include "nam/client/private_server.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 TEST(Server, a_grant_is_made_shown_extended_and_revoked) {
@@ -277,4 +277,4 @@ TEST(Server, names_are_published_once_and_taken_back) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

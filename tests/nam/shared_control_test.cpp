@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
@@ -54,4 +54,4 @@ TEST(SharedControlTest, what_is_spare_is_taken_once) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -5,7 +5,7 @@
 #include "nam/client/spread.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 struct SpreadServers : ::testing::Test {
@@ -278,4 +278,4 @@ TEST_F(SpreadServers, the_tool_manages_several_grants_at_once) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -12,7 +12,7 @@
 
 #include "tests/nam/server_fixture.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 inline constexpr uid_t nobody = 65534;
 inline constexpr uid_t another = 4321;
@@ -51,4 +51,4 @@ inline void expect_pattern(std::string const& port, std::size_t bytes, unsigned 
 
 inline bool is_root() { return ::geteuid() == 0; }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -6,7 +6,7 @@
 
 #include "include/mpix_rma.h"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 class Arena {
  public:
@@ -51,4 +51,4 @@ class Arena {
   std::size_t used_ = 0;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -9,7 +9,7 @@
 
 #include "tests/stress/base_types.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 template <typename T, typename Index = int>
 struct Pair {
@@ -288,4 +288,4 @@ Arithmetic const* arithmetic() {
   return &made;
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

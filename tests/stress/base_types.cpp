@@ -6,7 +6,7 @@
 
 #include "tests/stress/arithmetic.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -127,4 +127,4 @@ std::vector<Base> make_bases() {
   return bases;
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

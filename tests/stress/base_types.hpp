@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 using Random = std::mt19937_64;
 
@@ -83,4 +83,4 @@ struct Base {
 /// All that this MPI has. After MPI_Init.
 std::vector<Base> make_bases();
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

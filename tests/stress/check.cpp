@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::uint64_t check(Job& job, Memory const& memory, Region const& region, Origin
   return differences;
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -237,4 +237,4 @@ Shape construct(Random& random, Shape const& old, std::vector<Shape const*> cons
   return Construction(random, old, others).run();
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -8,7 +8,7 @@
 #include "include/mpix_rma.h"
 #include "tests/stress/region.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 class Memory {
  public:
@@ -49,4 +49,4 @@ class Memory {
   Places places_;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

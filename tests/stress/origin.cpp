@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -195,4 +195,4 @@ void Origin::settle() {
   arena_.clear();
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

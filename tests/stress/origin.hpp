@@ -11,7 +11,7 @@
 #include "tests/stress/requests.hpp"
 #include "tests/stress/shapes.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 /// What all origins of a process share.
 struct Job {
@@ -133,4 +133,4 @@ class Origin {
   std::uint64_t failures_ = 0;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

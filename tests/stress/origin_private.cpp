@@ -5,7 +5,7 @@
 
 #include "tests/stress/origin.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -250,4 +250,4 @@ void Origin::modify(int rank, int kind) {
          chosen);
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

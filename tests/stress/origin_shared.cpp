@@ -5,7 +5,7 @@
 
 #include "tests/stress/origin.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 /// One update, by an accumulate with atomicity or by a read-modify-write: these are atomic with each other.
 void Origin::update_shared(bool by_rmw, MPI_Datatype type, Combine combine, Modify modify, std::byte* buffer,
@@ -133,4 +133,4 @@ void Origin::use_passing_memory() {
   }
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -9,7 +9,7 @@
 
 #include "tests/stress/base_types.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 /// Memory of one process, of one kind: a private part per origin, then the parts that all of them share.
 /// An origin is a thread of a process.
@@ -71,4 +71,4 @@ struct Channel {
   std::vector<std::intptr_t> bases;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -149,4 +149,4 @@ void Requests::finish() {
   own_again_.clear();
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

@@ -7,7 +7,7 @@
 #include "include/mpix_rma.h"
 #include "tests/stress/base_types.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 class Requests {
  public:
@@ -47,4 +47,4 @@ class Requests {
   std::vector<bool> own_again_;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

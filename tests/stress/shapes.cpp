@@ -5,7 +5,7 @@
 
 #include "tests/stress/constructors.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 namespace {
 
@@ -150,4 +150,4 @@ Shape const& Shapes::any(Random& random, int zone) const {
   return any(random, *bases[random() % bases.size()]);
 }
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

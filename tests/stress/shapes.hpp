@@ -6,7 +6,7 @@
 
 #include "tests/stress/base_types.hpp"
 
-namespace mpix::stress {
+namespace mpixrma::stress {
 
 /// One predefined element.
 struct Piece {
@@ -86,4 +86,4 @@ class Shapes {
   std::vector<Shape> mixed_;
 };
 
-}  // namespace mpix::stress
+}  // namespace mpixrma::stress

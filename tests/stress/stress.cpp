@@ -16,13 +16,13 @@
 
 namespace {
 
-using mpix::stress::Channel;
-using mpix::stress::Job;
-using mpix::stress::Memory;
-using mpix::stress::Origin;
-using mpix::stress::Random;
-using mpix::stress::Region;
-using mpix::stress::Shapes;
+using mpixrma::stress::Channel;
+using mpixrma::stress::Job;
+using mpixrma::stress::Memory;
+using mpixrma::stress::Origin;
+using mpixrma::stress::Random;
+using mpixrma::stress::Region;
+using mpixrma::stress::Shapes;
 
 struct Options {
   std::uint64_t operations = 100000;  ///< of all ranks together
@@ -113,15 +113,15 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
     totals.operations += origin->operations();
     totals.failures += origin->failures();
   }
-  totals.failures += mpix::stress::check(job, memory, region, origins);
+  totals.failures += mpixrma::stress::check(job, memory, region, origins);
   MPI_Barrier(MPI_COMM_WORLD);
   return totals;
 }
 
 /// Prints how many operations of all ranks took which path; false when `path` did not get its tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
-  using mpix::engine::Path;
-  auto const taken = mpix::hosted_engine()->statistics().traffic;
+  using mpixrma::engine::Path;
+  auto const taken = mpixrma::hosted_engine()->statistics().traffic;
   std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::rdma),
                             taken.operations_by(Path::agent)};
   char const* const names[] = {"cross_memory", "rdma", "agent"};

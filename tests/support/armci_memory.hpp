@@ -9,7 +9,7 @@
 
 #include "include/armci/armci.h"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline int me() { return armci_msg_me(); }
 inline int size() { return armci_msg_nproc(); }
@@ -37,4 +37,4 @@ class Remote {
   std::vector<void*> bases_;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// By how much a test is shortened whose default run is to be a `share` of the long one.
 inline int shortened(int share) { return std::getenv("MPIX_TEST_AT_LENGTH") != nullptr ? 1 : share; }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// One object in memory that this process shares with those that it forks.
 template <typename T>
@@ -87,4 +87,4 @@ class Child {
   bool reaped_ = false;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

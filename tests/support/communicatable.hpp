@@ -11,7 +11,7 @@
 
 #include "include/mpix_rma.h"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// Throws for an error code.
 inline void require(int code, char const* call) {
@@ -74,4 +74,4 @@ inline std::int64_t notification_value(MPI_Comm comm, int index) {
   return value;
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 class DevicePages {
  public:
@@ -28,4 +28,4 @@ class DevicePages {
   void* base_;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

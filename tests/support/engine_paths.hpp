@@ -11,7 +11,7 @@
 #include "engine/runtime/engine.hpp"
 #include "tests/support/job.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 using test::Rank;
 using test::run_job;
@@ -116,4 +116,4 @@ struct Buffers {
   }
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 #include "engine/op/exposure.hpp"
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline constexpr std::size_t length = 40000;  // several messages
 inline constexpr std::size_t margin = 64;  // exposed memory begins behind it, and others stand behind its end
@@ -99,4 +99,4 @@ void with_both_kinds(Configure configure, Rights rights, std::function<void(Rank
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Values come back as they were put, and a counter counts. 201 words from `there` on are used.
 inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds) {
@@ -29,4 +29,4 @@ inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds)
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// Whether it is the one on public MPI, some of whose answers differ (docs/hosts.md).
 inline bool on_public_mpi() {
@@ -18,4 +18,4 @@ inline bool on_public_mpi() {
 #endif
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -13,7 +13,7 @@
 #include "tests/support/job.hpp"
 #include "tests/support/rogue.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 struct Text {
   std::vector<std::byte> header;
@@ -76,4 +76,4 @@ inline Text put_of(std::uint64_t session, std::uint64_t sequence, engine::Remote
   return {bytes_of(header), bytes_of(value)};
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -24,7 +24,7 @@
 #include "engine/runtime/mpix_engine.h"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 constexpr int max_ranks = 8;
 
@@ -234,4 +234,4 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
   ::munmap(board, sizeof(Blackboard));
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -8,7 +8,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// Of memory of the target, unless a test asks for more.
 inline constexpr int words = 64;
@@ -58,4 +58,4 @@ inline engine::RemoteAddress at(std::int64_t* base, std::size_t index) {
   return reinterpret_cast<engine::RemoteAddress>(base + index);
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr unsigned hang_seconds = 1000 * mpix::test::slowness;
+constexpr unsigned hang_seconds = 1000 * mpixrma::test::slowness;
 
 class FailuresOnly : public ::testing::EmptyTestEventListener {
   void OnTestPartResult(::testing::TestPartResult const& result) override {

@@ -12,7 +12,7 @@
 
 #include "include/mpix_rma.h"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline MPI_Comm world = MPI_COMM_WORLD;
 
@@ -125,4 +125,4 @@ class ErrorsReturn {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// MPI's struct for pairs of a value and an int.
 template <typename V>
@@ -88,4 +88,4 @@ void expect_records(void const* base, int count, int first, int index, unsigned 
   }
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// Binds the calling thread to processor `index` of those that it may use, as long as there are that many.
 inline void pin_thread(int index) noexcept {
@@ -37,4 +37,4 @@ class Pinned {
   cpu_set_t before_;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

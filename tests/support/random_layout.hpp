@@ -9,7 +9,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// MPIX_TEST_SEED, or a new one; printed so that a failure can be repeated.
 inline std::uint64_t seed() {
@@ -114,4 +114,4 @@ inline void trim_to_equal_size(RandomLayout& a, RandomLayout& b) {
   if (b.view().size() > bytes) b.trim(bytes);
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// How many of the pages of `bytes` bytes have memory.
 inline std::size_t resident_pages(void* base, std::size_t bytes) {
@@ -17,4 +17,4 @@ inline std::size_t resident_pages(void* base, std::size_t bytes) {
   return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

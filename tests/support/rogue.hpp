@@ -12,7 +12,7 @@
 
 #include "engine/net/wire.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// An own UCX worker with one endpoint, beside or without an engine. Whatever comes back is thrown away.
 class Rogue {
@@ -141,4 +141,4 @@ class Rogue {
   std::size_t received_ = 0;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -15,7 +15,7 @@
 #include "engine/memory/memory_map.hpp"
 #include "engine/memory/segment_table.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline constexpr std::uint64_t owner = 0x77;
 inline constexpr std::size_t region_bytes = 1 << 20;
@@ -90,4 +90,4 @@ class Segments : public ::testing::Test {
   std::vector<OwnSegment> replaced;  ///< segments that are none any more
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #define MPIX_TEST_SANITIZED 1
 #endif
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 #ifdef MPIX_TEST_SANITIZED
 constexpr bool sanitized = true;
@@ -18,4 +18,4 @@ constexpr bool sanitized = false;
 #endif
 constexpr int slowness = sanitized ? 8 : 1;
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// Returns when no thread of the process runs any more.
 inline void stop(pid_t pid) {
@@ -26,4 +26,4 @@ inline void stop(pid_t pid) {
   while (runs()) ::usleep(100);
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

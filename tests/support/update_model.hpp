@@ -12,7 +12,7 @@
 
 #include "engine/op/kernel/types.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// As the C structs of MPI's pair types, without their padding.
 template <typename V, typename I = int>
@@ -252,4 +252,4 @@ T expected_element(engine::Operation operation, T a, T b, T c, T const* scale) {
   }
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

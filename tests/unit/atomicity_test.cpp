@@ -5,7 +5,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -268,4 +268,4 @@ TEST_P(EnginePath, ordered_operations_do_not_overtake_one_that_waits_for_stripes
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

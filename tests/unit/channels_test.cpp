@@ -10,7 +10,7 @@
 #include "engine/net/address.hpp"
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 TEST(Channels, neighbours_and_every_nth_process_are_spread_over_the_workers) {
@@ -274,4 +274,4 @@ TEST_P(ChannelJob, the_end_of_a_process_leaves_the_others_alone) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

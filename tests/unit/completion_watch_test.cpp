@@ -9,7 +9,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/stopped.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 class CompletionWatch : public EnginePath {};
@@ -121,4 +121,4 @@ TEST_P(CompletionWatch, tells_the_failure_of_its_context_once) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 #include "engine/op/kernel/kernels.hpp"
 #include "tests/support/child.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 template <typename Word>
@@ -99,4 +99,4 @@ TEST(ConcurrentKernel, atomic_sums_of_aligned_elements_lose_nothing_whatever_the
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

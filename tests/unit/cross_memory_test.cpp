@@ -8,7 +8,7 @@
 
 #include "tests/support/child.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::Child;
@@ -184,4 +184,4 @@ TEST(CrossMemory, many_small_pieces_are_scattered) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

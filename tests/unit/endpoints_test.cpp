@@ -13,7 +13,7 @@
 #include "engine/net/affordable_endpoints.hpp"
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::size_t limit = 2;
@@ -319,4 +319,4 @@ TEST(AffordableEndpoints, LeavesOutDescriptorsThatAreOpen) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

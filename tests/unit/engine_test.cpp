@@ -15,7 +15,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -366,4 +366,4 @@ TEST_P(EnginePath, a_target_that_computes_does_not_delay_the_origin) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

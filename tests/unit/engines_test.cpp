@@ -9,7 +9,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// Engines of this process, which find each other by files.
@@ -260,4 +260,4 @@ TEST_P(Engines, a_child_does_not_take_those_of_its_parent_down) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "engine/origin/exposed_view.hpp"
 #include "tests/support/exposed.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -219,4 +219,4 @@ TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

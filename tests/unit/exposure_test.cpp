@@ -9,7 +9,7 @@
 
 #include "tests/support/exposed.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -177,4 +177,4 @@ TEST_P(EnginePath, a_counter_is_named_by_an_exposure_too) {
   });
 }
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

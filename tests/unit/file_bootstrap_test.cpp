@@ -13,7 +13,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::JobDirectory;
@@ -219,4 +219,4 @@ TEST_P(RunPrograms, work_with_each_other) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

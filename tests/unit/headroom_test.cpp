@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::uint64_t mebibyte = 1024 * 1024;
@@ -66,4 +66,4 @@ TEST_F(Headroom, knows_the_first_version_of_groups) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

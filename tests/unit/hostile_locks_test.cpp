@@ -12,7 +12,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/imposture.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::Text;
@@ -273,4 +273,4 @@ TEST(HostileLocks, what_arrives_in_the_wrong_order_goes_in_the_right_one) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

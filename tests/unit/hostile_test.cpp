@@ -32,7 +32,7 @@
 #include "tests/support/rogue.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::uint64_t messages = 1000000;
@@ -371,4 +371,4 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 #include "engine/memory/page_ranges.hpp"
 #include "tests/support/segments.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::size_t mebibyte = 1024 * 1024;
@@ -123,4 +123,4 @@ TEST_F(IdleSegments, what_is_dropped_is_gone) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

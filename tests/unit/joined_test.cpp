@@ -10,7 +10,7 @@
 
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine::wire {
+namespace mpixrma::engine::wire {
 namespace {
 
 constexpr std::uint64_t session = 0x1234567890abcdef;
@@ -223,4 +223,4 @@ TEST(JoinedHeaders, each_wrong_field_is_refused) {
 }
 
 }  // namespace
-}  // namespace mpix::engine::wire
+}  // namespace mpixrma::engine::wire

@@ -7,7 +7,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 struct JoinCase {
   char const* name;
@@ -37,4 +37,4 @@ inline std::string name_of_case(::testing::TestParamInfo<JoinCase> const& instan
 /// What ranks tell each other with Rank::show.
 enum : int { memory_slot, stage_slot };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

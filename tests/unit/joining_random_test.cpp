@@ -12,7 +12,7 @@
 #include "tests/support/random_layout.hpp"
 #include "tests/unit/joining.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
@@ -191,4 +191,4 @@ TEST_P(Joining, random_operations_of_several_origins_leave_what_a_model_says) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -10,7 +10,7 @@
 #include "tests/support/random_layout.hpp"
 #include "tests/unit/joining.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
@@ -287,4 +287,4 @@ TEST_P(Joining, each_operation_has_its_own_error) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 #include "tests/support/random_layout.hpp"
 #include "tests/support/update_model.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 template <typename Case>
@@ -417,4 +417,4 @@ TEST(Copy, past_the_caches_is_exact) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -12,7 +12,7 @@
 #include "tests/support/exposed.hpp"
 #include "tests/support/resident.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -110,4 +110,4 @@ TEST(LargeMemory, GivesPagesBackWithoutLock) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -12,7 +12,7 @@
 #include "engine/op/layout/boxes.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::offsets_of;
@@ -164,4 +164,4 @@ TEST(Copy, contiguous_copies_of_every_small_size_touch_nothing_else) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 
 #include "tests/support/child.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::Child;
@@ -75,4 +75,4 @@ TEST(Liveness, a_forked_process_knows_its_own_id) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -13,7 +13,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/stopped.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 class LocalCompletion : public EnginePath {
@@ -115,4 +115,4 @@ TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

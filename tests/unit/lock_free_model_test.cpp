@@ -14,7 +14,7 @@
 #include "engine/sync/shared_lock.hpp"
 #include "tests/unit/model_atomic.hpp"
 
-namespace mpix::engine::model {
+namespace mpixrma::engine::model {
 
 std::byte* pointer(std::uintptr_t bits) { return reinterpret_cast<std::byte*>(bits); }
 
@@ -395,4 +395,4 @@ TEST(LockFreeModel, single_elements_are_updated_after_whole_arrays) {
 
 TEST(LockFreeModel, freed_memory_is_not_reached) { expect_that_order_matters<FreedMemoryModel>(); }
 
-}  // namespace mpix::engine::model
+}  // namespace mpixrma::engine::model

@@ -11,7 +11,7 @@
 #include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// Runs `other` beside `self`.
@@ -161,4 +161,4 @@ TEST(LockFree, a_state_that_is_found_by_its_handle_is_set) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

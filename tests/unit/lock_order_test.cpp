@@ -16,7 +16,7 @@
 #include "engine/sync/held_locks.hpp"
 #include "engine/sync/lock_table.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using Random = std::mt19937;
@@ -355,4 +355,4 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using Answer = LockTable::Answer;
@@ -200,4 +200,4 @@ TEST(LockTable, bounds_what_each_process_asks_for) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

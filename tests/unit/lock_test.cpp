@@ -12,7 +12,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// The lock as somebody in this process holds it.
@@ -396,4 +396,4 @@ TEST_P(Lock, is_fair) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

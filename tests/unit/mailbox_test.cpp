@@ -17,7 +17,7 @@
 #include "tests/support/exposed.hpp"
 #include "tests/support/mailbox_target.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::at;
@@ -353,4 +353,4 @@ TEST(Mailbox, is_not_believed) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -85,4 +85,4 @@ TEST(MemoryMap, MakesNoPages) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::size_t bytes = 1 << 16;
@@ -108,4 +108,4 @@ TEST_F(MemoryType, without_devices_is_nobodys_business) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -23,7 +23,7 @@
 #undef memory_order_acq_rel
 #undef memory_order_seq_cst
 
-namespace mpix::engine::model {
+namespace mpixrma::engine::model {
 
 inline rl::memory_order of(std::memory_order order) {
   switch (order) {
@@ -85,4 +85,4 @@ class UnorderedAtomic : public ModelAtomic<T> {
   }
 };
 
-}  // namespace mpix::engine::model
+}  // namespace mpixrma::engine::model

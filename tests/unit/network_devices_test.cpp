@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 std::uint32_t constexpr ip(unsigned a, unsigned b, unsigned c, unsigned d) {
@@ -69,4 +69,4 @@ TEST(NetworkDevices, this_host_has_one_to_itself) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

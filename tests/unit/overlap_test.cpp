@@ -10,7 +10,7 @@
 namespace armci {
 namespace {
 
-using mpix::engine::Segment;
+using mpixrma::engine::Segment;
 
 bool any_pair_overlaps(std::vector<Segment> const& segments) {
   for (std::size_t i = 0; i < segments.size(); ++i) {
@@ -26,7 +26,7 @@ bool any_pair_overlaps(std::vector<Segment> const& segments) {
 }
 
 TEST(Overlap, equals_the_comparison_of_all_pairs) {
-  std::mt19937_64 random(mpix::test::seed());
+  std::mt19937_64 random(mpixrma::test::seed());
   int overlapping = 0;
   for (int round = 0; round < 5000; ++round) {
     std::vector<Segment> segments(random() % 12);

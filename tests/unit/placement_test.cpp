@@ -12,7 +12,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 Cores cores(std::string_view list) {
@@ -123,4 +123,4 @@ TEST_F(TwoCores, TheAgentRunsWhereItIsTold) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -13,7 +13,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -272,4 +272,4 @@ TEST_P(EnginePath, ReportsCounterThatCannotBeRaised) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

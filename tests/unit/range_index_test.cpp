@@ -15,7 +15,7 @@
 #include "engine/memory/published_tables.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 std::uint64_t load_count = 0;
@@ -87,4 +87,4 @@ TEST(RangeIndex, ReadsFewSlotsOfAHundredThousand) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

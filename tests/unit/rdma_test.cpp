@@ -7,7 +7,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 void only_rdma(mpix_engine_config& config) {
@@ -184,4 +184,4 @@ TEST(Rdma, memory_is_taken_back_from_under_running_transfers) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

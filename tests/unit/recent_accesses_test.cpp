@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr ExposureId none = ExposureId::none;
@@ -54,4 +54,4 @@ TEST(RecentAccesses, AgreesWithCompleteList) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

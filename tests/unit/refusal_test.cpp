@@ -29,7 +29,7 @@ extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_
   return -1;
 }
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::size_t words = 50000;  // several chunks of the kernel's path
@@ -222,4 +222,4 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -14,7 +14,7 @@
 #include "tests/support/resident.hpp"
 #include "tests/support/segments.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// Where the segment at `address` stands for peers and for the owner, who agree.
@@ -188,4 +188,4 @@ TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
   }
 }
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 
 #include "tests/support/imposture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 enum : int { victim, stranger, ranks };
@@ -53,4 +53,4 @@ TEST(RemoteMemory, is_not_there_without_the_rdma_path) {
 TEST(RemoteMemory, is_there_with_the_rdma_path) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_RDMA)); }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -32,7 +32,7 @@ bool fails() { return failures.load() > 0 && ++requests % 2 == 1 && failures.fet
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr int operations = 64;
@@ -92,4 +92,4 @@ TEST(ScarceMemory, LosesNoAnswer) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 #include "engine/origin/remote_segments.hpp"
 #include "tests/support/segments.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 TEST_F(Segments, another_process_cannot_write_the_tables) {
@@ -154,4 +154,4 @@ TEST_F(HostileTables, files_that_are_too_short_are_not_opened) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 #include "tests/support/resident.hpp"
 #include "tests/support/segments.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
@@ -193,4 +193,4 @@ TEST_F(Segments, FreedMemoryIsTakenUntilItsPagesAreGivenBack) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

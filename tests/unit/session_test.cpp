@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 struct Case {
@@ -98,4 +98,4 @@ TEST(Session, credentials_are_never_the_same) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

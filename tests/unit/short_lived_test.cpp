@@ -14,7 +14,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::uint64_t own_process = 0x100;
@@ -178,4 +178,4 @@ INSTANTIATE_TEST_SUITE_P(Paths, ShortLived,
                          ::testing::Values(0xfu, static_cast<unsigned>(MPIX_ENGINE_PATH_AGENT)));
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/resident.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
@@ -61,4 +61,4 @@ TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -13,7 +13,7 @@
 #include "tests/support/mailbox_target.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::at;
@@ -326,4 +326,4 @@ TEST(StagedRequest, is_not_believed) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

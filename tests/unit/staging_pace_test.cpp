@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -84,4 +84,4 @@ TEST(StagingPace, tells_sizes_and_fetches_apart) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -5,7 +5,7 @@
 
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 struct Expected {
@@ -148,4 +148,4 @@ TEST(EngineStatistic, leave_out_what_was_refused) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -16,7 +16,7 @@
 #include "tests/support/imposture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using test::Identity;
@@ -251,4 +251,4 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -9,7 +9,7 @@
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr std::uint32_t context = 7;
@@ -303,4 +303,4 @@ TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

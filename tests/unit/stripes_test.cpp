@@ -10,7 +10,7 @@
 #include "engine/base/backoff.hpp"
 #include "tests/support/child.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -356,4 +356,4 @@ TEST(Stripes, a_stopped_holder_is_not_robbed) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

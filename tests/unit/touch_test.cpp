@@ -14,7 +14,7 @@
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/probe.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -245,4 +245,4 @@ TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 TEST(TransportConfig, without_shared_memory_keeps_what_the_user_asked_for_beyond_it) {
@@ -32,4 +32,4 @@ TEST(TransportConfig, tcp_needs_an_interface_among_the_devices) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -12,7 +12,7 @@
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr RemoteAddress granule = RemoteAddress{1} << granule_shift;
@@ -332,4 +332,4 @@ TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -18,7 +18,7 @@
 #include "tests/support/random_layout.hpp"
 #include "tests/support/update_model.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 constexpr int ranks = 3;
@@ -267,4 +267,4 @@ TEST_P(Updates, each_value_of_contended_arrays_is_fetched_once) {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 #include "engine/sync/stripes.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::engine::wire {
+namespace mpixrma::engine::wire {
 namespace {
 
 /// A sound put of 64 bytes in two rows of 32.
@@ -324,4 +324,4 @@ TEST(Stripes, cover_every_address_of_the_range_and_only_as_many_as_needed) {
 }
 
 }  // namespace
-}  // namespace mpix::engine::wire
+}  // namespace mpixrma::engine::wire

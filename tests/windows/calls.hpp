@@ -5,7 +5,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 class Calls : public FlavourTest {
  protected:
@@ -33,4 +33,4 @@ class Calls : public FlavourTest {
   std::unique_ptr<Window> window_;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

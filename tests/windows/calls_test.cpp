@@ -6,7 +6,7 @@
 
 #include "tests/windows/calls.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 MPIX_ON_EACH_FLAVOUR(Calls);
@@ -198,4 +198,4 @@ TEST_F(WindowTest, more_than_two_gibibytes_in_one_call) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

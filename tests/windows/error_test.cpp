@@ -3,7 +3,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Errors : public FlavourTest {
@@ -322,4 +322,4 @@ TEST_F(LateFailure, IsToldByFreeOfWindow) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -1,7 +1,7 @@
 /// Texts of windows' errors: operation, displacement, rank and reason.
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 std::string text_of(int code) {
@@ -79,4 +79,4 @@ TEST_F(WindowTest, LateErrorOfDynamicWindowNamesTheOperation) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

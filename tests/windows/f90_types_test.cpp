@@ -3,7 +3,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Adds 1 + rank to an element of every process's `sum`, fetching.
@@ -46,4 +46,4 @@ TEST(F90Types, TakePartInAccumulates) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

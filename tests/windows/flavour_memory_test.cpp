@@ -3,7 +3,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Dynamic : public WindowTest {
@@ -213,4 +213,4 @@ TEST_F(Shared, loads_meet_operations) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

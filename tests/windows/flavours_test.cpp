@@ -7,7 +7,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Creation : public FlavourTest {};
@@ -234,4 +234,4 @@ TEST_F(WindowTest, many_are_alive) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

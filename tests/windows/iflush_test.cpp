@@ -5,7 +5,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr int longs = 16384;  // beyond what travels as one message
@@ -191,4 +191,4 @@ TEST_F(WindowTest, E_17_iflush_tells_what_has_failed) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

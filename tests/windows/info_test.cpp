@@ -1,7 +1,7 @@
 /// Info: what is asked for at creation and later, and what is in force.
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Keys : public FlavourTest {};
@@ -79,4 +79,4 @@ TEST_F(WindowTest, memory_is_aligned_as_asked_for) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

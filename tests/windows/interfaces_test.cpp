@@ -2,7 +2,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Interfaces : public FlavourTest {
@@ -70,4 +70,4 @@ TEST_P(Interfaces, atomics_of_both_are_atomic_with_each_other) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

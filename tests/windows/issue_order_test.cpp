@@ -8,7 +8,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr int most_elements = 512;
@@ -211,4 +211,4 @@ TEST_P(IssueOrder, W1172_02_HoldsForRandomOverlappingOperations) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

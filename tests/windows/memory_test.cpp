@@ -4,7 +4,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class AllocatedMemory : public WindowTest {};
@@ -63,4 +63,4 @@ TEST_F(AllocatedMemory, that_MPI_has_given_goes_back_to_it) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/windows/nam_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin();
@@ -327,4 +327,4 @@ TEST_F(NamCalls, other_windows_have_no_such_attributes) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 
 #include "tests/windows/nam_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 class FilledWindows : public WindowTest {
  protected:
@@ -71,4 +71,4 @@ class FilledWindows : public WindowTest {
   }
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

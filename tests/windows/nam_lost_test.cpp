@@ -3,7 +3,7 @@
 
 #include "tests/windows/nam_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
@@ -142,4 +142,4 @@ TEST_F(LostServer, what_was_persistent_is_found_again_by_a_new_connection) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

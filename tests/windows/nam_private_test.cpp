@@ -3,7 +3,7 @@
 
 #include "tests/windows/nam_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class WithoutGrant : public WindowTest {
@@ -85,4 +85,4 @@ TEST(PrivateServerWithoutNetwork, says_what_is_missing) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -3,7 +3,7 @@
 
 #include "tests/windows/nam_filled.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
@@ -159,4 +159,4 @@ TEST_F(NamServers, when_one_ends_the_others_go_on) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

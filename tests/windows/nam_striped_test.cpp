@@ -3,7 +3,7 @@
 
 #include "tests/windows/nam_filled.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin({"--size", "64M", "--listen", "none", "--storage", "file"});
@@ -335,4 +335,4 @@ TEST_F(NamStriped, when_a_server_ends_the_stripes_of_others_stay) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -13,7 +13,7 @@
 #include "tests/nam/server_fixture.hpp"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline constexpr std::uint64_t grant_bytes = 8u << 20;
 
@@ -175,4 +175,4 @@ inline std::string text_of(int code) {
   return text;
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -2,7 +2,7 @@
 #include "tests/windows/nam_support.hpp"
 #include "tests/windows/performance_variable.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin();
@@ -351,4 +351,4 @@ TEST_F(NamTest, a_window_that_was_evicted_is_an_error) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 
 #include "tests/windows/notify_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Every notified operation, of one double at a displacement.
@@ -391,4 +391,4 @@ TEST_P(EachNotification, W126_21_from_several_threads) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/windows/notify_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Counters : public NotificationTest {
@@ -342,4 +342,4 @@ TEST_P(Counters, W126_22_limits_are_attributes_and_an_info_key_sets_one) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// The class of errors of counters that are not there.
 inline int no_such_counter() {
@@ -43,4 +43,4 @@ class NotificationTest : public FlavourTest {
   }
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/windows/notify_support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Notification : public NotificationTest {};
@@ -92,4 +92,4 @@ TEST_P(Notification, W126_17_loses_no_increment_of_many_origins) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

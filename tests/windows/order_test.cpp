@@ -4,7 +4,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr int longs = 16384;  // beyond what travels as one message, and on one host through the kernel
@@ -217,4 +217,4 @@ TEST_F(WindowTest, E_21_flushes_refuse_what_is_no_array_of_windows) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

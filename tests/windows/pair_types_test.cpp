@@ -2,7 +2,7 @@
 #include "tests/support/padded_records.hpp"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr unsigned char there = 0x5a;  ///< in the padding of the target's records
@@ -159,4 +159,4 @@ TYPED_TEST(PairTypes, MatchStructsOfTheSameSignature) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

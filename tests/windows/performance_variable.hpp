@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// A variable of the whole process, in a handle of its own: counters begin at 0 with each.
 class PerformanceVariable {
@@ -38,4 +38,4 @@ class PerformanceVariable {
   MPI_T_pvar_handle handle_ = MPI_T_PVAR_HANDLE_NULL;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 #include "tests/support/slowness.hpp"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Progress : public FlavourTest {};
@@ -111,4 +111,4 @@ TEST_P(Threads, W115_04_threads_lock_windows_of_their_own) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 #include "tests/windows/performance_variable.hpp"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Bytes that all processes together keep in tables of ranks.
@@ -127,4 +127,4 @@ TEST_F(RankTable, is_kept_once_where_ranks_differ) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

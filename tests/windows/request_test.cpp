@@ -3,7 +3,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class RequestForms : public FlavourTest {
@@ -124,4 +124,4 @@ TEST_P(RequestForms, W1135_06_requests_of_nobody_are_complete) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -2,7 +2,7 @@
 /// other.
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Doubles, which no processor adds in one instruction, of all ranks through two windows on the same bytes.
@@ -118,4 +118,4 @@ TEST_F(SharedPlaces, are_forgotten_with_their_window) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline MPI_Comm const world = MPI_COMM_WORLD;
 
@@ -182,4 +182,4 @@ inline void compute_for(double seconds) {
   }
 }
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

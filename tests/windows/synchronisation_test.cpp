@@ -3,7 +3,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Epochs : public FlavourTest {};
@@ -371,4 +371,4 @@ TEST_F(WindowTest, contended_locks_are_fair) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

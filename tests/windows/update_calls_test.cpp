@@ -7,7 +7,7 @@
 
 #include "tests/windows/calls.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 template <typename T>
@@ -314,4 +314,4 @@ TEST_P(Calls, W11344_02_every_number_is_handed_out_once) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

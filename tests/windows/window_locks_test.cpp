@@ -10,7 +10,7 @@
 #include "tests/support/slowness.hpp"
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class WindowLocks : public ::testing::Test {
@@ -230,4 +230,4 @@ TEST_F(WindowLocks, RandomEpochsEnd) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

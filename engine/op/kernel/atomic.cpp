@@ -4,7 +4,7 @@
 #include "engine/op/kernel/element.hpp"
 #include "engine/op/kernel/row_kernels.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -84,4 +84,4 @@ constexpr KernelTable<UpdateAtomically> make_table() {
 
 constinit KernelTable<UpdateAtomically> const atomic_kernels = make_table();
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -8,7 +8,7 @@
 
 #include "engine/op/kernel/types.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 template <typename T>
@@ -201,4 +201,4 @@ inline T next_value(T a, T b, [[maybe_unused]] T c) noexcept {
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

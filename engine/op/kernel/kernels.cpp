@@ -8,7 +8,7 @@
 
 #include "engine/op/kernel/row_kernels.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -78,4 +78,4 @@ void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) n
   copy_bytes(to, from, bytes);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -11,7 +11,7 @@
 #include "engine/op/kernel/types.hpp"
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace detail {
 void copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
@@ -111,4 +111,4 @@ inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
   return has_cpu_atomics(type) && (element_size(type) <= 1 || (address & (element_size(type) - 1)) == 0);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

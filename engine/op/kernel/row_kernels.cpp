@@ -23,7 +23,7 @@
 #define MPIX_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
 #endif
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// A T at any address.
@@ -355,4 +355,4 @@ constexpr RowKernels kernels = make_table();
 
 RowKernels const& MPIX_JOIN(row_kernels_, MPIX_KERNEL_SET)() noexcept { return kernels; }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 
 #include "engine/op/kernel/types.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 inline constexpr auto type_count = static_cast<std::size_t>(ElementType::count_);
 inline constexpr auto operation_count = static_cast<std::size_t>(Operation::count_);
@@ -87,4 +87,4 @@ constexpr void for_every_pair(Fill fill) {
   (std::make_index_sequence<type_count>());
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -3,7 +3,7 @@
 #include "engine/op/kernel/row_kernels.hpp"
 #include "engine/op/kernel/walk.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -36,4 +36,4 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
   walk_part(copy_rows, Side{base, layout}, position, bytes, const_cast<std::byte*>(from));
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

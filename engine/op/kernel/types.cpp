@@ -3,7 +3,7 @@
 #include "engine/op/kernel/element.hpp"
 #include "engine/op/kernel/kernels.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -40,4 +40,4 @@ bool is_valid(Reduction const& reduction) noexcept {
   return reduction.scale == nullptr || reduction.operation == Operation::sum;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 enum class ElementType : std::uint8_t {
   none = 0,  ///< untyped bytes; only replace and no_op
@@ -96,4 +96,4 @@ inline bool is_defined(Operation operation, ElementType type) noexcept {
   return (type_table.operations[static_cast<std::size_t>(type)] >> static_cast<unsigned>(operation) & 1) != 0;
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

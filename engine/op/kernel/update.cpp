@@ -8,7 +8,7 @@
 #include "engine/op/kernel/whole_elements.hpp"
 #include "engine/op/update_modes.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -264,4 +264,4 @@ void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte 
   kernel(to, 0, from, 0, 1, bytes, reduction.scale);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

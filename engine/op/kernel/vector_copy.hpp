@@ -10,7 +10,7 @@
 
 #include "engine/op/kernel/row_kernels.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// Whether stores hold up the loads of `from` that follow shortly: the processor takes those for loads of
@@ -76,4 +76,4 @@ bool copy_shifted(std::byte*, std::byte const*, std::size_t) noexcept { return f
 #endif
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

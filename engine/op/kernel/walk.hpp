@@ -9,7 +9,7 @@
 #include "engine/op/layout/boxes.hpp"
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 namespace {
 
 /// Memory and how the data lie in it.
@@ -143,4 +143,4 @@ void walk_part(Rows rows, Side const& first, std::size_t position, std::size_t b
 }
 
 }  // namespace
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -6,7 +6,7 @@
 #include "engine/op/kernel/types.hpp"
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 /// Whether the C struct has padding between value and index, so that an element in memory is two runs. A run
 /// may then end within an element.
@@ -24,4 +24,4 @@ inline std::size_t whole_elements(ElementType type, std::size_t bytes) noexcept 
   return bytes - bytes % element;  // a pair
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -7,7 +7,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ void for_boxes(Layout const& layout, std::size_t position, std::size_t bytes, Vi
   if (bytes != 0) detail::for_boxes_within(layout, layout.dims.size(), 0, position, bytes, &done, visit);
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -101,4 +101,4 @@ Segment LayoutCursor::next(std::size_t limit) noexcept {
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

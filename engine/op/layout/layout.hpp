@@ -15,7 +15,7 @@
 #include "engine/base/status.hpp"
 #include "engine/op/layout/layout.h"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 using Segment = mpix_engine_segment;
 using Dimension = mpix_engine_dimension;
@@ -94,4 +94,4 @@ class LayoutCursor {
   std::size_t index_[max_dimensions] = {};
 };
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

@@ -2,7 +2,7 @@
 
 #include "engine/op/layout/layout.hpp"
 
-namespace mpix::engine {
+namespace mpixrma::engine {
 
 namespace {
 
@@ -65,4 +65,4 @@ OwnedLayout::OwnedLayout(Layout const& layout)
   }
 }
 
-}  // namespace mpix::engine
+}  // namespace mpixrma::engine

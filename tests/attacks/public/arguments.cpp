@@ -8,7 +8,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -306,4 +306,4 @@ TEST_F(ArgumentAttacks, DatatypesMayBeFreedRightAfterTheCall) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

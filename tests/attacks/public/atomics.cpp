@@ -8,7 +8,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -313,4 +313,4 @@ TEST_F(AtomicAttacks, DisplacementsCountFromTheBaseOfTheTarget) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

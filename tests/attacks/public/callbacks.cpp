@@ -8,7 +8,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -332,4 +332,4 @@ TEST_F(CallbackAttacks, SignalsInterruptNothing) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -183,4 +183,4 @@ TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

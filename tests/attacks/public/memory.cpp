@@ -10,7 +10,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -316,4 +316,4 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 namespace {
 
@@ -254,4 +254,4 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 struct Kind {
@@ -218,4 +218,4 @@ TEST_P(AllTypes, AccumulateAsReduceLocalDoes) {
 MPIX_ON_EACH_FLAVOUR(AllTypes);
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class AtomicUpdates : public FlavourTest {};
@@ -151,4 +151,4 @@ TEST_F(ManyWindows, OnTheSameMemoryLoseNoUpdate) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

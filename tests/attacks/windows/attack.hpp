@@ -8,7 +8,7 @@
 
 #include "tests/windows/support.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 /// MPIX_TEST_ROUNDS multiplies the rounds of each attack.
 inline int rounds(int usual) {
@@ -58,4 +58,4 @@ class Type {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Epochs : public FlavourTest {
@@ -167,4 +167,4 @@ TEST_P(Epochs, ThreadsLockAndCreateAtTheSameTime) {
 MPIX_ON_EACH_FLAVOUR(Epochs);
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 enum class Call {
@@ -174,4 +174,4 @@ TEST_P(IssueOrder, GetsReturnWhatEarlierCallsLeave) {
 MPIX_ON_EACH_FLAVOUR(IssueOrder);
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 long static_words[64];
@@ -136,4 +136,4 @@ TEST_P(Layouts, NestVectorsNineTimes) {
 MPIX_ON_EACH_FLAVOUR(Layouts);
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

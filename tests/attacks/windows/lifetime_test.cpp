@@ -3,7 +3,7 @@
 
 #include "tests/attacks/windows/attack.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Lifetime : public FlavourTest {};
@@ -63,4 +63,4 @@ TEST_P(Lifetime, RequestsAreCompletedAfterTheWindowIsFreed) {
 MPIX_ON_EACH_FLAVOUR(Lifetime);
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

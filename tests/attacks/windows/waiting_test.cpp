@@ -15,7 +15,7 @@ extern "C" int sched_yield() noexcept {
   return system();
 }
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Waiting : public WindowTest {};
@@ -40,4 +40,4 @@ TEST_F(Waiting, WinTestYieldsTheCoreWhenIdle) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

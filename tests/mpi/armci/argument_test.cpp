@@ -10,9 +10,9 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::Remote;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::Remote;
+using mpixrma::test::size;
 
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 

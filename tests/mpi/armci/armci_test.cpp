@@ -16,9 +16,9 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::Remote;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::Remote;
+using mpixrma::test::size;
 
 TEST(Contiguous, put_get_and_values) {
   Remote remote(80000);
@@ -272,7 +272,7 @@ TEST(Mutexes, exclude_each_other) {
 
 /// Location consistency: what one process does to a place of another takes effect in its order.
 TEST(Order, random_operations_give_what_they_give_one_after_the_other) {
-  auto start = mpix::test::seed();
+  auto start = mpixrma::test::seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   std::mt19937_64 random(start + static_cast<std::uint64_t>(me()));
   constexpr int words = 512;

@@ -8,12 +8,12 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::Remote;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::Remote;
+using mpixrma::test::size;
 
 TEST(DeviceMemory, is_refused_as_the_local_side) {
-  mpix::test::DevicePages const device;
+  mpixrma::test::DevicePages const device;
   ASSERT_TRUE(device.there());
   Remote remote(4096);
   int const next = (me() + 1) % size();

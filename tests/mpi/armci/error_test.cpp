@@ -12,9 +12,9 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::Remote;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::Remote;
+using mpixrma::test::size;
 
 constexpr int bytes = 1 << 20;
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);

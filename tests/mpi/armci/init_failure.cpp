@@ -44,7 +44,7 @@ bool take_memory_away() {
 
 int main(int argc, char** argv) {
   std::string const missing = argc == 2 ? argv[1] : "";
-  ::alarm(300 * mpix::test::slowness);  // a hang ends the process, and mpirun the job
+  ::alarm(300 * mpixrma::test::slowness);  // a hang ends the process, and mpirun the job
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (missing == "no-component" && rank != nullptr && std::atoi(rank) == 1)
     ::setenv("OMPI_MCA_osc", "^mpix", 1);

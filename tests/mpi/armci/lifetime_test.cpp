@@ -14,8 +14,8 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::size;
 
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
@@ -48,7 +48,7 @@ void expect_not_running() {
 /// Transfers work.
 void expect_running() {
   EXPECT_EQ(ARMCI_Initialized(), 1);
-  mpix::test::Remote remote(64);
+  mpixrma::test::Remote remote(64);
   int const next = (me() + 1) % size();
   EXPECT_EQ(ARMCI_PutValueLong(7 + me(), remote.at(next), next), 0);
   ARMCI_Barrier();
@@ -76,7 +76,7 @@ void expect_init_to_fail(char const* variable) {
 }
 
 TEST(Lifetime, begins_and_ends_whatever_fails) {
-  ::alarm(600 * mpix::test::slowness);  // a hang ends the process, and mpirun the job
+  ::alarm(600 * mpixrma::test::slowness);  // a hang ends the process, and mpirun the job
   expect_not_running();
   expect_init_to_fail("ARMCI_STRIDED_METHOD");
   expect_not_running();

@@ -14,9 +14,9 @@
 
 namespace {
 
-using mpix::test::me;
-using mpix::test::Remote;
-using mpix::test::size;
+using mpixrma::test::me;
+using mpixrma::test::Remote;
+using mpixrma::test::size;
 
 TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
   std::size_t const slot = sizeof(long);

@@ -7,7 +7,7 @@
 #include "tests/support/random_layout.hpp"
 #include "tests/support/slowness.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Datatypes over int with at most about a hundred elements; `lower` bytes below the address are used.
@@ -306,4 +306,4 @@ TEST(Datatypes, accumulate_on_types_of_other_languages_as_mpi_reduces) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

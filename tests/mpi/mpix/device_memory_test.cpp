@@ -5,7 +5,7 @@
 #include "tests/support/device_memory.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr int count = 64;
@@ -146,4 +146,4 @@ TEST_F(DeviceOrigin, cannot_be_registered) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -1,7 +1,7 @@
 /// Bad input: the right class through the error handler, and nothing lost.
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 int handler_calls = 0;
@@ -271,4 +271,4 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -4,7 +4,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 using ::testing::Test;
@@ -138,4 +138,4 @@ TEST_F(ErrorTexts, the_number_of_codes_is_bounded) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

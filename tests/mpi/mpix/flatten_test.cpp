@@ -9,7 +9,7 @@
 
 #include "datatype/datatype.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 using engine::LayoutCursor;
@@ -174,4 +174,4 @@ TEST(Flatten, contiguous_above_two_gibibytes) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

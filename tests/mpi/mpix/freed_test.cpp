@@ -4,7 +4,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Freed : public ::testing::Test {
@@ -123,4 +123,4 @@ TEST_F(Freed, memory_is_not_freed_when_one_rank_names_the_wrong_one) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

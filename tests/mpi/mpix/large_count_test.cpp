@@ -8,7 +8,7 @@
 #include "include/mpix_rma.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 using ::testing::Test;
@@ -329,4 +329,4 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr unsigned hang_seconds = 300 * mpix::test::slowness;
+constexpr unsigned hang_seconds = 300 * mpixrma::test::slowness;
 constexpr int without = 1;  ///< this rank
 
 int failures = 0;

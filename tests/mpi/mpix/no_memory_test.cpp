@@ -16,7 +16,7 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class Refusal {
@@ -83,4 +83,4 @@ TEST(NoMemory, a_communicator_that_cannot_be_known) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// Whether other memory of all processes is reached through the kernel.
@@ -54,4 +54,4 @@ TEST(Origin, without_memory_is_an_error_of_the_buffer_and_the_program_goes_on) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -3,7 +3,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 template <typename V>
@@ -102,4 +102,4 @@ TEST(F90Types, TakePartInAccumulates) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -6,7 +6,7 @@
 #include "tests/support/host.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 MPI_Comm handled_comm = MPI_COMM_NULL;
@@ -112,4 +112,4 @@ TEST_F(Requests, cannot_be_started_alone) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 enum class Kind { integer, logical, real, complex, bytes };
@@ -257,4 +257,4 @@ TEST(RmwMatrix, every_operation_on_every_type_and_count) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

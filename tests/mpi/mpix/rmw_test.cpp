@@ -4,7 +4,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 template <typename T>
@@ -101,4 +101,4 @@ TEST(Rmw, without_a_result_nothing_is_fetched_and_many_elements_work) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -5,7 +5,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 /// An MCA parameter of the component, as mpirun hands it to the processes.
@@ -248,4 +248,4 @@ TEST(Statistics, wrong_arguments_are_errors_that_change_nothing) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

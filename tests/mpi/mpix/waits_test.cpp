@@ -4,7 +4,7 @@
 
 #include "tests/support/mpix_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 constexpr int tag = 7;
@@ -196,4 +196,4 @@ INSTANTIATE_TEST_SUITE_P(Names, Waits, ::testing::Values(in_c, profiled),
                          [](auto const& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

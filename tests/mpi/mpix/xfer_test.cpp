@@ -6,7 +6,7 @@
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 TEST(Xfer, put_then_get_returns_the_values_from_every_rank_and_kind) {
@@ -285,4 +285,4 @@ TEST(Memory, successor_at_the_same_address_is_reached) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

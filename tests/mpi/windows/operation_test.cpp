@@ -4,7 +4,7 @@
 
 #include "tests/mpi/windows/window_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class WindowOperations : public EveryFlavor {};
@@ -203,4 +203,4 @@ TEST(SharedWindow, parts_follow_each_other) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -1,7 +1,7 @@
 /// Epochs: what they promise, and what is refused outside of them.
 #include "tests/mpi/windows/window_fixture.hpp"
 
-namespace mpix::test {
+namespace mpixrma::test {
 namespace {
 
 class WindowEpochs : public EveryFlavor {};
@@ -148,4 +148,4 @@ TEST(WindowHints, are_shown_as_they_are_in_force) {
 }
 
 }  // namespace
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mpix::test {
+namespace mpixrma::test {
 
 inline int world_rank() {
   int rank = 0;
@@ -104,4 +104,4 @@ class EveryFlavor : public ::testing::TestWithParam<int> {
 inline auto const flavors = ::testing::Values(MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE,
                                               MPI_WIN_FLAVOR_DYNAMIC, MPI_WIN_FLAVOR_SHARED);
 
-}  // namespace mpix::test
+}  // namespace mpixrma::test

@@ -9,7 +9,7 @@
 
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t owner = 64001;
@@ -202,4 +202,4 @@ TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -14,7 +14,7 @@
 #include "tests/nam/attacks/small_disk.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t attacker = 64001;
@@ -283,4 +283,4 @@ TEST_F(Catalogs, RepairKeepsTheDamagedCatalogWithItsLog) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -18,7 +18,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/socket.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 /// Listens at a port of its own, passes everything on to a server, and sees it all.
 class Eavesdropper {
@@ -115,4 +115,4 @@ inline SecuredSession begin_as_server(Channel& channel, KeyPair const& key) {
   return made.session;
 }
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -9,7 +9,7 @@
 
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t user = 64003;
@@ -118,4 +118,4 @@ TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

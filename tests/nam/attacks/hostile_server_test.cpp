@@ -14,7 +14,7 @@
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t attacker = 64001;
@@ -301,4 +301,4 @@ TEST(HostileServer, NameThatLeadsToAnotherServerIsRefused) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -12,7 +12,7 @@
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t attacker = 64001;
@@ -323,4 +323,4 @@ TEST_F(Identity, DataProcessNeverHasTheSecretOfAUser) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

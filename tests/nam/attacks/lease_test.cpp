@@ -6,7 +6,7 @@
 #include "nam/protocol/user_secret.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr int lease_seconds = 3;
@@ -145,4 +145,4 @@ TEST_F(Lease, MemoryOfAnEvictedWindowWaitsForProcessesThatMapIt) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

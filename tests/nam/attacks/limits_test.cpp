@@ -13,7 +13,7 @@
 #include "nam/protocol/socket.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t attacker = 64001;
@@ -237,4 +237,4 @@ TEST(Channels, AccountBoundsWhatIsKept) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

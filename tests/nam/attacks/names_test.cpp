@@ -14,7 +14,7 @@
 #include "nam/server/catalog.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t owner = 64001;
@@ -253,4 +253,4 @@ TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -11,7 +11,7 @@
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 /// The system has to know who comes by TCP.
@@ -384,4 +384,4 @@ TEST_F(Network, ClientKeepsLittleOfAServerThatHasShownNothing) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -12,7 +12,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 
 class SmallDisk {
  public:
@@ -50,4 +50,4 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

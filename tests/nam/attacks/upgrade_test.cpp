@@ -12,7 +12,7 @@
 #include "nam/server/database.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
-namespace mpix::nam {
+namespace mpixrma::nam {
 namespace {
 
 constexpr char const* grant_of_root = "6446ca94720103c94d7887b0aa6b5bf5";
@@ -188,4 +188,4 @@ TEST(Upgrade, ReplacesDataProcessOfEarlierServerAndKeepsItsMemory) {
 }
 
 }  // namespace
-}  // namespace mpix::nam
+}  // namespace mpixrma::nam

@@ -9,7 +9,7 @@
 
 #include "nam/client/session.hpp"
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 
 namespace {
 
@@ -134,4 +134,4 @@ void run_client(Ledger& ledger, ClientSetting const& setting) noexcept {
   }
 }
 
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

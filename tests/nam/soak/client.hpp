@@ -5,7 +5,7 @@
 
 #include "tests/nam/soak/ledger.hpp"
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 
 struct ClientSetting {
   std::size_t number = 0;
@@ -17,4 +17,4 @@ struct ClientSetting {
 /// Failures go to the ledger.
 void run_client(Ledger& ledger, ClientSetting const& setting) noexcept;
 
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 
 namespace {
 
@@ -54,4 +54,4 @@ TwoHosts::~TwoHosts() {
 
 bool TwoHosts::enter_other() const { return ::setns(other_.get(), CLONE_NEWNET) == 0; }
 
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

@@ -5,7 +5,7 @@
 
 #include "engine/base/shared_memory.hpp"
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 
 inline constexpr char const* server_host = "10.99.0.1";
 
@@ -24,4 +24,4 @@ class TwoHosts {
   engine::FileDescriptor other_;
 };
 
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

@@ -11,7 +11,7 @@
 #include <new>
 #include <string>
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 
 inline constexpr std::size_t client_count = 32;
 inline constexpr std::size_t user_count = 4;
@@ -62,4 +62,4 @@ struct Ledger {
   }
 };
 
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

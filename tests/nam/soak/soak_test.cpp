@@ -15,7 +15,7 @@
 #include "tests/nam/soak/client.hpp"
 #include "tests/nam/soak/hosts.hpp"
 
-namespace mpix::nam::soak {
+namespace mpixrma::nam::soak {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -244,4 +244,4 @@ TEST_F(Soak, KeepsEveryAcknowledgedByte) {
 }
 
 }  // namespace
-}  // namespace mpix::nam::soak
+}  // namespace mpixrma::nam::soak

@@ -5,7 +5,7 @@
 
 #include "tests/windows/random/plan.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 class Conflicts {
  public:
@@ -48,4 +48,4 @@ class Conflicts {
   std::vector<Range> open_;
 };
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -5,7 +5,7 @@
 
 #include "tests/windows/random/player.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -163,4 +163,4 @@ std::string describe(Plan const& plan) {
   return out.str() + body.str();
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -5,7 +5,7 @@
 
 #include "tests/windows/random/plan.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 /// The arguments of a notified operation. `request`: null for the forms without.
 struct Notified {
@@ -39,4 +39,4 @@ int issue_notified(Notified const& operation);
 int order_or_flush(Call call, int target, MPI_Win win, MPI_Request* request);
 int flush_windows(std::vector<MPI_Win> const& windows);
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -1,7 +1,7 @@
 #include "include/mpix_rma.h"
 #include "tests/windows/random/extensions.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 bool has_extensions() { return true; }
 
@@ -63,4 +63,4 @@ int flush_windows(std::vector<MPI_Win> const& windows) {
   return MPIX_Win_flush_windows(static_cast<int>(windows.size()), windows.data());
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -1,6 +1,6 @@
 #include "tests/windows/random/extensions.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 bool has_extensions() { return false; }
 
@@ -12,4 +12,4 @@ int issue_notified(Notified const&) { return MPI_ERR_UNSUPPORTED_OPERATION; }
 int order_or_flush(Call, int, MPI_Win, MPI_Request*) { return MPI_ERR_UNSUPPORTED_OPERATION; }
 int flush_windows(std::vector<MPI_Win> const&) { return MPI_ERR_UNSUPPORTED_OPERATION; }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -114,4 +114,4 @@ Model initial(Layout const& layout, Shapes const& shapes, std::uint64_t seed) {
   return model;
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

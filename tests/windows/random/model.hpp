@@ -3,7 +3,7 @@
 
 #include "tests/windows/random/plan.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 /// The memory of one rank. A byte that is not known is padding of an element that was computed.
 struct Model {
@@ -44,4 +44,4 @@ void apply(Step const& step, Model& target, Buffer* origin, std::byte const* com
 /// Defined content for a memory before anything happens to it.
 Model initial(Layout const& layout, Shapes const& shapes, std::uint64_t seed);
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -293,4 +293,4 @@ void Operations::add_store(int index, int rank, std::vector<Step>& steps) {
   steps.push_back(step);
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -3,7 +3,7 @@
 
 #include "tests/windows/random/conflicts.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 /// What a rank may reach in the epoch that it has opened.
 struct Access {
@@ -56,4 +56,4 @@ class Operations {
   int crowd_ = -1;  ///< the meeting at which nearly all operations are, of few targets; none: all are everywhere
 };
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -9,7 +9,7 @@
 
 #include "tests/stress/shapes.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 using stress::Base;
 using stress::Combine;
@@ -193,4 +193,4 @@ Plan make_plan(Shapes const& shapes, Features const& features, int ranks, std::u
 /// The calls that are on, a line each.
 std::string describe(Plan const& plan);
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -4,7 +4,7 @@
 #include "tests/windows/random/conflicts.hpp"
 #include "tests/windows/random/operations.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -243,4 +243,4 @@ Plan make_plan(Shapes const& shapes, Features const& features, int ranks, std::u
   return Planner(shapes, features, ranks, seed).run(operations);
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -389,4 +389,4 @@ void Player::check_memories() {
   }
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

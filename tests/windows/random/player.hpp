@@ -7,7 +7,7 @@
 #include "tests/windows/random/model.hpp"
 #include "tests/windows/random/window.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 class Player {
  public:
@@ -88,4 +88,4 @@ bool is_without_origin(Step const& step);
 /// A step as a call in a line.
 std::string describe(Step const& step, Plan const& plan);
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

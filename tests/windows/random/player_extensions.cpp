@@ -5,7 +5,7 @@
 #include "tests/windows/random/extensions.hpp"
 #include "tests/windows/random/player.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 /// Collective: each rank's counters of all windows.
 void Player::make_counters() {
@@ -170,4 +170,4 @@ void Player::wait_for_flushes() {
   flushes_.clear();
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

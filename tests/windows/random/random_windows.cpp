@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace mpix::random_windows;
+using namespace mpixrma::random_windows;
 
 struct Options {
   std::uint64_t operations = 20000;  ///< of all ranks together
@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
   MPI_Bcast(&options.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   current_seed = options.seed;
   for (int const number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM}) ::signal(number, &tell_where);
-  ::alarm(static_cast<unsigned>(100 + options.operations / 2000) * mpix::test::slowness);
+  ::alarm(static_cast<unsigned>(100 + options.operations / 2000) * mpixrma::test::slowness);
   if (rank == 0) std::printf("MPIX_TEST_SEED=%llu\n", current_seed);
   Random random(options.seed);
   auto shapes = std::make_unique<Shapes const>(random);

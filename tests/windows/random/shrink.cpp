@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -68,4 +68,4 @@ void shrink(Plan& plan, std::function<bool()> const& fails, int trials) {
   turn_off(idle_flushes(plan), fails, trials);
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

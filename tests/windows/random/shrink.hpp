@@ -5,10 +5,10 @@
 
 #include "tests/windows/random/plan.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 /// Turns off what the failure does not need. `fails` plays the plan and gives all ranks the same answer, so
 /// that all of them search alike; it is asked at most `trials` times.
 void shrink(Plan& plan, std::function<bool()> const& fails, int trials);
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 namespace {
 
@@ -158,4 +158,4 @@ MPI_Group Window::group(std::vector<int> const& ranks) const {
   return some;
 }
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows

@@ -7,7 +7,7 @@
 
 #include "tests/windows/random/plan.hpp"
 
-namespace mpix::random_windows {
+namespace mpixrma::random_windows {
 
 class Window {
  public:
@@ -54,4 +54,4 @@ class Window {
   std::vector<void*> attached_;
 };
 
-}  // namespace mpix::random_windows
+}  // namespace mpixrma::random_windows
