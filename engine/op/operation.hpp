@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/remote_address.hpp"
 #include "engine/base/status.hpp"
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/layout/layout.hpp"
 
 namespace mpixrma::engine {
-
-/// A virtual address in the target process.
-using RemoteAddress = std::uint64_t;
 
 /// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and
 /// the generation that it has there. A name is not given a second time.

@@ -24,7 +24,7 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
 
 // With the address, what is registered in the engine's tables and what a rank of a communicator takes, a peer
 // on another host stays below 1 KiB.
-static_assert(sizeof(Peer) + sizeof(PeerState) <= 408);
+static_assert(sizeof(Peer) + sizeof(PeerState) <= 416);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
   if (!state->same_host) return std::make_unique<Peer>(process, std::move(state));

@@ -115,9 +115,10 @@ struct PeerState {
   bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
   Location location;
-  Channel* channel = nullptr;                ///< through which it is reached
-  Secret secret{};                           ///< admits to it
-  std::unique_ptr<RemoteSegments> segments;  ///< of a peer with same_host
+  Channel* channel = nullptr;                   ///< through which it is reached
+  UnannouncedRdma* unannounced_rdma = nullptr;  ///< of this channel
+  Secret secret{};                              ///< admits to it
+  std::unique_ptr<RemoteSegments> segments;     ///< of a peer with same_host
   MessageStream messages;
   TrafficCounters traffic;
 

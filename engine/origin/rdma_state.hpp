@@ -55,6 +55,12 @@ class Gaps {
 
 struct RdmaOperation;
 
+/// Operations of UCX put and get to processes of this machine that have not ended. Through shared memory UCX
+/// may end them only when it is polled. Of one channel, under its lock.
+struct UnannouncedRdma {
+  std::size_t count = 0;
+};
+
 /// Operations are numbered from 1 in the order of issue. A get has ended when UCX says so; a put has when
 /// UCX has let go of its buffer and a flush that was begun after it has ended.
 struct RdmaState {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/runtime/channel.hpp"
 
 namespace mpixrma::engine {
 
@@ -158,7 +157,7 @@ void settle(RdmaOperation& operation) {
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<RdmaOperation> const owned(&operation);
-  if (operation.peer->state().location.same_machine) --operation.peer->state().channel->unannounced_rdma;
+  if (operation.peer->state().location.same_machine) --operation.peer->state().unannounced_rdma->count;
   tell(operation);
 }
 
@@ -293,7 +292,7 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
   (void)owned.release();  // settle() takes it back
-  if (peer.state().location.same_machine) ++peer.state().channel->unannounced_rdma;
+  if (peer.state().location.same_machine) ++peer.state().unannounced_rdma->count;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);
     start_flush(peer);

@@ -17,6 +17,7 @@
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/connections.hpp"
 #include "engine/net/transport.hpp"
+#include "engine/origin/rdma_state.hpp"
 #include "engine/proto/agent_path.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/sync/lock_table.hpp"
@@ -57,9 +58,7 @@ class Channel final : public MessageHandler {
   Executor executor;
   Parting parting;
   Agent agent;
-  /// Operations of UCX put and get to processes of this machine that have not ended. Through shared memory
-  /// UCX may come to their end only when it is looked at. Under the lock.
-  std::size_t unannounced_rdma = 0;
+  UnannouncedRdma unannounced_rdma;
 
   /// Handles what has arrived. With the lock held. Returns the number of events.
   int drive() {
@@ -84,7 +83,7 @@ class Channel final : public MessageHandler {
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
                              connections.has_losses() || executor.has_deferred() ||
-                             agent_path.has_waiting() || unannounced_rdma != 0;
+                             agent_path.has_waiting() || unannounced_rdma.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
@@ -108,7 +107,7 @@ class Channel final : public MessageHandler {
 
   /// By who has issued an operation of UCX put or get.
   void drive_rdma() {
-    if (unannounced_rdma == 0) return;
+    if (unannounced_rdma.count == 0) return;
     (void)drive();
     leave();
   }

@@ -187,6 +187,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   int const tables_fd = its.tables_fd;
   int const control_fd = its.control_fd;
   peer->channel = &channels.of(process);
+  peer->unannounced_rdma = &peer->channel->unannounced_rdma;
   peer->location = peer->channel->connections.locate(std::move(its));
   // Without these, neighbours are treated like processes of another host.
   bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "engine/op/operation.hpp"
-#include "engine/op/update_modes.hpp"
+#include "engine/op/kernel/update_modes.hpp"
 
 namespace mpixrma::engine {
 

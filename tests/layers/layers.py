@@ -34,7 +34,12 @@ FOREIGN = {
 }
 # The rooms of folders, from the lowest floor up: a file includes files of its own room and of floors below. The files
 # beside the rooms stand on the highest floor.
-FLOORS = {}
+FLOORS = {
+    "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
+               ["target"], ["runtime"]],
+    "mpi-windows": [["nam"], ["state"], ["creation", "operations"], ["epochs"]],
+    "nam": [["protocol"], ["client", "process"], ["data"], ["server"], ["tool"]],
+}
 # Layers without circles between files; a header and the source beside it count as one.
 ACYCLIC = {"datatype", "armci"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')

@@ -40,8 +40,8 @@ class Offences(unittest.TestCase):
         }))
 
     def test_sideways(self):
-        self.assertEqual(["windows/a.cpp:1: windows/ does not stand on mpix/: mpix/b.hpp"], self.of({
-            "windows/a.cpp": '#include "mpix/b.hpp"\n',
+        self.assertEqual(["mpi-windows/a.cpp:1: mpi-windows/ does not stand on mpix/: mpix/b.hpp"], self.of({
+            "mpi-windows/a.cpp": '#include "mpix/b.hpp"\n',
             "mpix/b.hpp": "",
         }))
 

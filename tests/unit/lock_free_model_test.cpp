@@ -7,7 +7,7 @@
 #include "engine/memory/range_index.hpp"
 #include "engine/memory/range_slot.hpp"
 #include "engine/net/mailbox.hpp"
-#include "engine/op/update_modes.hpp"
+#include "engine/op/kernel/update_modes.hpp"
 #include "engine/origin/mapped_segment.hpp"
 #include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"

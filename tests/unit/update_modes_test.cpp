@@ -1,6 +1,6 @@
 /// Single elements are updated by the CPU's atomics, arrays at vector speed until somebody updates a single
 /// element of theirs: in any mixture, on every path, no update is lost.
-#include "engine/op/update_modes.hpp"
+#include "engine/op/kernel/update_modes.hpp"
 
 #include <algorithm>
 #include <array>

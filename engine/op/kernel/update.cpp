@@ -6,7 +6,7 @@
 #include "engine/op/kernel/row_kernels.hpp"
 #include "engine/op/kernel/walk.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
-#include "engine/op/update_modes.hpp"
+#include "engine/op/kernel/update_modes.hpp"
 
 namespace mpixrma::engine {
 

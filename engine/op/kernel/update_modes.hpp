@@ -16,7 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/op/operation.hpp"
+#include "engine/base/remote_address.hpp"
+#include "engine/op/kernel/kernels.hpp"
 
 namespace mpixrma::engine {
 
