@@ -1,5 +1,7 @@
 #include "hosts/public-mpi/requests.hpp"
 
+#include <sched.h>
+
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -66,6 +68,7 @@ Pool persistent_pool;
 /// Pushed one by one, taken as a whole. The engine completes from any thread, under its locks, where MPI must
 /// not be called.
 std::atomic<Request*> completed{nullptr};
+std::atomic<int> showing{0};  ///< threads that have taken completed ones and are not done with them
 
 std::mutex persistent_lock;
 std::unordered_map<mpix_handle_t, Request*> persistent;
@@ -145,13 +148,24 @@ void show(Request& request) {
 int show_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
-  // Acquire: pairs with the release in complete_request(), for what it has written.
-  for (Request* request = completed.exchange(nullptr, std::memory_order_acquire); request != nullptr;
+  showing.fetch_add(1, std::memory_order_relaxed);
+  // Acquire: pairs with the release in complete_request(), for what it has written. Release: pairs with the
+  // acquire in settle_completed(), for `showing`.
+  for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
     show(*request);
     request = next;
   }
+  showing.fetch_sub(1, std::memory_order_release);
+  return count;
+}
+
+int settle_completed() {
+  int count = 0;
+  while (completed.load(std::memory_order_acquire) != nullptr) count += show_completed();
+  // Acquire: pairs with the release in show_completed(), for the failures that the other thread has kept.
+  while (showing.load(std::memory_order_acquire) != 0) ::sched_yield();
   return count;
 }
 

@@ -11,6 +11,9 @@ namespace mpixrma::host {
 
 /// Shows to MPI what the engine has completed. Returns how many. By any thread that may call MPI.
 int show_completed();
+/// The same, and waits for other threads that do it: the failures of requests that were freed are kept then.
+/// Without a lock that keeping a failure takes.
+int settle_completed();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);

@@ -22,8 +22,6 @@ Unasked unasked_of(Communicator& communicator) {
   engine::Engine& engine = engine_of_process();
   Unasked all{communicator.handle(), {}, 0};
   communicator.for_each_target([&](Target& target) {
-    engine.complete(*target.peer, target.outstanding.get());
-    (void)host().requests_show();  // keeps failures whose requests are freed
     auto const failures = engine.take_errors(*target.peer, communicator.context());
     if (failures.count != 0 && all.count == 0)
       all.first = {target.rank, target.peer->process(), failures.first};
@@ -45,6 +43,12 @@ void raise_unasked(Unasked const& unasked) {
 }  // namespace
 
 void raise_unasked_failures() {
+  for_each_communicator([](Communicator& communicator) {
+    communicator.for_each_target([](Target& target) {
+      engine_of_process().complete(*target.peer, target.outstanding.get());
+    });
+  });
+  (void)host().requests_show();  // keeps failures whose requests are freed
   std::vector<Unasked> found;  // handlers are called when no lock is held
   for_each_communicator([&](Communicator& communicator) { found.push_back(unasked_of(communicator)); });
   // Of communicators that are freed, and their handlers with them.
