@@ -1,6 +1,6 @@
-/// 32 clients of 4 users on two hosts write to a memory server, while clients and processes of the server are killed and its
-/// disk is full now and then. Each acknowledged byte is checked. MPIX_NAM_SOAK_SECONDS (300) says for how long, MPIX_TEST_SEED
-/// repeats the choices, though not the timing.
+/// 32 clients of 4 users on two hosts write to a memory server, while clients and processes of the server are
+/// killed and its disk is full now and then. Each acknowledged byte is checked. MPIX_NAM_SOAK_SECONDS (300)
+/// says for how long, MPIX_TEST_SEED repeats the choices, though not the timing.
 #include <grp.h>
 #include <pwd.h>
 #include <sys/mount.h>
@@ -61,8 +61,8 @@ class Soak : public ::testing::Test {
   }
 
   void start_server() {
-    server_->start({"--size", "64M", "--storage", "file", "--listen", std::string(server_host) + ":7726", "--log-level",
-                    "error", "--max-sessions", "64"});
+    server_->start({"--size", "64M", "--storage", "file", "--listen", std::string(server_host) + ":7726",
+                    "--log-level", "error", "--max-sessions", "64"});
   }
 
   /// A grant, a secret, and the windows of the user's clients.
@@ -104,8 +104,9 @@ class Soak : public ::testing::Test {
     ::setenv("MPIX_NAM_USER", users[number % user_count], 1);
     if (is_remote) ::setenv("MPIX_NAM_TCP", "1", 1);
     uid_t const uid = uid_of(number);
-    bool const ready = ::getppid() == parent && (!is_remote || hosts_.enter_other()) && ::setgroups(0, nullptr) == 0 &&
-                       ::setgid(::getpwuid(uid)->pw_gid) == 0 && ::setuid(uid) == 0;
+    bool const ready = ::getppid() == parent && (!is_remote || hosts_.enter_other()) &&
+                       ::setgroups(0, nullptr) == 0 && ::setgid(::getpwuid(uid)->pw_gid) == 0 &&
+                       ::setuid(uid) == 0;
     if (!ready) ledger_->fail("client " + std::to_string(number) + " cannot change its user");
     if (ready) run_client(*ledger_, {number, maps, seed});
     ::_exit(0);
@@ -123,18 +124,33 @@ class Soak : public ::testing::Test {
     ++kills_of_clients_;
   }
 
+  /// One that a new server has not taken over yet is the only holder of the grant's memory.
   void kill_data_process() {
     try {
-      ::kill(server_->data_process(grants_[random_() % user_count]), SIGKILL);
+      Json const grant = server_->show(grants_[random_() % user_count]);
+      if (!grant.at("ready").get<bool>()) return;
+      ::kill(grant.at("pid").get<pid_t>(), SIGKILL);
       ++kills_of_data_;
     } catch (Error const&) {  // the control process is just starting
     }
   }
 
-  void kill_control_process() {
+  bool all_grants_are_ready() const {
+    try {
+      return std::all_of(grants_.begin(), grants_.end(),
+                         [&](Locator const& grant) { return server_->show(grant).at("ready").get<bool>(); });
+    } catch (Error const&) {
+      return false;
+    }
+  }
+
+  /// The main process, and the control process with it. While a data process starts again, the main process
+  /// is the only holder of the grant's memory.
+  void kill_main_process() {
+    if (!all_grants_are_ready()) return;
     server_->kill();
     start_server();
-    ++kills_of_control_;
+    ++kills_of_main_;
   }
 
   /// Everything that was acknowledged and not persisted may be lost.
@@ -160,7 +176,7 @@ class Soak : public ::testing::Test {
     switch (random_() % 20) {
       case 0: return kill_server();
       case 1:
-      case 2: return kill_control_process();
+      case 2: return kill_main_process();
       case 3:
       case 4:
       case 5:
@@ -204,11 +220,12 @@ class Soak : public ::testing::Test {
       checks += client.checks;
       refusals += client.refusals;
     }
-    std::printf("%llu acknowledged writes, %llu acknowledged persists, %llu checked blocks, %llu refused requests\n"
-                "killed: %d clients, %d data processes, %d control processes, %d whole servers; %d full disks\n",
-                static_cast<unsigned long long>(writes), static_cast<unsigned long long>(persists),
-                static_cast<unsigned long long>(checks), static_cast<unsigned long long>(refusals), kills_of_clients_,
-                kills_of_data_, kills_of_control_, kills_of_server_, full_disks_);
+    std::printf(
+        "%llu acknowledged writes, %llu acknowledged persists, %llu checked blocks, %llu refused requests\n"
+        "killed: %d clients, %d data processes, %d main processes, %d whole servers; %d full disks\n",
+        static_cast<unsigned long long>(writes), static_cast<unsigned long long>(persists),
+        static_cast<unsigned long long>(checks), static_cast<unsigned long long>(refusals), kills_of_clients_,
+        kills_of_data_, kills_of_main_, kills_of_server_, full_disks_);
   }
 
   std::uint64_t seed_ = 0;
@@ -220,7 +237,7 @@ class Soak : public ::testing::Test {
   std::array<pid_t, client_count> clients_{};
   int kills_of_clients_ = 0;
   int kills_of_data_ = 0;
-  int kills_of_control_ = 0;
+  int kills_of_main_ = 0;
   int kills_of_server_ = 0;
   int full_disks_ = 0;
 };
@@ -232,12 +249,14 @@ TEST_F(Soak, KeepsEveryAcknowledgedByte) {
   bool is_full = false;
   while (Clock::now() < end && !ledger_->has_failed) {
     std::this_thread::sleep_for(milliseconds(50 + random_() % 450));
-    bool const fills = (Clock::now() - begin) % disk_full_every < disk_full_for && Clock::now() - begin > disk_full_for;
+    bool const fills =
+        (Clock::now() - begin) % disk_full_every < disk_full_for && Clock::now() - begin > disk_full_for;
     if (fills != is_full) change_disk(is_full = fills);
     disturb();
   }
   if (is_full) change_disk(false);
-  EXPECT_TRUE(ledger_->has_failed || everything_is_checked()) << "clients do not come to their windows any more";
+  EXPECT_TRUE(ledger_->has_failed || everything_is_checked())
+      << "clients do not come to their windows any more";
   report();
   EXPECT_STREQ(ledger_->failure.data(), "");
   for (ClientRecord const& client : ledger_->clients) EXPECT_GT(client.writes, 0u);
