@@ -1,0 +1,79 @@
+/// Memory of a grant, in pieces.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "nam/data/segment_allocator.hpp"
+#include "tests/nam/seed.hpp"
+#include "tests/support/slowness.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+/// Against a list of what is taken: pieces never overlap, and all is free in one piece at the end.
+TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
+  std::mt19937_64 random(seed_of_test());
+  constexpr std::uint64_t space = 64u << 20;
+  SegmentAllocator allocator(space);
+  std::map<std::uint64_t, std::uint64_t> taken;
+  for (int round = 0; round < 20000 / test::slowness; ++round) {
+    if (taken.empty() || random() % 2 == 0) {
+      std::uint64_t const bytes = 1 + random() % (random() % 2 == 0 ? 8192u : 1u << 20);
+      auto const offset = allocator.take(bytes);
+      if (!offset) continue;
+      auto const next = taken.lower_bound(*offset);
+      EXPECT_TRUE(next == taken.end() || *offset + bytes <= next->first);
+      EXPECT_TRUE(next == taken.begin() || std::prev(next)->first + std::prev(next)->second <= *offset);
+      ASSERT_TRUE(taken.emplace(*offset, SegmentAllocator::footprint(bytes)).second);
+    } else {
+      auto const piece = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
+      allocator.give_back(piece->first, piece->second);
+      taken.erase(piece);
+    }
+  }
+  std::uint64_t used = 0;
+  for (auto const& [offset, bytes] : taken) used += bytes;
+  EXPECT_EQ(allocator.free_bytes(), space - used);
+  for (auto const& [offset, bytes] : taken) allocator.give_back(offset, bytes);
+  EXPECT_EQ(allocator.largest_free(), space);
+}
+
+/// Half full for long, with sizes of all kinds: a tenth of the space is still to be had in one piece.
+TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
+  std::mt19937_64 random(seed_of_test());
+  constexpr std::uint64_t space = 256u << 20;
+  SegmentAllocator allocator(space);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  for (int round = 0; round < 100000 / test::slowness; ++round) {
+    if (allocator.free_bytes() > space / 2) {
+      std::uint64_t const bytes = std::uint64_t{4096} << random() % 10;
+      if (auto const offset = allocator.take(bytes)) taken.emplace_back(*offset, bytes);
+    } else {
+      std::swap(taken[random() % taken.size()], taken.back());
+      allocator.give_back(taken.back().first, taken.back().second);
+      taken.pop_back();
+    }
+  }
+  EXPECT_GT(allocator.largest_free(), space / 10);
+}
+
+TEST(SegmentAllocatorTest, nothing_fits_even_where_all_is_taken) {
+  SegmentAllocator allocator(4096);
+  ASSERT_TRUE(allocator.take(4096));
+  EXPECT_TRUE(allocator.take(0));
+  EXPECT_FALSE(allocator.take(1));
+}
+
+TEST(SegmentAllocatorTest, takes_a_piece_by_its_place_once) {
+  SegmentAllocator allocator(10 * 4096);
+  EXPECT_TRUE(allocator.take_at(4096, 8192));
+  EXPECT_FALSE(allocator.take_at(8192, 1));
+  EXPECT_FALSE(allocator.take_at(9 * 4096, 8192));
+  EXPECT_FALSE(allocator.take_at(UINT64_MAX - 4096, 8192));
+  EXPECT_TRUE(allocator.take_at(9 * 4096, 4096));
+  EXPECT_EQ(allocator.take(7 * 4096), std::nullopt);
+  EXPECT_EQ(allocator.take(6 * 4096), 3u * 4096);
+}
+
+}  // namespace
+}  // namespace mpixrma::nam

@@ -1,0 +1,100 @@
+/// The catalog, without a server.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "nam/protocol/user_secret.hpp"
+#include "nam/server/catalog.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  CatalogTest() : file_(std::filesystem::temp_directory_path() / ("catalog-" + random_identifier())) {}
+  ~CatalogTest() override {
+    for (char const* const ending : {"", "-wal", "-shm", ".damaged"})
+      std::filesystem::remove(file_.string() + ending);
+  }
+
+  static Window window(std::string const& id, std::uint64_t offset) {
+    Window made{id, true, {1, 2, 0640}, Durability::server, offset, 0, {}};
+    made.bytes = lay_out({100, 0, 300}, {1, 8, 4}, &made.regions);
+    for (Region& region : made.regions) region.offset += offset;
+    return made;
+  }
+  void fill(Catalog& catalog, int windows) {
+    catalog.together([&] {
+      Grant grant{"g1", 7, 64u << 20, StorageKind::memory, "", 100, 200};
+      catalog.add(grant);
+      for (int i = 0; i < windows; ++i)
+        catalog.add("g1",
+                    window(std::string("w").append(std::to_string(i)), static_cast<std::uint64_t>(i) * 4096));
+      catalog.publish({7, "name"}, "w0");
+    });
+  }
+
+  std::filesystem::path file_;
+};
+
+TEST_F(CatalogTest, keeps_grants_windows_and_names) {
+  {
+    Catalog catalog(file_);
+    fill(catalog, 2);
+  }
+  Catalog catalog(file_);
+  ASSERT_EQ(catalog.grants().size(), 1u);
+  EXPECT_EQ(catalog.grants()[0].expires, 200);
+  auto const found = catalog.find_window("w1");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->grant, "g1");
+  EXPECT_EQ(found->window.offset, 4096u);
+  ASSERT_EQ(found->window.regions.size(), 3u);
+  EXPECT_EQ(found->window.regions[2].offset, 4096u + 128);
+  EXPECT_EQ(found->window.regions[2].unit, 4u);
+  EXPECT_EQ(found->window.ownership.mode, 0640u);
+  EXPECT_THROW(catalog.publish({7, "name"}, "w1"), Error);
+  catalog.publish({8, "name"}, "w1");
+  EXPECT_EQ(catalog.find_name({8, "name"})->window.id, "w1");
+  EXPECT_TRUE(catalog.problems().empty());
+  catalog.remove_window("w0");
+  EXPECT_FALSE(catalog.find_name({7, "name"}));
+  catalog.remove_grant("g1");
+  EXPECT_FALSE(catalog.find_window("w1"));
+}
+
+TEST_F(CatalogTest, windows_on_each_other_are_found) {
+  Catalog catalog(file_);
+  fill(catalog, 1);
+  catalog.add("g1", window("other", 0));
+  catalog.add("g1", window("outside", 1u << 30));
+  EXPECT_EQ(catalog.problems().size(), 2u);
+}
+
+TEST_F(CatalogTest, damage_is_refused_and_what_can_be_read_is_kept) {
+  {
+    Catalog catalog(file_);
+    fill(catalog, 2000);
+  }
+  {
+    std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file_) / 2));
+    file << std::string(20000, '\x5a');
+  }
+  EXPECT_THROW(Catalog{file_}, Error);
+  EXPECT_FALSE(repair_catalog(file_).lost.empty());
+  Catalog catalog(file_);
+  EXPECT_TRUE(catalog.problems().empty());
+  EXPECT_EQ(catalog.grants().size(), 1u);
+  EXPECT_GT(catalog.count_windows("g1"), 500u);
+  EXPECT_LT(catalog.count_windows("g1"), 2000u);
+}
+
+TEST_F(CatalogTest, what_is_no_catalog_is_refused) {
+  std::ofstream(file_) << std::string(8192, 'x');
+  EXPECT_THROW(Catalog{file_}, Error);
+}
+
+}  // namespace
+}  // namespace mpixrma::nam

@@ -1,0 +1,72 @@
+/// Messages between processes, good ones and others.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "nam/protocol/channel.hpp"
+#include "tests/nam/seed.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+class ChannelTest : public ::testing::Test {
+ protected:
+  ChannelTest() {
+    int pair[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    near_ = FileDescriptor(pair[0]);
+    far_ = Channel(FileDescriptor(pair[1]), {.head_bytes = 4096, .data_bytes = 4096, .descriptors = 1});
+  }
+  FileDescriptor near_;
+  Channel far_;
+};
+
+TEST_F(ChannelTest, messages_arrive_with_data_and_descriptors) {
+  Channel near(std::move(near_), {});
+  std::vector<FileDescriptor> descriptors;
+  descriptors.emplace_back(::dup(0));
+  near.post({{"a", 1}}, std::vector<std::byte>(100, std::byte{3}), std::move(descriptors));
+  near.post({{"a", 2}});
+  EXPECT_TRUE(near.flush());
+  EXPECT_TRUE(far_.fill());
+  auto const first = far_.next();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(field<unsigned>(first->head, "a"), 1u);
+  EXPECT_EQ(first->data, std::vector<std::byte>(100, std::byte{3}));
+  EXPECT_EQ(first->descriptors.size(), 1u);
+  EXPECT_TRUE(far_.fill());  // descriptors end what is taken in at once
+  auto const second = far_.next();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(field<unsigned>(second->head, "a"), 2u);
+  EXPECT_FALSE(far_.next());
+  near.release();
+  EXPECT_FALSE(far_.fill());
+}
+
+TEST_F(ChannelTest, fields_of_the_wrong_kind_are_refused) {
+  Json const json{{"negative", -1}, {"float", 1.5}, {"large", 1ull << 40}, {"list", {1, -2}}, {"text", 3}};
+  EXPECT_THROW(field<std::uint64_t>(json, "negative"), Error);
+  EXPECT_THROW(field<std::uint64_t>(json, "float"), Error);
+  EXPECT_THROW(field<unsigned>(json, "large"), Error);
+  EXPECT_THROW(field<std::vector<std::uint64_t>>(json, "list"), Error);
+  EXPECT_THROW(field<std::string>(json, "text"), Error);
+  EXPECT_THROW(field<bool>(json, "missing"), Error);
+  EXPECT_EQ(field<std::uint64_t>(json, "large"), 1ull << 40);
+}
+
+TEST_F(ChannelTest, nonsense_is_refused) {
+  std::mt19937_64 random(seed_of_test());
+  for (int round = 0; round < 500; ++round) {
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    FileDescriptor const sender(pair[0]);
+    Channel receiver(FileDescriptor(pair[1]), {.head_bytes = 4096, .data_bytes = 4096, .descriptors = 0});
+    std::string bytes(16 + random() % 100, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    ASSERT_EQ(::send(sender.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    (void)receiver.fill();
+    EXPECT_THROW(while (receiver.next()){}, Error);
+  }
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
