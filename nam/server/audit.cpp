@@ -60,7 +60,7 @@ std::string describe_peer(engine::FileDescriptor const& socket) {
   sockaddr_in6 v6{};
   std::memcpy(&v6, &address, sizeof v6);
   ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-  return "[" + std::string(text) + "]:" + std::to_string(ntohs(v6.sin6_port));
+  return std::string(1, '[').append(text).append("]:").append(std::to_string(ntohs(v6.sin6_port)));
 }
 
 AuditLog::AuditLog(std::string file) : file_(std::move(file)) {

@@ -73,8 +73,8 @@ void ServerKeys::write(std::vector<Key> const& keys, Target target) const {
   std::string text;
   for (Key const& key : keys) {
     text += to_hex(key.pair.secret_key);
-    if (key.until != 0) text += " " + std::to_string(key.until);
-    text += "\n";
+    if (key.until != 0) text.append(1, ' ').append(std::to_string(key.until));
+    text.append(1, '\n');
   }
   std::filesystem::path const made = file_.string() + ".new";
   ::unlink(made.c_str());
