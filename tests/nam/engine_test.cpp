@@ -379,7 +379,7 @@ TEST(Engine, is_not_for_other_users) {
   if (!is_root()) GTEST_SKIP() << "needs root";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo"});
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  server.admit_all_users();
   Locator const grant = server.grant(1u << 20);
   WindowInfo const window = make_persistent(grant, 1000, 1, {.mode = 0666});
   EXPECT_TRUE(as_user(nobody, [&] {

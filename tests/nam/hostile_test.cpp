@@ -9,6 +9,7 @@
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
+#include "tests/nam/seed.hpp"
 #include "tests/nam/windows_of_server.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -50,13 +51,6 @@ TEST(Server, a_thousand_connections_that_say_nothing_keep_nobody_out) {
 int parameter(char const* name, int otherwise) {
   char const* const given = std::getenv(name);
   return given != nullptr ? std::atoi(given) : otherwise;
-}
-
-std::uint64_t seed_of_test() {
-  auto const seed =
-      static_cast<std::uint64_t>(parameter("MPIX_TEST_SEED", static_cast<int>(std::random_device()() >> 1)));
-  std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
 }
 
 /// Requests that are nearly right: fields of wrong kinds and sizes, at random.

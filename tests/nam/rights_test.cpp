@@ -15,7 +15,7 @@ TEST(Server, other_users_have_what_the_owner_lets_them) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start();
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  server.admit_all_users();
   Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(another)}});
   std::string const secret_port = make_persistent(grant, 100, 1).port;
   std::string const shared_port = make_persistent(grant, 100, 5, {.mode = 0644}).port;
@@ -67,7 +67,7 @@ TEST(Server, users_grant_themselves_what_they_may) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--self-service", "8M"});
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  server.admit_all_users();
   EXPECT_TRUE(as_user(nobody, [&] {
     Locator const grant = server.grant(6u << 20);
     bool const limited = refusal([&] { server.grant(3u << 20); }) == ErrorCode::quota &&

@@ -189,7 +189,7 @@ TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
 /// An administrator would use and evict them without a question.
 TEST_F(SpreadServers, another_users_window_is_no_part) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
-  std::filesystem::permissions(first.directory(), std::filesystem::perms(0755));
+  first.admit_all_users();
   Locator const grant = first.grant(1u << 20, {{"owner", std::to_string(another)}});
   std::string const victim = make_persistent(grants[0], 8, 1).port;
   EXPECT_TRUE(as_user(another, [&] {

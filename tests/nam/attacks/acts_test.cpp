@@ -2,11 +2,10 @@
 /// use a window.
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -20,7 +19,7 @@ class Acts : public ::testing::Test {
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs other users";
     server.start({"--size", "64M", "--listen", "none", "--audit-log", audit_file()});
-    std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+    server.admit_all_users();
     grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
     EXPECT_TRUE(as_user(owner, [this] {
       server.ask({{"op", "publish"}, {"name", "field"}, {"port", make_persistent(grant, 100, 1).port}});
@@ -46,17 +45,12 @@ class Acts : public ::testing::Test {
     for (std::string line; std::getline(file, line);) ++count;
     return count;
   }
-  int run_tool(std::string const& arguments) const {
-    std::string const command = std::string(MPIX_NAM_TOOL " --server ") + server.address().unix_path + " " +
-                                arguments + " > " + (server.directory() / "output").string();
-    return std::system(command.c_str());
+  static bool says(ToolRun const& run, char const* text) {
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_NE(run.output.find(text), std::string::npos) << run.output;
+    return !HasFailure();
   }
-  std::string output() const {
-    std::ifstream file(server.directory() / "output");
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  ToolRun tool(std::string const& arguments) const { return run_tool(server, arguments); }
 
   TestServer server;
   Locator grant;
@@ -114,22 +108,20 @@ TEST_F(Acts, AreAuditedAndDoNotFillTheDisk) {
 }
 
 TEST_F(Acts, DryRunsChangeNothing) {
-  EXPECT_EQ(run_tool("revoke --dry-run " + grant.grant), 0);
-  EXPECT_NE(output().find("1 persistent windows, 1 names"), std::string::npos) << output();
-  EXPECT_EQ(run_tool("evict --dry-run '" + port + "'"), 0);
-  EXPECT_NE(output().find("would evict"), std::string::npos) << output();
-  EXPECT_EQ(run_tool("unpublish --dry-run --user 64001 field"), 0);
-  EXPECT_NE(output().find("would unpublish field of 64001"), std::string::npos) << output();
+  EXPECT_TRUE(says(tool("revoke --dry-run " + grant.grant), "1 persistent windows, 1 names"));
+  EXPECT_TRUE(says(tool("evict --dry-run '" + port + "'"), "would evict"));
+  EXPECT_TRUE(says(tool("unpublish --dry-run --user 64001 field"), "would unpublish field of 64001"));
   expect_pattern(port, 100, 1);
-  EXPECT_EQ(run_tool("lookup '~64001/field'"), 0);
+  EXPECT_EQ(tool("lookup '~64001/field'").exit_code, 0);
   EXPECT_TRUE(as_user(stranger, [&] {
     return refusal([&] {
              server.ask({{"op", "dry_run"}, {"request", "revoke"}, {"grant", grant.grant}});
            }) == ErrorCode::not_found;
   }));
   EXPECT_FALSE(has_line({"request=\"revoke\"", "result=done"}));
-  EXPECT_EQ(run_tool("backup '" + port + "' " + (server.directory() / "saved").string()), 0);
-  EXPECT_EQ(run_tool("restore --dry-run " + grant.grant + " " + (server.directory() / "saved").string()), 0);
+  EXPECT_EQ(tool("backup '" + port + "' " + (server.directory() / "saved").string()).exit_code, 0);
+  EXPECT_EQ(
+      tool("restore --dry-run " + grant.grant + " " + (server.directory() / "saved").string()).exit_code, 0);
   EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
 }
 
@@ -148,7 +140,7 @@ TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
     return refusal([&] { session.write(window, 0, 0, pattern(1, 1)); }) == ErrorCode::denied;
   };
   EXPECT_FALSE(as_stranger(reads));
-  EXPECT_EQ(run_tool("chmod 0644 '" + port + "'"), 0);
+  EXPECT_EQ(tool("chmod 0644 '" + port + "'").exit_code, 0);
   EXPECT_TRUE(as_stranger(reads));
   EXPECT_TRUE(as_stranger(may_not_write));
   EXPECT_TRUE(as_user(owner, [&] {  // the window's owner
@@ -162,8 +154,8 @@ TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
            }) == ErrorCode::denied;
   }));
   for (char const* const bad : {"0777", "9", "-1", "rw"})
-    EXPECT_NE(run_tool(std::string("chmod ") + bad + " '" + port + "' 2>&1"), 0) << bad;
-  EXPECT_EQ(run_tool("chmod 600 '" + port + "'"), 0);
+    EXPECT_NE(tool(std::string("chmod ") + bad + " '" + port + "'").exit_code, 0) << bad;
+  EXPECT_EQ(tool("chmod 600 '" + port + "'").exit_code, 0);
   EXPECT_EQ(server.show(grant).at("window_list")[0].at("mode"), 0600);
   EXPECT_FALSE(as_stranger(reads));
 }

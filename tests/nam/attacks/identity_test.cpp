@@ -9,7 +9,9 @@
 
 #include "nam/client/known_servers.hpp"
 #include "nam/client/secrets.hpp"
+#include "tests/nam/attacks/client_files.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
+#include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -20,30 +22,23 @@ constexpr uid_t attacker = 64001;
 /// A server with TCP, and this process's secret and pins for it in files of the test.
 struct Identity : testing::Test {
   TestServer server;
-  std::filesystem::path secret;
-  std::filesystem::path pins;
+  std::optional<ClientFiles> files;
   Locator grant;  ///< by TCP
 
   void start(TestServer::Arguments arguments = {"--size", "64M", "--listen", "127.0.0.1:0"}) {
     server.start(arguments);
-    secret = server.directory() / "client" / "secret";
-    pins = server.directory() / "client" / "known_servers";
-    ::setenv("MPIX_NAM_SECRET_FILE", secret.c_str(), 1);
+    files.emplace(server);
     grant = server.grant(8u << 20);
     grant.address.unix_path.clear();
-    write_secret(secret, secret_from_hex(server.ask({{"op", "secret"}}).at("secret").get<std::string>()));
   }
   Address without_key() const { return {"", grant.address.host, grant.address.port}; }
-  ~Identity() override {
-    ::unsetenv("MPIX_NAM_SECRET_FILE");
-    set_key_confirmation({});
-  }
+  ~Identity() override { set_key_confirmation({}); }
 };
 
 TEST_F(Identity, LocalUserCannotClaimAnotherName) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  server.admit_all_users();
   EXPECT_TRUE(as_user(attacker, [&] {
     ::setenv("MPIX_NAM_USER", "root", 1);
     Json const answer = server.ask({{"op", "hello"}, {"user", "root"}, {"nonce", "0"}});
@@ -165,10 +160,10 @@ TEST_F(Identity, UnknownServerIsRefusedUntilItIsPinned) {
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied) << "another key";
   pin_key(without_key(), *key_from_text(grant.address.key));
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt);
-  std::filesystem::permissions(pins, std::filesystem::perms::others_write,
+  std::filesystem::permissions(files->pins, std::filesystem::perms::others_write,
                                std::filesystem::perm_options::add);
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied) << "pins that others can write";
-  std::filesystem::remove(pins);
+  std::filesystem::remove(files->pins);
   int asked = 0;
   set_key_confirmation([&](Address const& address, PublicKey const& key) {
     EXPECT_EQ(endpoint_of(address), endpoint_of(grant.address));
@@ -183,17 +178,13 @@ TEST_F(Identity, UnknownServerIsRefusedUntilItIsPinned) {
 TEST_F(Identity, ToolTrustsAndStoresKeys) {
   start();
   std::string const place = endpoint_of(grant.address);
-  std::string const tool = MPIX_NAM_TOOL;
-  auto const run = [&](std::string const& arguments) {
-    int const status = std::system((tool + " " + arguments + " < /dev/null > /dev/null 2>&1").c_str());
-    return WEXITSTATUS(status);
-  };
+  auto const run = [](std::string const& arguments) { return run_tool(arguments).exit_code; };
   EXPECT_EQ(run("list --server " + place), 7);
   EXPECT_EQ(run("trust " + place), 7) << "there is no terminal";
   EXPECT_EQ(run("trust " + place + " nonsense"), 2);
   EXPECT_EQ(run("trust " + place + " " + grant.address.key), 0);
   EXPECT_EQ(run("list --server " + place), 0);
-  std::filesystem::remove(pins);
+  std::filesystem::remove(files->pins);
   EXPECT_EQ(run("secret --server " + server.address().unix_path), 0);
   EXPECT_EQ(run("list --server " + place), 0) << "'secret' pins the key";
 }
@@ -223,7 +214,7 @@ TEST_F(Identity, EarlierKeyEndsWithItsTime) {
 TEST_F(Identity, OnlyAdministratorsRotateTheKey) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  server.admit_all_users();
   EXPECT_TRUE(as_user(attacker, [&] {
     return refusal([&] { server.ask({{"op", "rotate_key"}, {"overlap", 0}}); }) == ErrorCode::denied;
   }));

@@ -1,9 +1,6 @@
-/// Sessions of clients that have ended, or that are stopped: their locks and windows do not stay for ever, and what they
-/// send late is refused.
-#include <cstdlib>
-
-#include "nam/client/secrets.hpp"
-#include "nam/protocol/user_secret.hpp"
+/// Sessions of clients that have ended, or that are stopped: their locks and windows do not stay for ever,
+/// and what they send late is refused.
+#include "tests/nam/attacks/client_files.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -16,12 +13,9 @@ class Lease : public ::testing::Test {
   void SetUp() override {
     server_.start({"--size", "64M", "--listen", "127.0.0.1:0", "--lease", std::to_string(lease_seconds)});
     grant_ = server_.grant(1u << 20);
-    auto const file = server_.directory() / "client" / "secret";
-    ::setenv("MPIX_NAM_SECRET_FILE", file.c_str(), 1);
-    write_secret(file, secret_from_hex(server_.ask({{"op", "secret"}}).at("secret").get<std::string>()));
+    files_.emplace(server_);
     window_ = make_persistent(grant_, 100, 1);
   }
-  void TearDown() override { ::unsetenv("MPIX_NAM_SECRET_FILE"); }
 
   /// A session as from another host.
   Session remote() const {
@@ -37,11 +31,13 @@ class Lease : public ::testing::Test {
   }
 
   TestServer server_;
+  std::optional<ClientFiles> files_;
   Locator grant_;
   WindowInfo window_;
 };
 
-/// A process that runs `body`, which reports by the returned descriptor and is told to go on by being continued.
+/// A process that runs `body`, which reports by the returned descriptor and is told to go on by being
+/// continued.
 struct Child {
   pid_t pid = -1;
   FileDescriptor reports;
@@ -135,9 +131,7 @@ TEST_F(Lease, MemoryOfAnEvictedWindowWaitsForProcessesThatMapIt) {
   WindowInfo const window = window_of(mapped);
   server_.ask({{"op", "evict"}, {"port", window_.port}});
   Session other = Session::open(grant_);
-  auto const takes_all = [&] {
-    return !refusal([&] { other.release(other.allocate({1u << 20}, {1})); });
-  };
+  auto const takes_all = [&] { return !refusal([&] { other.release(other.allocate({1u << 20}, {1})); }); };
   EXPECT_TRUE(eventually([&] { return refusal([&] { window_of(other); }) == ErrorCode::not_found; }));
   EXPECT_FALSE(takes_all());
   EXPECT_EQ(refusal([&] { mapped.release(window); }), ErrorCode::not_found);

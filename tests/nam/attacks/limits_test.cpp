@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -66,12 +66,7 @@ class Strangers : public ::testing::Test {
     if (!is_root()) GTEST_SKIP() << "needs other users";
   }
   void start(TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t most_descriptors) {
-    server_.spawn(arguments, [=] {
-      rlimit const limit{descriptors, most_descriptors};
-      (void)::setrlimit(RLIMIT_NOFILE, &limit);
-    });
-    server_.await();
-    std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
+    start_with_descriptors(server_, arguments, descriptors, most_descriptors);
   }
   std::shared_ptr<std::vector<FileDescriptor>> local_connections(int count) const {
     auto made = std::make_shared<std::vector<FileDescriptor>>();
@@ -80,15 +75,6 @@ class Strangers : public ::testing::Test {
   }
   bool serves(uid_t uid) const {
     return as_user(uid, [&] { return server_.ask({{"op", "names"}}).contains("names"); });
-  }
-  /// Of the process that takes connections.
-  std::size_t resident_bytes() const {
-    pid_t const pid = server_.ask({{"op", "usage"}}).value("control_pid", server_.pid());
-    std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
-    std::size_t size = 0;
-    std::size_t resident = 0;
-    file >> size >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
 
   TestServer server_;
@@ -128,7 +114,8 @@ TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
 /// Each says that a mebibyte comes, and keeps the last bytes back.
 TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
-  std::size_t const before = resident_bytes();
+  pid_t const control = server_.control_process();
+  std::size_t const before = resident_bytes(control);
   Attack const attack(attacker, [&] {
     auto sockets = local_connections(300);
     struct {
@@ -148,7 +135,7 @@ TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
     return sockets;
   });
   EXPECT_TRUE(serves(user));
-  EXPECT_LT(resident_bytes(), before + (32u << 20));
+  EXPECT_LT(resident_bytes(control), before + (32u << 20));
 }
 
 TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {

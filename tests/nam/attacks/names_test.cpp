@@ -2,16 +2,14 @@
 /// windows.
 #include <poll.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog.hpp"
+#include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -26,7 +24,7 @@ class Names : public ::testing::Test {
     TestServer::Arguments arguments = TestServer::defaults();
     arguments.insert(arguments.end(), more.begin(), more.end());
     server.start(arguments);
-    std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+    server.admit_all_users();
   }
   Json publish(std::string const& name, std::string const& port) const {
     return server.ask({{"op", "publish"}, {"name", name}, {"port", port}});
@@ -43,17 +41,7 @@ class Names : public ::testing::Test {
       return error.what();
     }
   }
-  /// Output of the tool, with what it says on stderr.
-  std::string tool(std::string const& arguments) const {
-    std::string const command =
-        std::string(MPIX_NAM_TOOL " --server ") + server.address().unix_path + " " + arguments + " 2>&1";
-    std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(::popen(command.c_str(), "r"), ::pclose);
-    std::string output;
-    std::array<char, 4096> piece{};
-    while (std::size_t const got = std::fread(piece.data(), 1, piece.size(), pipe.get()))
-      output.append(piece.data(), got);
-    return output;
-  }
+  std::string tool(std::string const& arguments) const { return run_tool(server, arguments).output; }
   /// How many requests of another client are answered before the answer to this one comes.
   int served_during(Json request) const {
     request["version"] = protocol_version;

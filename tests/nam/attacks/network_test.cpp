@@ -1,14 +1,13 @@
 /// Attacks of a host on the network, with and without the secret of a user.
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 
 #include "nam/client/secrets.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -77,12 +76,7 @@ class Network : public ::testing::Test {
   void start(TestServer::Arguments const& more = {}, rlim_t descriptors = 4096) {
     TestServer::Arguments arguments{"--size", "256M", "--listen", "127.0.0.1:0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    server_.spawn(arguments, [=] {
-      rlimit const limit{descriptors, descriptors};
-      (void)::setrlimit(RLIMIT_NOFILE, &limit);
-    });
-    server_.await();
-    std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
+    start_with_descriptors(server_, arguments, descriptors, descriptors);
     ASSERT_TRUE(as_user(poor, [&] { return server_.ask({{"op", "secret"}}).contains("secret"); }));
     secret_ = *read_secret(server_.state / "secrets" / std::to_string(poor));
     address_ = server_.grant(4096).address;
@@ -122,13 +116,6 @@ class Network : public ::testing::Test {
     auto const opened = await_message(channel);
     EXPECT_TRUE(opened && !opened->head.contains("error")) << (opened ? opened->head : Json());
     return std::move(channel);
-  }
-  static std::size_t resident_bytes(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
-    std::size_t size = 0;
-    std::size_t resident = 0;
-    file >> size >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
 
   TestServer server_;

@@ -54,7 +54,7 @@ class Processes : public ::testing::Test {
  protected:
   void start(TestServer::Arguments arguments = TestServer::defaults()) {
     server.start(std::move(arguments));
-    fs::permissions(server.directory(), fs::perms(0755));
+    server.admit_all_users();
   }
   void end(pid_t process) const {
     ::kill(process, SIGKILL);

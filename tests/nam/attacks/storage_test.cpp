@@ -26,7 +26,7 @@ class StorageFileAttack : public ::testing::Test {
  protected:
   void SetUp() override {
     server.start(arguments);
-    fs::permissions(server.directory(), fs::perms(0755));
+    server.admit_all_users();
     grant = server.grant(grant_bytes, {{"owner", std::to_string(owner)}});
   }
   fs::path file(Locator const& of) const { return server.state / "memory" / (of.grant + ".storage"); }
@@ -188,7 +188,7 @@ TEST_P(MemoryAttack, OwnerCannotChangeTheLengthOfAnything) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--storage", GetParam()});
-  fs::permissions(server.directory(), fs::perms(0755));
+  server.admit_all_users();
   Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
   std::string const port = make_persistent(grant, window_bytes, 1).port;
   pid_t const process = server.data_process(grant);
