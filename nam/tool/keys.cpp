@@ -28,8 +28,10 @@ bool confirm_key(Address const& server, PublicKey const& key) {
   return ask_whether("Did its administrator give this key, and is it to be trusted");
 }
 
+/// Of a server, as 'secret' and 'rotate-key' print it, or without "key=".
 PublicKey parse_key(std::string const& text) {
-  if (auto const key = key_from_text(text)) return *key;
+  std::size_t const begin = text.starts_with("key=") ? 4 : 0;
+  if (auto const key = key_from_text(std::string_view(text).substr(begin))) return *key;
   throw Error(ErrorCode::bad_request, "'" + text + "' is not the key of a server");
 }
 

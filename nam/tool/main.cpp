@@ -3,6 +3,7 @@
 
 #include "nam/client/follow.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/server_key.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/options.hpp"
@@ -121,6 +122,18 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
   app.footer(
       "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
+/// The arguments in the order in which CLI11 takes them: the last one first. A server's key may begin with
+/// '-', and is no option.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> texts;
+  for (int i = argc - 1; i > 0; --i) {
+    std::string text = argv[i];
+    bool const is_key = text.starts_with('-') && key_from_text(text);
+    texts.push_back(is_key ? "key=" + text : std::move(text));
+  }
+  return texts;
+}
+
       "damaged, 5 no server answers, 6 there is no such thing, 7 not "
       "permitted. The server: --server, MPIX_NAM_SERVER, what a locator names, or this user's own.");
   app.require_subcommand(1);
@@ -134,7 +147,7 @@ int run(int argc, char** argv) {
   add_windows(app, arguments, &chosen);
   add_upkeep(app, arguments, &chosen);
   try {
-    app.parse(argc, argv);
+    app.parse(arguments_of(argc, argv));
     use_terminal_for_keys();
     if (arguments.follow) consent_to_follow();
     if (arguments.wait_seconds > 0) await_server(arguments);

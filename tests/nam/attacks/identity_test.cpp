@@ -189,6 +189,22 @@ TEST_F(Identity, ToolTrustsAndStoresKeys) {
   EXPECT_EQ(run("list --server " + place), 0) << "'secret' pins the key";
 }
 
+/// As a sixty-fourth of all keys.
+TEST_F(Identity, ToolTrustsKeysThatReadLikeOptions) {
+  start();
+  for (std::string const begin : {"-", "--"}) {
+    KeyPair pair = KeyPair::make();
+    while (!to_text(pair.public_key).starts_with(begin)) pair = KeyPair::make();
+    std::string const text = to_text(pair.public_key);
+    for (std::string const& argument : {text, "key=" + text}) {
+      std::filesystem::remove(files->pins);
+      ToolRun const run = run_tool("trust " + endpoint_of(grant.address) + " " + argument);
+      EXPECT_EQ(run.exit_code, 0) << run.output;
+      EXPECT_EQ(pinned_key(without_key()), pair.public_key);
+    }
+  }
+}
+
 TEST_F(Identity, PinFollowsARotatedKey) {
   start();
   PublicKey const before = *key_from_text(grant.address.key);
