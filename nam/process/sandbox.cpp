@@ -3,12 +3,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,9 +14,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <memory>
 
 #include "nam/protocol/error.hpp"
+#include "nam/process/call_filter.hpp"
 
 namespace mpixrma::nam {
 
@@ -70,63 +67,6 @@ void lower_limit(__rlimit_resource resource, rlim_t value) noexcept {
   limits.rlim_cur = std::min(limits.rlim_cur, value);
   (void)::setrlimit(resource, &limits);
 }
-
-class Filter {
- public:
-  Filter() : context_(::seccomp_init(SCMP_ACT_ALLOW)) {
-    if (!context_) fail(ENOMEM);
-  }
-
-  template <typename... Conditions>
-  void refuse(int error, int call, Conditions... conditions) {
-    // A call that the architecture does not have is no failure.
-    if (call == __NR_SCMP_ERROR) return;
-    int const status = ::seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(static_cast<std::uint32_t>(error)),
-                                          call, static_cast<unsigned>(sizeof...(conditions)), conditions...);
-    if (status != 0 && status != -EDOM) fail(-status);
-  }
-  void refuse_named(char const* name) { refuse(EPERM, ::seccomp_syscall_resolve_name(name)); }
-
-  void load() {
-    if (int const status = ::seccomp_load(context_.get()); status != 0) fail(-status);
-  }
-
- private:
-  [[noreturn]] static void fail(int error) {
-    throw Error(ErrorCode::unsupported,
-                std::string("cannot filter the system calls of a data process: ") + std::strerror(error));
-  }
-  struct Release {
-    void operator()(void* context) const noexcept { ::seccomp_release(context); }
-  };
-  std::unique_ptr<void, Release> context_;
-};
-
-/// Other programs and processes, other processes' memory, the system as a whole, and interfaces of the kernel
-/// that neither the server nor UCX uses.
-constexpr std::array refused_calls{
-    "execve", "execveat", "fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp",
-    "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_madvise",
-    "process_mrelease", "migrate_pages", "move_pages",
-    // File systems and namespaces.
-    "mount", "umount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
-    "move_mount", "open_tree", "mount_setattr", "unshare", "setns", "open_by_handle_at", "name_to_handle_at",
-    "quotactl", "quotactl_fd", "swapon", "swapoff", "acct", "fanotify_init", "chown", "fchown", "lchown",
-    "fchownat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat", "setxattr", "lsetxattr",
-    "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
-    // The kernel and the machine.
-    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
-    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog",
-    "iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "lookup_dcookie", "nfsservctl", "uselib", "ustat",
-    "sysfs", "_sysctl", "vhangup", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime",
-    "sethostname", "setdomainname",
-    // Keys and identities.
-    "add_key", "request_key", "keyctl", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
-    "setfsuid", "setfsgid", "setgroups", "capset", "personality", "setsid", "setpgid"};
-
-constexpr std::array refused_families{AF_PACKET, AF_KEY,  AF_ALG,      AF_VSOCK, AF_BLUETOOTH,
-                                      AF_CAN,    AF_TIPC, AF_PPPOX,    AF_RDS,   AF_AX25,
-                                      AF_X25,    AF_IPX,  AF_APPLETALK};
 
 }  // namespace
 
@@ -180,16 +120,7 @@ void drop_privileges() noexcept {
 void confine_data_process(bool has_own_user) {
   // Threads of the engine and of UCX count.
   if (has_own_user) lower_limit(RLIMIT_NPROC, 64);
-  Filter filter;
-  for (char const* const call : refused_calls) filter.refuse_named(call);
-  // A new thread, but no new process. The flags of clone3 are in memory: glibc goes back to clone.
-  filter.refuse(ENOSYS, SCMP_SYS(clone3));
-  filter.refuse(EPERM, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-  // Signal 0 looks whether a process is there.
-  filter.refuse(EPERM, SCMP_SYS(kill), SCMP_A1(SCMP_CMP_NE, 0));
-  for (int const family : refused_families)
-    filter.refuse(EAFNOSUPPORT, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)));
-  filter.load();
+  filter_calls();
 }
 
 void limit_file_size(std::uint64_t bytes) noexcept {

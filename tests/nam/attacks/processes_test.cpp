@@ -5,6 +5,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,20 +191,43 @@ bool refuses_what_a_data_process_has_no_use_for() {
   return failures == 0;
 }
 
-TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
+/// The status of a child that runs `body` in the sandbox.
+template <typename Body>
+int run_confined(Body body) {
   pid_t const child = ::fork();
   if (child == 0) {
     bool good = false;
     try {
-      good = refuses_what_a_data_process_has_no_use_for();
+      good = body();
     } catch (std::exception const& error) {
       std::fprintf(stderr, "%s\n", error.what());
     }
     ::_exit(good ? 0 : 1);
   }
   int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
+  EXPECT_EQ(run_confined(refuses_what_a_data_process_has_no_use_for), 0);
+}
+
+/// A call of the kernel that is in no list, as a call of a newer kernel.
+TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {
+  auto const call = [] {
+    drop_privileges();
+    confine_data_process(false);
+    return ::syscall(SYS_sync) != 0 && errno == ENOSYS;
+  };
+  EXPECT_EQ(run_confined(call), 0);
+  EXPECT_EQ(run_confined([&] { return ::setenv("MPIX_NAMD_UNKNOWN_CALLS", "kill", 1) == 0 && call(); }),
+            SIGSYS);
+  EXPECT_EQ(run_confined([&] {
+              ::setenv("MPIX_NAMD_UNKNOWN_CALLS", "perhaps", 1);
+              return refusal(call) == ErrorCode::bad_request;
+            }),
+            0);
 }
 
 }  // namespace
