@@ -378,10 +378,10 @@ void DataProcess::close_session(SessionId id) {
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;
   for (auto& [window, held] : windows_) {
-    held.mapped_by.erase(id);
+    held.used_by.erase(id);
     if (held.session == id) ended.push_back(window);
   }
-  for (Piece& piece : concealed_) piece.mapped_by.erase(id);
+  for (Piece& piece : concealed_) piece.used_by.erase(id);
   // First: what it has sent and nobody has executed comes too late.
   if (std::uint64_t const access = session.access.session; access != 0) engine_->close(access);
   sessions_.erase(found);

@@ -41,7 +41,8 @@ class DataProcess {
     bool is_local = false;      ///< descriptors can be passed
     DataEngine::Access access;  ///< to the engine, once it is asked for; exposures are told then
     std::chrono::steady_clock::time_point heard;   ///< the last message
-    FileDescriptor process;                        ///< of a local client (pidfd), where the system has them
+    pid_t pid = 0;                                 ///< of a local client; 0 where this process cannot see it
+    FileDescriptor process;                        ///< the same (pidfd), where the system has them
     bool has_mapped = false;                       ///< the memory of the grant
     std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
   };
@@ -53,9 +54,9 @@ class DataProcess {
     Window window;
     SessionId session = 0;  ///< with which it ends; 0: with the grant
     SharedControl::Slot slot = 0;
-    std::uint64_t exposure = 0;       ///< to engines; 0: not yet
-    std::uint64_t spare = 0;          ///< as SharedControl has said a second ago
-    std::set<SessionId> mapped_by{};  ///< sessions that reach the window by loads and stores
+    std::uint64_t exposure = 0;     ///< to engines; 0: not yet
+    std::uint64_t spare = 0;        ///< as SharedControl has said a second ago
+    std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
   };
   /// Memory in the grant that a window has had.
   struct Piece {
@@ -64,7 +65,7 @@ class DataProcess {
     bool in_file = false;               ///< it was a persistent window
     mpix_engine_concealed concealed{};  ///< clients may still reach it by this
     std::string window{};               ///< that was evicted
-    std::set<SessionId> mapped_by{};    ///< of an evicted window: sessions that may still store to it
+    std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
   /// Memory that sessions keep for their next windows.
   enum class Spares { all, idle_for_a_second };
@@ -133,6 +134,10 @@ class DataProcess {
   void read(SessionId id, Json const& request);
   void write(SessionId id, Message const& message);
   void map(SessionId id);
+
+  // processes.cpp: who maps a window.
+  void processes(SessionId id, Json const& request);
+  bool is_mapped(Piece const& piece) const;
 
   // durability.cpp: the storage file.
   void load_windows();

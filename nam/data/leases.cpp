@@ -28,6 +28,7 @@ FileDescriptor open_process([[maybe_unused]] pid_t pid) {
 void DataProcess::watch_client(SessionId id, pid_t client) {
   Session& session = sessions_.at(id);
   session.heard = std::chrono::steady_clock::now();
+  session.pid = client;
   session.process = open_process(client);
   if (!session.process) return;
   loop_.watch(session.process.get(), EPOLLIN,
@@ -55,9 +56,9 @@ void DataProcess::end_silent_sessions() {
 
 /// The session does not use the window any more, which may have been evicted.
 void DataProcess::leave(SessionId id, std::string const& window) {
-  if (auto const found = windows_.find(window); found != windows_.end()) found->second.mapped_by.erase(id);
+  if (auto const found = windows_.find(window); found != windows_.end()) found->second.used_by.erase(id);
   for (Piece& piece : concealed_) {
-    if (piece.window == window) piece.mapped_by.erase(id);
+    if (piece.window == window) piece.used_by.erase(id);
   }
 }
 

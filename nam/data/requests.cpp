@@ -57,6 +57,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
   if (op == "reach") return reach(id);
+  if (op == "processes") return processes(id, request);
   if (op == "try_lock") return try_lock(id, request);
   if (op == "unlock") return unlock(id, request);
   if (op == "end_locks") return end_locks(id, request);
@@ -90,7 +91,8 @@ Json DataProcess::describe(SessionId id, Held& held) {
   answer["read"] = session.is_owner || window.ownership.permits(session.identity, Access::read);
   answer["write"] = session.is_owner || window.ownership.permits(session.identity, Access::write);
   answer["storage"] = to_string(kind_);
-  if (session.has_mapped) held.mapped_by.insert(id);
+  // Also before the session maps: it may do so later.
+  if (session.is_owner && session.is_local) held.used_by.insert(id);
   answer["slot"] = held.slot;
   answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
   if (session.access.session != 0) answer["exposure"] = expose(held);
@@ -298,7 +300,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (held.exposure != 0) piece.concealed = engine_->conceal(held.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
-    piece.mapped_by = std::move(held.mapped_by);
+    piece.used_by = std::move(held.used_by);
   }
   if (is_reachable(piece)) {
     concealed_.push_back(std::move(piece));

@@ -44,14 +44,14 @@ void DataProcess::give_back_concealed() {
 }
 
 bool DataProcess::is_reachable(Piece const& piece) const noexcept {
-  return !piece.mapped_by.empty() || (engine_ && !engine_->is_unreachable(piece.concealed));
+  return is_mapped(piece) || (engine_ && !engine_->is_unreachable(piece.concealed));
 }
 
 /// A client that runs answers at once; what one that is stopped can reach is nobody else's until it goes on
 /// or ends.
 void DataProcess::wait_for_concealed(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  auto const may_soon_end = [](Piece const& piece) { return piece.mapped_by.empty(); };
+  auto const may_soon_end = [this](Piece const& piece) { return !is_mapped(piece); };
   while (std::any_of(concealed_.begin(), concealed_.end(), may_soon_end) && !has_room_for(window) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();

@@ -45,8 +45,8 @@ int exit_code_of(Error const& error) {
   }
 }
 
-/// The rights that the control process needs: files and ports of its user, and evicting clients where it is
-/// root.
+/// The rights that the control process needs: files and ports of its user, and, where it is root, ending data
+/// processes of an earlier server.
 void confine_control(Options const& options) {
   if (options.user && options.user->uid != ::geteuid()) become(*options.user);
   // It ends with the main process: the next one finds the directory free.

@@ -84,10 +84,9 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   uid_t const owner = found->window.ownership.owner;
   if (field_or(request, "owner", owner) != owner)
     throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
-  Json const evicted{{"window", found->window.id},
-                     {"owner", owner},
-                     {"bytes", found->window.bytes},
-                     {"other_parts", found->window.other_parts}};
+  Json const evicted{{"window", found->window.id},      {"grant", found->grant},
+                     {"grant_owner", live.grant.owner}, {"owner", owner},
+                     {"bytes", found->window.bytes},    {"other_parts", found->window.other_parts}};
   if (is_dry_run_) return evicted;
   catalog_.remove_window(found->window.id);
   live.link->remove_window(found->window.id);
@@ -111,10 +110,8 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
   ownership.mode = mode;
   catalog_.change(found->window);
   live.link->change_mode(found->window.id, mode);
-  return {{"window", found->window.id},
-          {"owner", ownership.owner},
-          {"mode", mode},
-          {"other_parts", found->window.other_parts}};
+  return {{"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
+          {"owner", ownership.owner},   {"mode", mode},          {"other_parts", found->window.other_parts}};
 }
 
 }  // namespace mpixrma::nam

@@ -127,7 +127,7 @@ void restore(Arguments const& arguments) {
   } catch (...) {
     std::string const& port = parts.front().port;
     std::fprintf(stderr, "mpix-nam: the window is not whole, and is evicted\n");
-    (void)evict_window(parse_locator(port).address, port);
+    evict_window(parse_locator(port).address, port);
     throw;
   }
   std::string const& port = parts.front().port;

@@ -18,10 +18,23 @@
 
 namespace mpixrma::nam {
 
-namespace {
-
-/// ASCII alone: control characters of a text that another user has written do not reach the terminal.
 void print_json(Json const& json) { std::cout << json.dump(2, ' ', true) << "\n"; }
+
+std::string text_of(Json const& object, char const* name) {
+  return printable(field<std::string>(object, name));
+}
+std::string bytes_of(Json const& object, char const* name) {
+  return format_bytes(field<std::uint64_t>(object, name));
+}
+
+Json destroy(Arguments const& arguments, Json request) {
+  if (!arguments.dry_run) return request;
+  request["request"] = request.at("op");
+  request["op"] = "dry_run";
+  return request;
+}
+
+namespace {
 
 /// The answer to a request; printed here where the user wants JSON, and then nothing comes back.
 std::optional<Json> ask(Arguments const& arguments, Json const& request) {
@@ -32,12 +45,6 @@ std::optional<Json> ask(Arguments const& arguments, Json const& request) {
   return std::nullopt;
 }
 
-std::string text_of(Json const& object, char const* name) {
-  return printable(field<std::string>(object, name));
-}
-std::string bytes_of(Json const& object, char const* name) {
-  return format_bytes(field<std::uint64_t>(object, name));
-}
 std::string count_of(Json const& object, char const* name) {
   return std::to_string(field<std::uint64_t>(object, name));
 }
@@ -98,14 +105,6 @@ Json ask_for_all_pages(Address const& server, Json request) {
   }
   answer.erase("next");
   return answer;
-}
-
-/// The request, or its dry run.
-Json destroy(Arguments const& arguments, Json request) {
-  if (!arguments.dry_run) return request;
-  request["request"] = request.at("op");
-  request["op"] = "dry_run";
-  return request;
 }
 
 enum class OnFailure { end, go_on };
@@ -265,47 +264,10 @@ void unpublish(Arguments const& arguments) {
               << "\n";
 }
 
-namespace {
-
-/// `request` about a persistent window, and about its parts in other grants, of the same user. A part that
-/// has gone already is none. The answer about the first part.
-Json ask_for_parts(Address const& server, std::string const& port, Json request) {
-  request["port"] = port;
-  Json first = Client(server).request(request);
-  request["owner"] = first.at("owner");
-  std::optional<Error> failure;
-  for (auto const& part : field<std::vector<std::string>>(first, "other_parts")) {
-    try {
-      request["port"] = part;
-      (void)Client(followed(parse_locator(part).address, server)).request(request);
-    } catch (Error const& error) {
-      if (error.code() == ErrorCode::not_found) continue;
-      failure.emplace(error.code(), "the part " + part + " of the window stays as it is: " + error.what());
-      std::fprintf(stderr, "mpix-nam: %s\n", printable(failure->what()).c_str());
-    }
-  }
-  if (failure) throw *failure;
-  return first;
-}
-
-}  // namespace
-
-Json evict_window(Address const& server, std::string const& port) {
-  return ask_for_parts(server, port, {{"op", "evict"}});
-}
-
-void evict(Arguments const& arguments) {
-  Json const evicted =
-      ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
-  if (arguments.json) return print_json(evicted);
-  if (arguments.dry_run)
-    std::cout << "would evict window " << text_of(evicted, "window") << ": " << bytes_of(evicted, "bytes")
-              << ", and " << evicted.at("other_parts").size() << " parts in other grants\n";
-}
-
 void chmod(Arguments const& arguments) {
   Json const changed = ask_for_parts(address_of(arguments), arguments.target,
-                                     {{"op", "chmod"}, {"mode", parse_mode(arguments.mode)}});
+                                     {{"op", "chmod"}, {"mode", parse_mode(arguments.mode)}})
+                           .first;
   if (arguments.json) print_json(changed);
 }
 

@@ -1,6 +1,8 @@
 /// What mpix-nam does.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -32,7 +34,10 @@ struct Arguments {
   bool repair = false;
   bool new_file = false;
   bool dry_run = false;  ///< say what would go, and change nothing
-  std::string mode;      ///< octal
+  bool no_wait = false;
+  bool end_processes = false;
+  std::string grace = "10s";  ///< from SIGTERM to SIGKILL
+  std::string mode;           ///< octal
 };
 
 void grant(Arguments const& arguments);
@@ -63,8 +68,26 @@ Address address_of(Arguments const& arguments);
 void await_server(Arguments const& arguments);
 /// The grants that the arguments name: by locators with commas between, or one by its number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
-/// Ends a persistent window with all its parts; what the server has told of the first one. Throws Error,
-/// after a line on stderr for each part that stays.
-Json evict_window(Address const& server, std::string const& port);
+/// `request` about a persistent window, and about its parts in other grants, of the same user. A part that
+/// has gone already is none. The answer about the first part, and where the window's parts are. Throws Error,
+/// after a line on stderr for each part that has refused.
+struct PartsAnswer {
+  struct Part {
+    Locator where;
+    uid_t grant_owner = 0;
+  };
+  Json first;
+  std::vector<Part> parts;
+};
+PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json request);
+/// Ends a persistent window with all its parts. Throws Error likewise.
+void evict_window(Address const& server, std::string const& port);
+/// The request, or its dry run.
+Json destroy(Arguments const& arguments, Json request);
+
+/// ASCII alone: control characters of a text that another user has written do not reach the terminal.
+void print_json(Json const& json);
+std::string text_of(Json const& object, char const* name);
+std::string bytes_of(Json const& object, char const* name);
 
 }  // namespace mpixrma::nam

@@ -79,8 +79,15 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
   sub->add_option("--user", arguments.user, user_help);
   add_dry_run(sub, arguments);
-  sub = add(app, "evict", "Frees a persistent window", evict, chosen);
+  sub =
+      add(app, "evict", "Frees a persistent window, and waits for the processes that map it", evict, chosen);
   sub->add_option("port", arguments.target, "Its port name")->required();
+  CLI::Option* const end = sub->add_flag("--end-processes", arguments.end_processes,
+                                         "End these processes: SIGTERM, and SIGKILL after --grace");
+  sub->add_option("--grace", arguments.grace, "From SIGTERM to SIGKILL")->capture_default_str();
+  sub->add_flag("--no-wait", arguments.no_wait,
+                "Wait for no process: the memory is free when they have ended")
+      ->excludes(end);
   add_dry_run(sub, arguments);
   sub = add(app, "chmod", "Sets who may read and write a persistent window", chmod, chosen);
   sub->add_option("mode", arguments.mode,
@@ -115,13 +122,6 @@ void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
   add_dry_run(sub, arguments);
 }
 
-int run(int argc, char** argv) {
-  Arguments arguments;
-  Command chosen = nullptr;
-  CLI::App app("Grants memory of a memory server, and shows and manages what is in it.", "mpix-nam");
-  app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
-  app.footer(
-      "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
 /// The arguments in the order in which CLI11 takes them: the last one first. A server's key may begin with
 /// '-', and is no option.
 std::vector<std::string> arguments_of(int argc, char** argv) {
@@ -134,6 +134,13 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return texts;
 }
 
+int run(int argc, char** argv) {
+  Arguments arguments;
+  Command chosen = nullptr;
+  CLI::App app("Grants memory of a memory server, and shows and manages what is in it.", "mpix-nam");
+  app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
+  app.footer(
+      "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
       "damaged, 5 no server answers, 6 there is no such thing, 7 not "
       "permitted. The server: --server, MPIX_NAM_SERVER, what a locator names, or this user's own.");
   app.require_subcommand(1);

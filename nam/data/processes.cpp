@@ -1,0 +1,61 @@
+/// DataProcess: the processes that map a window, for those who evict it.
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "nam/data/data_process.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::size_t most_described = 8;  ///< processes in an answer: as many descriptors as a client takes
+
+bool has_ended(FileDescriptor const& process) {
+  pollfd entry{process.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+}  // namespace
+
+bool DataProcess::is_mapped(Piece const& piece) const {
+  return std::any_of(piece.used_by.begin(), piece.used_by.end(),
+                     [this](SessionId id) { return sessions_.at(id).has_mapped; });
+}
+
+/// The answer has a descriptor (pidfd) for each process that it describes, in the same order. This process
+/// may not signal others: the client does, with the rights of its own user.
+void DataProcess::processes(SessionId id, Json const& request) {
+  Session& session = sessions_.at(id);
+  if (!session.is_owner)
+    throw Error(ErrorCode::denied, "only the owner of a grant lists the processes that map its windows");
+  give_back_concealed();
+  auto const window = field<std::string>(request, "window");
+  bool is_reserved = false;
+  std::set<SessionId> users;
+  auto const add = [&](std::set<SessionId> const& used_by) {
+    is_reserved = true;
+    users.insert(used_by.begin(), used_by.end());
+  };
+  if (auto const found = windows_.find(window); found != windows_.end()) add(found->second.used_by);
+  for (Piece const& piece : concealed_) {
+    if (piece.window == window) add(piece.used_by);
+  }
+  Json described = Json::array();
+  std::vector<FileDescriptor> descriptors;
+  std::set<pid_t> known;
+  for (SessionId const each : users) {
+    Session const& user = sessions_.at(each);
+    bool const counts = user.has_mapped && !(user.process && has_ended(user.process));
+    if (!counts || !known.insert(user.pid).second || described.size() == most_described) continue;
+    described.push_back({{"pid", static_cast<unsigned>(user.pid)}, {"uid", user.identity.uid}});
+    if (user.process && session.is_local)
+      descriptors.emplace_back(::fcntl(user.process.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  if (descriptors.size() != described.size()) descriptors.clear();
+  session.connection->post({{"reserved", is_reserved}, {"processes", described}, {"count", known.size()}}, {},
+                           std::move(descriptors));
+}
+
+}  // namespace mpixrma::nam

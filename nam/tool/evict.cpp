@@ -1,0 +1,228 @@
+/// mpix-nam evict: ends a persistent window, and waits until no process maps its memory. The server refuses
+/// nothing to a process that stores; the tool ends such processes on request, with the rights of its own
+/// user.
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "nam/client/client.hpp"
+#include "nam/client/follow.hpp"
+#include "nam/process/identity.hpp"
+#include "nam/protocol/text.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/tool/commands.hpp"
+
+namespace mpixrma::nam {
+
+PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json request) {
+  request["port"] = port;
+  PartsAnswer answer{Client(server).request(request), {}};
+  Json const& first = answer.first;
+  request["owner"] = first.at("owner");
+  answer.parts.push_back({{field<std::string>(first, "grant"), field<std::string>(first, "window"), server},
+                          field<uid_t>(first, "grant_owner")});
+  std::optional<Error> failure;
+  for (auto const& part : field<std::vector<std::string>>(first, "other_parts")) {
+    try {
+      request["port"] = part;
+      Locator where = parse_locator(part);
+      where.address = followed(where.address, server);
+      Json const told = Client(where.address).request(request);
+      answer.parts.push_back({std::move(where), field<uid_t>(told, "grant_owner")});
+    } catch (Error const& error) {
+      if (error.code() == ErrorCode::not_found) continue;
+      failure.emplace(error.code(), "the part " + part + " of the window stays as it is: " + error.what());
+      std::fprintf(stderr, "mpix-nam: %s\n", printable(failure->what()).c_str());
+    }
+  }
+  if (failure) throw *failure;
+  return answer;
+}
+
+void evict_window(Address const& server, std::string const& port) {
+  (void)ask_for_parts(server, port, {{"op", "evict"}});
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int send_signal([[maybe_unused]] FileDescriptor const& process, [[maybe_unused]] int signal) {
+#ifdef SYS_pidfd_send_signal
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0));
+#else
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+/// The number behind `name` in a file of lines "name: number ..."; nothing where there is none.
+std::optional<std::int64_t> number_in(std::string const& file, std::string const& name) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream words(line);
+    std::string first;
+    std::int64_t number = 0;
+    if (words >> first >> number && first == name) return number;
+  }
+  return std::nullopt;
+}
+
+/// The user of a process (pidfd); nothing where it has ended, or is in another PID namespace.
+std::optional<uid_t> user_of(FileDescriptor const& process) {
+  auto const pid = number_in("/proc/self/fdinfo/" + std::to_string(process.get()), "Pid:");
+  if (!pid || *pid <= 0) return std::nullopt;
+  auto const uid = number_in("/proc/" + std::to_string(*pid) + "/status", "Uid:");
+  // Its number is another process's only if it has ended.
+  if (!uid || send_signal(process, 0) != 0) return std::nullopt;
+  return static_cast<uid_t>(*uid);
+}
+
+/// Processes that map a window, as its data process tells them. A data process could name any process: the
+/// tool ends only those of the grant's owner, whom the control process has told.
+class Mappers {
+ public:
+  explicit Mappers(PartsAnswer::Part const& part)
+      : client_(part.where.address), window_(part.where.window), owner_(part.grant_owner) {
+    (void)client_.request({{"op", "open"}, {"grant", part.where.grant}});
+  }
+
+  /// False: no process maps the memory of the window, which has been evicted.
+  bool look() {
+    descriptors_.clear();
+    Json const answer =
+        client_.exchange({{"op", "processes"}, {"window", window_}}, {}, nullptr, &descriptors_);
+    processes_ = answer.at("processes");
+    return field<bool>(answer, "reserved");
+  }
+  /// Some of them, where they are many.
+  Json const& processes() const noexcept { return processes_; }
+
+  /// SIGTERM, and SIGKILL after `grace`. Throws Error(denied) after an attempt at each.
+  void end(std::chrono::seconds grace) {
+    if (descriptors_.size() != processes_.size())
+      throw Error(ErrorCode::unsupported,
+                  "processes are ended on the server's host, by its Unix socket, on Linux 5.3 or newer");
+    std::optional<Error> failure;
+    for (std::size_t i = 0; i < descriptors_.size(); ++i) {
+      auto const pid = field<std::uint64_t>(processes_[i], "pid");
+      auto const [found, is_new] = latest_ends_.try_emplace(pid, Clock::now() + grace);
+      if (!is_new && Clock::now() < found->second) continue;
+      if (auto const user = user_of(descriptors_[i]); user && *user != owner_) {
+        failure.emplace(ErrorCode::denied, "process " + describe(processes_[i]) +
+                                               " is not one of the grant's owner, and is not ended");
+        continue;
+      }
+      if (send_signal(descriptors_[i], is_new ? SIGTERM : SIGKILL) == 0 || errno == ESRCH) continue;
+      failure.emplace(ErrorCode::denied, "cannot end process " + describe(processes_[i]) + ": " +
+                                             std::strerror(errno) + "; root and the user of the process may");
+    }
+    if (failure) throw *failure;
+  }
+
+  static std::string describe(Json const& process) {
+    return std::to_string(field<std::uint64_t>(process, "pid")) + " (" +
+           printable(user_name(field<uid_t>(process, "uid"))) + ")";
+  }
+
+ private:
+  Client client_;
+  std::string window_;
+  uid_t owner_;
+  Json processes_ = Json::array();
+  std::vector<FileDescriptor> descriptors_;
+  std::map<std::uint64_t, Clock::time_point> latest_ends_;  ///< by pid: when SIGKILL is due
+};
+
+/// A line for processes that no line has named.
+void tell(Json const& processes, std::set<std::uint64_t>* told) {
+  std::string names;
+  for (Json const& each : processes) {
+    if (!told->insert(field<std::uint64_t>(each, "pid")).second) continue;
+    names += (names.empty() ? "" : ", ") + Mappers::describe(each);
+  }
+  if (names.empty()) return;
+  std::fprintf(stderr,
+               "mpix-nam: the window is evicted; its memory is free when these processes have ended: %s\n",
+               names.c_str());
+}
+
+/// Nothing where the grant has ended, or has no memory now.
+std::optional<Mappers> mappers_of(PartsAnswer::Part const& part) {
+  try {
+    return std::make_optional<Mappers>(part);
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::unavailable) throw;
+    return std::nullopt;
+  }
+}
+
+void wait_for_mappers(PartsAnswer::Part const& part, Arguments const& arguments,
+                      std::set<std::uint64_t>* told) {
+  constexpr std::chrono::milliseconds pause{100};
+  std::chrono::seconds const grace(parse_seconds(arguments.grace));
+  while (auto mappers = mappers_of(part)) {
+    try {
+      for (; mappers->look(); std::this_thread::sleep_for(pause)) {
+        tell(mappers->processes(), told);
+        if (arguments.end_processes) mappers->end(grace);
+      }
+      return;
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::unavailable) throw;
+      std::this_thread::sleep_for(pause);  // the data process has ended: the next one is asked
+    }
+  }
+}
+
+void print_dry_run(PartsAnswer const& evicted, Arguments const& arguments) {
+  Json processes = Json::array();
+  std::string names;
+  for (PartsAnswer::Part const& part : evicted.parts) {
+    auto mappers = mappers_of(part);
+    if (!mappers) continue;
+    (void)mappers->look();
+    for (Json const& each : mappers->processes()) {
+      processes.push_back(each);
+      names += (names.empty() ? "" : ", ") + Mappers::describe(each);
+    }
+  }
+  if (arguments.json) {
+    Json shown = evicted.first;
+    shown["processes"] = processes;
+    return print_json(shown);
+  }
+  std::cout << "would evict window " << text_of(evicted.first, "window") << ": "
+            << bytes_of(evicted.first, "bytes") << ", and " << evicted.first.at("other_parts").size()
+            << " parts in other grants\n";
+  if (!names.empty())
+    std::cout << "would " << (arguments.end_processes ? "end" : "wait for") << " processes " << names << "\n";
+}
+
+}  // namespace
+
+void evict(Arguments const& arguments) {
+  PartsAnswer const evicted =
+      ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
+  if (arguments.dry_run) return print_dry_run(evicted, arguments);
+  std::set<std::uint64_t> told;
+  if (!arguments.no_wait) {
+    for (PartsAnswer::Part const& part : evicted.parts) wait_for_mappers(part, arguments, &told);
+  }
+  if (arguments.json) print_json(evicted.first);
+}
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,191 @@
+/// Evicting windows that processes map: the tool waits for these processes, or ends them.
+#include <csignal>
+#include <future>
+
+#include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+constexpr uid_t owner = 64001;
+constexpr uid_t slurm = 64002;  ///< an administrator who is not root
+
+/// A process of a user that maps a window, until it is told to end.
+class Mapper {
+ public:
+  using OnTerm = void (*)(int);
+
+  Mapper(uid_t uid, std::string const& port, OnTerm on_term = SIG_DFL) {
+    int ends[2] = {-1, -1};
+    int ready[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+    pid = ::fork();
+    if (pid == 0) {
+      ::close(ends[1]);
+      ::signal(SIGTERM, on_term);
+      bool const changed = uid == ::geteuid() || (::setgid(uid) == 0 && ::setuid(uid) == 0);
+      if (!changed) ::_exit(1);
+      WindowInfo window;
+      Session session = Session::connect(port, &window);
+      GrantMapping const memory = session.map();
+      memory.at(window.regions[0])[0] = std::byte{1};
+      (void)!::write(ready[1], "r", 1);
+      char ignored = 0;
+      (void)!::read(ends[0], &ignored, 1);
+      ::_exit(0);
+    }
+    ::close(ends[0]);
+    ::close(ready[1]);
+    life_ = FileDescriptor(ends[1]);
+    FileDescriptor const is_ready(ready[0]);
+    char ignored = 0;
+    EXPECT_EQ(::read(is_ready.get(), &ignored, 1), 1);
+  }
+  ~Mapper() {
+    if (pid > 0) (void)end();
+  }
+  Mapper(Mapper const&) = delete;
+  Mapper& operator=(Mapper const&) = delete;
+
+  /// Its status when it has ended, as of waitpid().
+  int await() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    pid = -1;
+    return status;
+  }
+  int end() {
+    life_ = FileDescriptor();
+    return await();
+  }
+  bool runs() const { return ::waitpid(pid, nullptr, WNOHANG) == 0; }
+
+  pid_t pid = -1;
+
+ private:
+  FileDescriptor life_;
+};
+
+class Evict : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_.start({"--size", "64M", "--listen", "none", "--admins", std::to_string(slurm)});
+    server_.admit_all_users();
+    user_ = is_root() ? owner : ::geteuid();
+    grant_ = server_.grant(1u << 20, {{"owner", std::to_string(user_)}});
+    port_ = make_persistent(grant_, 100, 1).port;
+  }
+  std::string command(std::string const& options) const { return "evict " + options + " '" + port_ + "'"; }
+  bool is_listed() const { return !server_.show(grant_).at("window_list").empty(); }
+  /// Whether all memory of the grant can be had.
+  bool is_free() const {
+    Session session = Session::open(grant_);
+    return !refusal([&] { session.release(session.allocate({1u << 20}, {1})); });
+  }
+
+  TestServer server_;
+  uid_t user_ = 0;
+  Locator grant_;
+  std::string port_;
+};
+
+TEST_F(Evict, WaitsForProcessesThatMapTheWindow) {
+  Mapper mapper(user_, port_);
+  auto run = std::async(std::launch::async, [&] { return run_tool(server_, command("")); });
+  EXPECT_TRUE(eventually([&] { return !is_listed(); }));
+  EXPECT_FALSE(is_free());
+  EXPECT_EQ(run.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
+  std::string const pid = std::to_string(mapper.pid);
+  EXPECT_EQ(mapper.end(), 0);
+  ToolRun const done = run.get();
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_NE(done.output.find(pid + " ("), std::string::npos) << done.output;
+  EXPECT_TRUE(is_free());
+}
+
+TEST_F(Evict, WaitsForNobodyOnRequestAndWhereNobodyMaps) {
+  EXPECT_EQ(run_tool(server_, command("")).output, "");
+  EXPECT_TRUE(is_free());
+  port_ = make_persistent(grant_, 100, 1).port;
+  Mapper const mapper(user_, port_);
+  EXPECT_EQ(run_tool(server_, command("--no-wait")).exit_code, 0);
+  EXPECT_FALSE(is_listed());
+  EXPECT_TRUE(mapper.runs());
+  EXPECT_FALSE(is_free());
+}
+
+TEST_F(Evict, EndsProcessesBySigtermThenSigkill) {
+  Mapper polite(user_, port_, [](int) { ::_exit(7); });
+  Mapper stubborn(user_, port_, SIG_IGN);
+  ToolRun const done = run_tool(server_, command("--end-processes --grace 1s"));
+  EXPECT_EQ(done.exit_code, 0) << done.output;
+  int const status = polite.await();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  EXPECT_EQ(stubborn.await(), SIGKILL);
+  EXPECT_TRUE(is_free());
+}
+
+TEST_F(Evict, DryRunNamesProcessesAndEndsNone) {
+  Mapper const mapper(user_, port_);
+  ToolRun const done = run_tool(server_, command("--dry-run --end-processes"));
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_NE(done.output.find("would end processes " + std::to_string(mapper.pid) + " ("), std::string::npos)
+      << done.output;
+  EXPECT_TRUE(mapper.runs());
+  EXPECT_TRUE(is_listed());
+}
+
+/// No process of the server signals for the tool.
+TEST_F(Evict, EndsNoProcessThatItsUserMayNotSignal) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  Mapper const mapper(user_, port_);
+  EXPECT_TRUE(as_user(slurm, [&] {
+    ToolRun const done = run_tool(server_, command("--end-processes"));
+    return done.exit_code == 7 && done.output.find("cannot end process") != std::string::npos;
+  }));
+  EXPECT_TRUE(mapper.runs());
+  EXPECT_FALSE(is_listed());
+}
+
+/// A data process names the processes, and could name any.
+TEST_F(Evict, EndsProcessesOfTheOwnerAlone) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  Mapper const administrators(0, port_);
+  Mapper owners(user_, port_);
+  ToolRun const done = run_tool(server_, command("--end-processes --grace 1s"));
+  EXPECT_EQ(done.exit_code, 7) << done.output;
+  EXPECT_NE(done.output.find("is not one of the grant's owner"), std::string::npos) << done.output;
+  EXPECT_EQ(owners.await(), SIGTERM);
+  EXPECT_TRUE(administrators.runs());
+}
+
+/// Users of a window who do not own its grant learn nothing of processes.
+TEST_F(Evict, OnlyTheOwnerListsProcesses) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  server_.ask({{"op", "chmod"}, {"port", port_}, {"mode", 0666}});
+  EXPECT_TRUE(as_user(another, [&] {
+    Client client(server_.address());
+    (void)client.request({{"op", "connect"}, {"port", port_}});
+    return refusal([&] {
+             client.request({{"op", "processes"}, {"window", parse_locator(port_).window}});
+           }) == ErrorCode::denied;
+  }));
+}
+
+/// A session may map the memory after it has got the window.
+TEST_F(Evict, CountsSessionsThatMapAfterTheyHaveTheWindow) {
+  Session session = Session::open(grant_);
+  WindowInfo const window = session.allocate({100}, {1}, {.persistent = true});
+  GrantMapping const memory = session.map();
+  server_.ask({{"op", "evict"}, {"port", window.port}});
+  server_.ask({{"op", "evict"}, {"port", port_}});
+  EXPECT_TRUE(eventually([&] { return !is_listed(); }));
+  EXPECT_FALSE(is_free());
+  EXPECT_EQ(refusal([&] { session.release(window); }), ErrorCode::not_found);
+  EXPECT_TRUE(eventually([&] { return is_free(); }));
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
