@@ -7,6 +7,7 @@
 
 #include "engine/net/address.hpp"
 #include "nam/data/data_process.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/units.hpp"
 
@@ -56,8 +57,8 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "persist") return persist(id, request);
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
-  if (op == "reach") return reach(id);
   if (op == "processes") return processes(id, request);
+  if (op == "reach") return reach(id);
   if (op == "try_lock") return try_lock(id, request);
   if (op == "unlock") return unlock(id, request);
   if (op == "end_locks") return end_locks(id, request);
@@ -268,7 +269,8 @@ void DataProcess::map(SessionId id) {
   if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
   session.has_mapped = true;
   std::vector<FileDescriptor> memory;
-  memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  // An opener of its own: the control process finds out whether the memory is still in use.
+  memory.push_back(reopened(storage_->descriptor()));
   memory.push_back(shared_->reopen());
   session.connection->post({{"bytes", storage_->bytes()},
                             {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}},

@@ -20,6 +20,7 @@ namespace mpixrma::nam {
 
 namespace {
 
+constexpr std::uint64_t small_page_bytes = 4096;
 constexpr std::uint64_t huge_page_bytes = 2u << 20;
 constexpr std::uint64_t largest_reservation = 256u << 20;  ///< at a call
 
@@ -55,12 +56,15 @@ char const* to_string(StorageKind kind) noexcept {
   }
 }
 
+std::uint64_t bytes_of_pages(StorageKind kind, std::uint64_t bytes) noexcept {
+  std::uint64_t const page = kind == StorageKind::huge ? huge_page_bytes : small_page_bytes;
+  return (bytes + page - 1) / page * page;
+}
+
 Storage::Storage(StorageKind kind, std::uint64_t bytes) : kind_(kind), fresh_(true) {
-  auto const status =
-      kind == StorageKind::huge
-          ? engine::create_shared_huge(
-                "mpix-nam", (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes, &descriptor_)
-          : engine::create_shared("mpix-nam", bytes, &descriptor_);
+  auto const status = kind == StorageKind::huge
+                          ? engine::create_shared_huge("mpix-nam", bytes_of_pages(kind, bytes), &descriptor_)
+                          : engine::create_shared("mpix-nam", bytes, &descriptor_);
   if (engine::failed(status)) throw Error(ErrorCode::no_space, "the system has no such memory for the grant");
   map(bytes);
 }

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nam/protocol/descriptors.hpp"
+
 namespace mpixrma::nam {
 
 namespace {
@@ -56,12 +58,7 @@ SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
   }
 }
 
-FileDescriptor SharedControl::reopen() const {
-  std::string const path = "/proc/self/fd/" + std::to_string(descriptor_.get());
-  FileDescriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!opened) throw Error(ErrorCode::unavailable, "cannot open " + path + ": " + std::strerror(errno));
-  return opened;
-}
+FileDescriptor SharedControl::reopen() const { return reopened(descriptor_.get()); }
 
 std::optional<SharedControl::Slot> SharedControl::find(std::string const& window) noexcept {
   std::uint64_t const key = key_of(window);

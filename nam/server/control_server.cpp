@@ -29,7 +29,7 @@ constexpr std::chrono::seconds longest_silence{
     60};  ///< of a host that may have died: its user needs the place
 constexpr std::chrono::seconds longest_wait_for_directory{3};
 constexpr int longest_end = 5;  ///< seconds
-constexpr std::ptrdiff_t most_lingering = 256;
+constexpr std::size_t least_lingering = 256;
 
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
@@ -182,7 +182,6 @@ void ControlServer::admit(FileDescriptor socket) {
   auto const credentials = credentials_of(socket);
   client.is_local = credentials.has_value();
   client.from = describe_peer(socket);
-  if (credentials) client.pid = credentials->pid;
   if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
   try {
@@ -391,6 +390,7 @@ void ControlServer::drop_ended() {
     return link->has_ended() && (is_ending_ || link->release_memory());
   });
   // Their descriptors are the price for knowing what their clients use: not for all, where there are many.
+  auto const most_lingering = static_cast<std::ptrdiff_t>(std::max(least_lingering, descriptor_limit_ / 16));
   auto lingering =
       std::count_if(ending_.begin(), ending_.end(), [](auto const& link) { return link->has_ended(); });
   std::erase_if(ending_, [&](auto const& link) { return link->has_ended() && lingering-- > most_lingering; });

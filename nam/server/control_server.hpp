@@ -42,7 +42,6 @@ class ControlServer {
     std::unique_ptr<Connection> connection;
     Retry::Clock::time_point admitted_at;
     bool is_local = false;
-    pid_t pid = 0;                         ///< where it is local
     std::optional<Identity> identity;      ///< once it is known
     std::optional<Transcript> transcript;  ///< over TCP, until the user is known
     std::string from;                      ///< as of describe_peer()

@@ -252,7 +252,6 @@ void DataLink::hand_over(FileDescriptor socket, Json session) {
       refuse_waiting(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
     return;
   }
-  note_client(session);
   session["op"] = "session";
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
@@ -277,27 +276,27 @@ std::uint64_t DataLink::held_bytes() const {
 /// Most often the process has done it. Clients that touch the memory later take it from their own control
 /// groups.
 bool DataLink::release_memory() {
-  if (held_bytes() == 0) return !has_living_clients();
+  if (held_bytes() == 0) return !is_in_use();
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
   if (released_ >= bytes) released_ = 0;
   std::uint64_t const part = std::min(largest_release, bytes - released_);
   engine::release_pages(memory_[1], released_, part);
   released_ += part;
-  return held_bytes() == 0 && !has_living_clients();
+  return held_bytes() == 0 && !is_in_use();
 }
 
-/// Processes that may map the memory. Those to which they have passed its descriptor are not known.
-bool DataLink::has_living_clients() {
-  std::erase_if(clients_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });
-  return !clients_.empty();
-}
-
-void DataLink::note_client(Json const& session) {
-  if (!session.contains("pid")) return;
-  clients_.insert(static_cast<pid_t>(field<std::uint32_t>(session, "pid")));
-  if (clients_.size() < next_look_) return;
-  (void)has_living_clients();
-  next_look_ = std::max<std::size_t>(2 * clients_.size(), 64);
+/// Asked once a second. Also by a process to which a client has passed the memory: it can take pages of it
+/// at any time.
+bool DataLink::is_in_use() {
+  if (memory_.size() < 2) return false;
+  auto const now = std::chrono::steady_clock::now();
+  if (now < next_look_) return true;
+  next_look_ = now + std::chrono::milliseconds(900);
+  try {
+    return spawner_.is_open_elsewhere(memory_[1]);
+  } catch (Error const&) {
+    return true;  // the server ends
+  }
 }
 
 void DataLink::end(bool keep_windows) {

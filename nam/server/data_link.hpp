@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +65,7 @@ class DataLink {
   /// memory that clients, which still map it, have used since.
   std::uint64_t held_bytes() const;
   /// After the process has ended. Gives memory back to the system, a part at a call; true when none is
-  /// left, and no client that may map it.
+  /// left, and no process has a descriptor or a mapping of it.
   bool release_memory();
   bool has_ended() const noexcept { return ending_ && !connection_; }
   /// Once a second.
@@ -86,8 +85,7 @@ class DataLink {
   void give_up(Error const& error);
   void refuse_waiting(Error const& error);
   bool has_room_for(Json const& session) const;
-  bool has_living_clients();
-  void note_client(Json const& session);
+  bool is_in_use();
 
   EventLoop& loop_;
   SpawnerLink& spawner_;
@@ -105,9 +103,8 @@ class DataLink {
   bool ending_ = false;
   bool restart_due_ = false;
   std::optional<std::chrono::steady_clock::time_point> latest_end_;
-  std::set<pid_t> clients_;     ///< local ones of the owner, and of administrators
-  std::size_t next_look_ = 64;  ///< for those that have ended
-  std::uint64_t released_ = 0;  ///< the next offset for release_memory()
+  std::uint64_t released_ = 0;                         ///< the next offset for release_memory()
+  std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
   std::deque<std::pair<FileDescriptor, Json>> waiting_;
   Json usage_ = Json::object();
 };

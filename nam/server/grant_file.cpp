@@ -131,6 +131,12 @@ void GrantFile::remove() const noexcept {
   (void)::unlink(unfinished().c_str());
 }
 
+std::uint64_t GrantFile::disk_bytes() const noexcept {
+  struct stat status {};
+  bool const is_there = ::stat(file_.c_str(), &status) == 0 || ::stat(unfinished().c_str(), &status) == 0;
+  return is_there ? static_cast<std::uint64_t>(status.st_blocks) * 512 : 0;
+}
+
 void GrantFile::sweep(fs::path const& directory,
                       std::function<bool(std::string const& grant)> const& known) noexcept {
   static constexpr std::string_view suffix = ".storage.new";

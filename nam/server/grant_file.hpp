@@ -40,6 +40,8 @@ class GrantFile {
   /// its name. Throws Error.
   void replace() const;
   void remove() const noexcept;
+  /// Bytes that the file takes on the disk.
+  std::uint64_t disk_bytes() const noexcept;
 
   /// Removes what an interrupted create() has left in `directory` for grants that are not `known`.
   static void sweep(std::filesystem::path const& directory,

@@ -20,17 +20,17 @@ ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) 
   return found->second;
 }
 
-/// With grants that have ended, as long as their processes or their memory are there.
+/// With grants that have ended, as long as their process is there, or another one that has their memory.
 ControlServer::Committed ControlServer::committed(uid_t owner) const {
   Committed found;
-  auto const count = [&](uid_t user, std::uint64_t bytes, bool has_process) {
+  auto const count = [&](uid_t user, std::uint64_t bytes) {
     found.bytes += bytes;
     if (user != owner) return;
     found.bytes_of_user += bytes;
-    if (has_process) ++found.grants_of_user;
+    ++found.grants_of_user;
   };
-  for (auto const& [id, live] : grants_) count(live.grant.owner, live.grant.bytes, true);
-  for (auto const& link : ending_) count(link->owner(), link->held_bytes(), !link->has_ended());
+  for (auto const& [id, live] : grants_) count(live.grant.owner, live.grant.bytes);
+  for (auto const& link : ending_) count(link->owner(), link->held_bytes());
   return found;
 }
 
@@ -63,7 +63,7 @@ Json ControlServer::grant(ClientId id, Json const& request) {
   if (bytes == 0 || bytes > std::uint64_t{1} << 60)
     throw Error(ErrorCode::bad_request, "a grant of no size, or of one beyond all");
   made.id = random_identifier();
-  made.bytes = SegmentAllocator::footprint(bytes);
+  made.bytes = bytes_of_pages(options_.storage, SegmentAllocator::footprint(bytes));
   made.owner =
       request.contains("owner") ? parse_user(field<std::string>(request, "owner")) : identity(id).uid;
   made.storage = options_.storage;
@@ -312,6 +312,7 @@ Json ControlServer::describe(Live const& live) const {
             {"owner", user_name(grant.owner)},
             {"bytes", grant.bytes},
             {"storage", to_string(grant.storage)},
+            {"disk", live.file ? live.file->disk_bytes() : 0},
             {"created", grant.created},
             {"expires_in", nullptr},
             {"ready", live.link->is_ready()},
@@ -354,18 +355,25 @@ Json ControlServer::show(ClientId id, Json const& request) {
 
 Json ControlServer::usage(ClientId id, Json const&) {
   std::uint64_t granted = 0;
+  std::uint64_t ending = 0;
+  std::uint64_t disk = 0;
   std::uint64_t used = 0;
   std::uint64_t sessions = 0;
   std::map<std::string, std::uint64_t> users;
   for (auto const& [name, live] : grants_) {
     granted += live.grant.bytes;
+    if (live.file) disk += live.file->disk_bytes();
     used += live.link->usage().value("used", std::uint64_t{0});
     sessions += live.link->usage().value("sessions", std::uint64_t{0});
     if (identity(id).is_admin || identity(id).uid == live.grant.owner)
       users[user_name(live.grant.owner)] += live.grant.bytes;
   }
+  for (auto const& link : ending_) ending += link->held_bytes();
   return {{"capacity", options_.capacity},
           {"granted", granted},
+          {"ending", ending},
+          {"ending_grants", ending_.size()},
+          {"disk", disk},
           {"used", used},
           {"sessions", sessions},
           {"grants", grants_.size()},

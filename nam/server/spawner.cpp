@@ -18,6 +18,7 @@
 
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
+#include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/service_manager.hpp"
@@ -171,6 +172,9 @@ void Spawner::on_message(Message& message) {
     if (found == held_.end()) return;
     end_data(found->second);
     held_.erase(found);
+  } else if (op == "is_open") {
+    bool const is_open = !message.descriptors.empty() && is_open_elsewhere(message.descriptors.front().get());
+    control_->post({{"open", is_open}});
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {
       // Again: from here on the system names this process as the peer of clients. They trust a server of

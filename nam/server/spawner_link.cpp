@@ -91,6 +91,13 @@ void SpawnerLink::kill(std::string const& grant, pid_t pid) {
   (void)::kill(pid, SIGKILL);
 }
 
+bool SpawnerLink::is_open_elsewhere(FileDescriptor const& memory) {
+  std::vector<FileDescriptor> passed;
+  passed.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
+  send({{"op", "is_open"}}, std::move(passed));
+  return field<bool>(receive().head, "open");
+}
+
 void SpawnerLink::keep_listener(FileDescriptor const& listener, std::string const& host) {
   std::vector<FileDescriptor> passed;
   passed.emplace_back(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));

@@ -41,6 +41,9 @@ class SpawnerLink {
   void drop(std::string const& grant);
   /// Ends a data process that does not end when it is told to.
   void kill(std::string const& grant, pid_t pid);
+  /// Whether another process has the memory of a grant open. The main process finds out: it can become the
+  /// user to whom the memory belongs. Throws Error(unavailable).
+  bool is_open_elsewhere(FileDescriptor const& memory);
   void keep_listener(FileDescriptor const& listener, std::string const& host);
   /// Tells the service manager.
   void notify(std::string const& state);

@@ -53,9 +53,6 @@ void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
                {"admin", client.identity->is_admin},
                {"request", request}};
   if (!client.is_local) session["stream"] = client.connection->stream_state();
-  bool const may_map =
-      client.is_local && (client.identity->is_admin || client.identity->uid == live.grant.owner);
-  if (may_map) session["pid"] = static_cast<unsigned>(client.pid);
   live.link->hand_over(client.connection->release(), std::move(session));
   loop_.later([this, id] { clients_.erase(id); });
 }

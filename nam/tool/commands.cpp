@@ -74,8 +74,9 @@ void print_grant(Json const& grant) {
   std::cout << "grant    " << text_of(grant, "grant") << "\nlocator  " << text_of(grant, "locator")
             << "\nowner    " << text_of(grant, "owner") << "\nsize     " << bytes_of(grant, "bytes")
             << "\nused     " << bytes_of(grant, "used") << "\nstorage  " << text_of(grant, "storage")
-            << "\nexpires  " << expiry_of(grant) << "\nstate    " << state_of(grant) << "\nsessions "
-            << count_of(grant, "sessions") << "\nprocess  " << count_of(grant, "pid") << "\n";
+            << "\non disk  " << bytes_of(grant, "disk") << "\nexpires  " << expiry_of(grant) << "\nstate    "
+            << state_of(grant) << "\nsessions " << count_of(grant, "sessions") << "\nprocess  "
+            << count_of(grant, "pid") << "\n";
   std::string const reason = field_or<std::string>(grant, "reason", "");
   if (!reason.empty()) std::cout << "not ready: " << reason << "\n";
 }
@@ -201,11 +202,12 @@ void repair_grant(Arguments const& arguments) {
 void list(Arguments const& arguments) {
   auto const answer = ask(arguments, {{"op", "list"}});
   if (!answer) return;
-  Table table({"GRANT", "OWNER", "SIZE", "USED", "WINDOWS", "SESSIONS", "STORAGE", "EXPIRES", "STATE"});
+  Table table(
+      {"GRANT", "OWNER", "SIZE", "USED", "DISK", "WINDOWS", "SESSIONS", "STORAGE", "EXPIRES", "STATE"});
   for (Json const& each : answer->at("grants"))
     table.add({text_of(each, "grant"), text_of(each, "owner"), bytes_of(each, "bytes"),
-               bytes_of(each, "used"), count_of(each, "windows"), count_of(each, "sessions"),
-               text_of(each, "storage"), expiry_of(each),
+               bytes_of(each, "used"), bytes_of(each, "disk"), count_of(each, "windows"),
+               count_of(each, "sessions"), text_of(each, "storage"), expiry_of(each),
                field_or<std::string>(each, "state", field<bool>(each, "ready") ? "ready" : "not ready")});
   table.print();
 }
@@ -275,6 +277,7 @@ void usage(Arguments const& arguments) {
   auto const answer = ask(arguments, {{"op", "usage"}});
   if (!answer) return;
   std::cout << "capacity  " << bytes_of(*answer, "capacity") << "\ngranted   " << bytes_of(*answer, "granted")
+            << "\nending    " << bytes_of(*answer, "ending") << "\non disk   " << bytes_of(*answer, "disk")
             << "\nused      " << bytes_of(*answer, "used") << "\ngrants    " << count_of(*answer, "grants")
             << "\nsessions  " << count_of(*answer, "sessions") << "\n";
   if (answer->at("users").empty()) return;

@@ -1,9 +1,13 @@
 /// Attacks on grants: more of them, larger ones, and for longer than the server has or permits.
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +17,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr uid_t user = 64003;
+constexpr std::uint64_t own_bytes = 16u << 20;  ///< that a user may grant to himself
 
 TEST(Grants, ReserveTheirMemory) {
   TestServer server;
@@ -102,6 +107,100 @@ TEST_F(OwnGrants, CountMemoryThatIsUsedAfterTheirEnd) {
     }
     return refused && eventually([&] { return !refusal([&] { server_.grant(16u << 20); }); });
   }));
+}
+
+/// Has a session of `grant`, and ends. Its child has the memory, and uses all of it until `life` ends.
+void pass_memory(Locator const& grant, int life) {
+  Client client(grant.address);
+  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  std::vector<FileDescriptor> descriptors;
+  (void)client.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
+  if (::fork() != 0) return;
+  void* const memory =
+      ::mmap(nullptr, own_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors.at(0).get(), 0);
+  pollfd entry{life, POLLIN, 0};
+  while (memory != MAP_FAILED && ::poll(&entry, 1, 0) == 0) std::memset(memory, 1, own_bytes);
+}
+
+/// By a process of which the server knows nothing.
+TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
+  EXPECT_TRUE(as_user(user, [&] {
+    Locator const grant = server_.grant(own_bytes);
+    int life[2] = {-1, -1};
+    if (::pipe2(life, O_CLOEXEC) != 0) return false;
+    pid_t const client = ::fork();
+    if (client == 0) {
+      ::close(life[1]);
+      pass_memory(grant, life[0]);
+      ::_exit(0);
+    }
+    int status = 0;
+    bool const passed = ::waitpid(client, &status, 0) == client && status == 0;
+    server_.ask(revoke(grant));
+    ::sleep(3);  // the server looks once a second
+    bool const is_counted = server_.ask({{"op", "usage"}}).at("ending_grants") == 1;
+    bool is_refused = false;
+    for (int round = 0; round < 100 && !is_refused; ++round) {
+      std::optional<Locator> other;
+      is_refused = refusal([&] { other = server_.grant(own_bytes); }) == ErrorCode::quota;
+      if (other) server_.ask(revoke(*other));
+    }
+    ::close(life[1]);
+    return passed && is_counted && is_refused &&
+           eventually([&] { return !refusal([&] { server_.grant(own_bytes); }); });
+  }));
+}
+
+/// Sets aside huge pages for a test; none where the system does not permit it.
+class HugePages {
+ public:
+  explicit HugePages(int count) : before_(number()) {
+    write(before_ + count);
+    has_all_ = number() >= before_ + count;
+  }
+  ~HugePages() { write(before_); }
+  HugePages(HugePages const&) = delete;
+  HugePages& operator=(HugePages const&) = delete;
+
+  bool has_all() const noexcept { return has_all_; }
+  static int free_pages() { return read("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"); }
+
+ private:
+  static constexpr char const* file = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+  static int read(char const* path) {
+    int value = 0;
+    std::ifstream(path) >> value;
+    return value;
+  }
+  static int number() { return read(file); }
+  static void write(int count) { std::ofstream(file) << count; }
+
+  int before_;
+  bool has_all_ = false;
+};
+
+TEST(HugeGrants, TakeWholePagesAndCountUntilTheseAreFree) {
+  HugePages const pages(8);
+  if (!pages.has_all()) GTEST_SKIP() << "needs 8 huge pages, or the right to set them aside";
+  int const free_before = HugePages::free_pages();
+  TestServer server;
+  server.start({"--size", "16M", "--listen", "none", "--storage", "huge"});
+  Locator const small = server.grant(4096);
+  EXPECT_EQ(server.show(small).at("bytes"), 2u << 20);
+  Locator const grant = server.grant(14u << 20);
+  {
+    Session session = Session::open(grant);
+    GrantMapping const memory = session.map();
+    std::memset(memory.base(), 1, 14u << 20);
+    server.ask({{"op", "revoke"}, {"grant", grant.grant}});
+    // As much as this process takes again counts.
+    std::memset(memory.base(), 1, 4u << 20);
+    std::uint64_t const counted = server.ask({{"op", "usage"}}).at("ending").get<std::uint64_t>();
+    EXPECT_LE(counted, 14u << 20);
+  }
+  EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("ending_grants") == 0; }));
+  server.ask({{"op", "revoke"}, {"grant", small.grant}});
+  EXPECT_TRUE(eventually([&] { return HugePages::free_pages() == free_before; }));
 }
 
 TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {

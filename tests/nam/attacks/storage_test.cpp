@@ -142,6 +142,17 @@ TEST_F(StorageFileAttack, WindowsAreInTheFileAfterAnOrderlyEndWithoutPersist) {
   EXPECT_EQ(content(session, window, 0), std::vector(window_bytes, std::byte{0x5a}));
 }
 
+TEST_F(StorageFileAttack, MemoryAndFileAreBothCounted) {
+  std::uint64_t const disk = server.show(grant).at("disk").get<std::uint64_t>();
+  EXPECT_GE(disk, grant_bytes);
+  EXPECT_LE(disk, grant_bytes + (1u << 16));
+  Json const usage = server.ask({{"op", "usage"}});
+  EXPECT_EQ(usage.at("granted"), grant_bytes);
+  EXPECT_EQ(usage.at("disk"), disk);
+  server.ask({{"op", "revoke"}, {"grant", grant.grant}});
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("disk"), 0);
+}
+
 /// What an earlier window has left in the file is not a new one's.
 TEST_F(StorageFileAttack, NewWindowDoesNotShowWhatAnEarlierOneHasLeftInTheFile) {
   std::string const before = make_persistent(grant, grant_bytes / 4, 1).port;

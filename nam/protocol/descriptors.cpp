@@ -1,0 +1,45 @@
+#include "nam/protocol/descriptors.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "nam/protocol/error.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+}  // namespace
+
+engine::FileDescriptor reopened(int descriptor) {
+  std::string const path = path_of(descriptor);
+  engine::FileDescriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!opened) throw Error(ErrorCode::unavailable, "cannot open " + path + ": " + std::strerror(errno));
+  return opened;
+}
+
+/// The kernel grants a write lease only to the one opener of a file. The lease goes when its file is closed.
+bool is_open_elsewhere(int memory) noexcept {
+  struct stat status {};
+  if (::fstat(memory, &status) != 0) return false;
+  engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
+  if (!own) return false;
+  // Who opens the memory in this moment, as root may, breaks the lease: by default a signal that ends the
+  // process.
+  (void)::fcntl(own.get(), F_SETSIG, SIGURG);
+  ::setfsuid(status.st_uid);
+  bool const is_refused = ::fcntl(own.get(), F_SETLEASE, F_WRLCK) != 0 && errno == EAGAIN;
+  ::setfsuid(::geteuid());
+  return is_refused;
+}
+
+}  // namespace mpixrma::nam
