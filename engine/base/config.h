@@ -73,6 +73,9 @@ struct mpix_engine_config {
   int mailbox_us; /**< how long an origin waits for a process of its host to look into its mailbox, where
                        small operations on memory that is not mapped go, before it does without,
                        microseconds; 0: default, negative: it never goes there */
+  /** Nonzero: messages with those who open sessions are encrypted and authenticated, all but the handshake.
+   *  With `exposed_only`, and without MPIX_ENGINE_PATH_RDMA, which does not encrypt. */
+  int encrypt;
 };
 
 #endif

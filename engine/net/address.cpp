@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::uint32_t blob_magic = 0x4d504144;  // "MPAD"
 constexpr std::uint32_t blob_version = 4;
+/// A reader without encryption takes it for a number of workers beyond all, and refuses the address.
+constexpr std::uint16_t blob_encrypt = 1;
 
 struct Blob {
   std::uint32_t magic;
@@ -24,7 +26,8 @@ struct Blob {
   std::int32_t pid;
   std::int32_t tables_fd;
   std::int32_t control_fd;
-  std::uint32_t workers;
+  std::uint16_t workers;
+  std::uint16_t flags;         ///< blob_encrypt or 0
   std::uint64_t worker_bytes;  ///< of all: each but the last behind its length, a std::uint64_t
 };
 static_assert(sizeof(Blob) == 104);
@@ -100,7 +103,8 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
             static_cast<std::int32_t>(address.pid),
             address.tables_fd,
             address.control_fd,
-            static_cast<std::uint32_t>(address.workers.size()),
+            static_cast<std::uint16_t>(address.workers.size()),
+            address.encrypt ? blob_encrypt : std::uint16_t{0},
             workers.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
   std::vector<std::byte> bytes;
@@ -113,7 +117,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   Blob blob{};
   if (bytes.size() < sizeof blob) return false;
   std::memcpy(&blob, bytes.data(), sizeof blob);
-  if (blob.magic != blob_magic || blob.version != blob_version ||
+  if (blob.magic != blob_magic || blob.version != blob_version || (blob.flags & ~blob_encrypt) != 0 ||
       blob.worker_bytes != bytes.size() - sizeof blob) {
     return false;
   }
@@ -125,6 +129,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   address->pid = blob.pid;
   address->tables_fd = blob.tables_fd;
   address->control_fd = blob.control_fd;
+  address->encrypt = blob.flags == blob_encrypt;
   return decode_workers(bytes.subspan(sizeof blob), blob.workers, &address->workers);
 }
 

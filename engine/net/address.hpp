@@ -33,6 +33,7 @@ struct ProcessAddress {
   int tables_fd = -1;                           ///< of its PublishedTables
   int control_fd = -1;                          ///< of its ProcessControl
   std::vector<std::vector<std::byte>> workers;  ///< their UCX addresses: one at least, max_workers at most
+  bool encrypt = false;                         ///< whoever opens a session with it seals its messages
 };
 
 /// Of `workers` workers that a process has, the place of the one that exchanges messages with `process`.

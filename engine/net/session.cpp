@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -17,6 +18,7 @@ static_assert(std::tuple_size_v<Secret> == crypto_auth_hmacsha256_KEYBYTES);
 // What a MAC is made for is the first that it covers, so that none can be taken for another's.
 constexpr std::string_view purpose_proof = "mpix session proof 1";
 constexpr std::string_view purpose_token = "mpix session token 1";
+constexpr std::string_view purpose_connection = "mpix connection key 1";
 
 unsigned char const* raw(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
 
@@ -34,13 +36,14 @@ Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const&
 
 }  // namespace
 
-Credentials Credentials::make(std::uint64_t process, bool exposed_only) {
+Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool encrypt) {
   if (sodium_init() < 0) std::abort();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   Credentials made;
   made.process = process;
   made.exposed_only = exposed_only;
+  made.encrypt = encrypt;
   if (exposed_only) made.sessions = SessionSecrets::make(process);
   made.incarnation =
       static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
@@ -82,6 +85,10 @@ SessionTokens tokens_of(Secret const& target, SessionOpening opening) {
   std::memcpy(&tokens.request, mac.data(), sizeof tokens.request);
   std::memcpy(&tokens.reply, mac.data() + sizeof tokens.request, sizeof tokens.reply);
   return tokens;
+}
+
+Secret connection_key_of(Secret const& target, SessionOpening const& opening) {
+  return std::bit_cast<Secret>(mac_of(target, purpose_connection, opening, {}));
 }
 
 }  // namespace mpixrma::engine

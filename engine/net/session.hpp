@@ -45,6 +45,8 @@ struct Credentials {
   std::array<std::byte, 16> nonce{};  ///< for those that it opens
   /// Who has the secret is let to what is exposed and to nothing else, and may be of any job.
   bool exposed_only = false;
+  bool encrypt =
+      false;  ///< messages of those who open sessions with it, and those to them, are sealed (seal.hpp)
   /// Besides `secret`, where `exposed_only`: those of sessions, each under an identity of its own.
   std::shared_ptr<SessionSecrets> sessions;
 
@@ -55,7 +57,7 @@ struct Credentials {
   }
 
   /// New ones; without a source of randomness libsodium ends the process.
-  static Credentials make(std::uint64_t process, bool exposed_only = false);
+  static Credentials make(std::uint64_t process, bool exposed_only = false, bool encrypt = false);
 };
 
 /// The payload of an introduction: the opening, its proof with the target's secret, and the origin's address.
@@ -75,5 +77,8 @@ bool read_introduction(Secret const& secret, std::span<std::byte const> payload,
 
 /// The tokens of the session, whatever the connection.
 SessionTokens tokens_of(Secret const& target, SessionOpening opening);
+
+/// A secret of the one connection that begins with this opening.
+Secret connection_key_of(Secret const& target, SessionOpening const& opening);
 
 }  // namespace mpixrma::engine

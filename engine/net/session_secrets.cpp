@@ -46,6 +46,11 @@ bool SessionSecrets::remove(std::uint64_t session) {
   return true;
 }
 
+void SessionSecrets::retire(std::uint64_t session) {
+  std::lock_guard const held(lock_);
+  secrets_.erase(session);
+}
+
 std::optional<Secret> SessionSecrets::find(std::uint64_t session) const {
   std::lock_guard const held(lock_);
   auto const found = secrets_.find(session);

@@ -28,6 +28,8 @@ class SessionSecrets {
   bool add(std::uint64_t session, Secret const& secret);
   /// When it returns, no message of the session is executed any more. False: there is none.
   bool remove(std::uint64_t session);
+  /// The session admits nobody any more. Also where a channel is locked.
+  void retire(std::uint64_t session);
   std::optional<Secret> find(std::uint64_t session) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "engine/net/transport.hpp"
 
+#include <cstring>
+#include <new>
 #include <utility>
 
 namespace mpixrma::engine {
@@ -12,6 +14,14 @@ constexpr std::size_t kept_capacity = 256 * 1024;
 constexpr std::size_t kept_messages = 256;
 // For UCX to send what it can before the rest is given up.
 constexpr int sending_turns = 10000;
+
+/// Whether the request begins a connection, by which its keys come about.
+bool is_handshake(wire::MessageClass kind, std::span<std::byte const> header) noexcept {
+  wire::RequestHeader request{};
+  if (kind != wire::MessageClass::request || header.size() != sizeof request) return false;
+  std::memcpy(&request, header.data(), sizeof request);
+  return request.kind == static_cast<std::uint8_t>(wire::RequestKind::introduction);
+}
 
 }  // namespace
 
@@ -61,6 +71,7 @@ Status Transport::create_worker(UcxContext const& context) {
   receive(requests, &Transport::on_message<requests>);
   receive(replies, &Transport::on_message<replies>);
   receive(farewell, &Transport::on_farewell);
+  receive(sealed, &Transport::on_sealed);
   return status;
 }
 
@@ -95,6 +106,7 @@ void Transport::close() noexcept {
 void Transport::disconnect(ucp_ep_h endpoint) noexcept {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
+  seals_.forget(endpoint);
   // UCX refuses to force an endpoint closed that does not detect failures: it goes with the worker.
   detects_failure ? start_closing(endpoint, true) : abandon_unsent(endpoint);
 }
@@ -104,6 +116,7 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
 void Transport::part(ucp_ep_h endpoint) {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
+  seals_.forget(endpoint);
   if (!detects_failure) return start_closing(endpoint, false);
   ucp_request_param_t const param{};
   ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint, &param);
@@ -226,6 +239,8 @@ Status Transport::send(ucp_ep_h endpoint, wire::MessageClass kind, Message& mess
   param.user_data = &message;
   // Eager always: a rendezvous would need another message from an application thread or the agent.
   param.flags = UCP_AM_SEND_FLAG_EAGER;
+  if (!seals_.empty()) [[unlikely]]
+    kind = seal(endpoint, kind, message);
   note_unsent(message, endpoint);
   ucs_status_ptr_t const request =
       ucp_am_send_nbx(endpoint, static_cast<unsigned>(kind), message.header_.data(), message.header_bytes_,
@@ -252,6 +267,46 @@ void Transport::note_sent(Message& message) noexcept {
   unsent_bytes_ -= message.copied_bytes();
   (message.previous_ != nullptr ? message.previous_->next_ : unsent_messages_) = message.next_;
   if (message.next_ != nullptr) message.next_->previous_ = message.previous_;
+}
+
+/// The kind of the message that is sent in its place.
+wire::MessageClass Transport::seal(ucp_ep_h endpoint, wire::MessageClass kind, Message& message) noexcept {
+  std::span<std::byte> const header = std::span(message.header_).first(message.header_bytes_);
+  Sealer* const sealer = seals_.sealer_of(endpoint);
+  if (sealer == nullptr || is_handshake(kind, header)) return kind;
+  // What is not in the message's own memory could not be encrypted, and is left out.
+  if (message.payload_ != message.storage_.get()) message.payload_bytes_ = 0;
+  message.header_bytes_ =
+      sealer->seal(kind, header, {message.storage_.get(), message.copied_bytes()}, message.header_);
+  return wire::MessageClass::sealed;
+}
+
+/// The message that was sealed is handled, once it has proved to be authentic and the next one.
+void Transport::open_sealed(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept {
+  Seals::Connection* const connection = seals_.find(wire::sealed_connection_of(header));
+  if (connection == nullptr) return drops_.note("it belongs to no connection");
+  if (connection->refused) return;
+  std::uint64_t const process = connection->process;
+  auto const refuse = [&](char const* reason) {
+    connection->refused = true;
+    drops_.note(reason);
+    handler_->on_forged(process, reason);
+  };
+  OpenedMessage opened;
+  try {
+    switch (connection->opener.open(header, payload, &opened_, &opened)) {
+      case Opener::Verdict::opened: break;
+      case Opener::Verdict::repeated: return drops_.note("it was received before");
+      case Opener::Verdict::out_of_order: return refuse("an encrypted message is missing, or out of order");
+      case Opener::Verdict::forged: return refuse("an encrypted message was changed on its way");
+    }
+  } catch (std::bad_alloc const&) {
+    return refuse("no memory for an encrypted message");
+  }
+  std::span<std::byte const> const inner = std::span(opened.header).first(opened.header_bytes);
+  if (opened.message_class == wire::MessageClass::farewell) return handler_->on_farewell(inner);
+  handler_->on_message(opened.message_class, inner, std::span(opened_).first(payload.size()));
+  if (opened_.size() > kept_capacity) opened_ = {};
 }
 
 /// UCX has let go of the message.
@@ -285,14 +340,35 @@ ucs_status_t Transport::on_message(void* self, void const* header, std::size_t h
     transport.log_.write(LogLevel::error, "dropped a message that was not sent by this library");
     return UCS_OK;
   }
-  transport.handler_->on_message(kind, {static_cast<std::byte const*>(header), header_bytes},
-                                 {static_cast<std::byte const*>(data), bytes});
+  std::span<std::byte const> const text{static_cast<std::byte const*>(header), header_bytes};
+  if (transport.only_sealed_ && !is_handshake(kind, text)) {
+    transport.drops_.note("it is not encrypted");
+    return UCS_OK;
+  }
+  transport.handler_->on_message(kind, text, {static_cast<std::byte const*>(data), bytes});
   return UCS_OK;
 }
 
 ucs_status_t Transport::on_farewell(void* self, void const* header, std::size_t header_bytes, void*,
                                     std::size_t, ucp_am_recv_param_t const*) {
-  static_cast<Transport*>(self)->handler_->on_farewell({static_cast<std::byte const*>(header), header_bytes});
+  auto& transport = *static_cast<Transport*>(self);
+  if (transport.only_sealed_) {
+    transport.drops_.note("it is not encrypted");
+  } else {
+    transport.handler_->on_farewell({static_cast<std::byte const*>(header), header_bytes});
+  }
+  return UCS_OK;
+}
+
+ucs_status_t Transport::on_sealed(void* self, void const* header, std::size_t header_bytes, void* data,
+                                  std::size_t bytes, ucp_am_recv_param_t const* param) {
+  auto& transport = *static_cast<Transport*>(self);
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    transport.drops_.note("it was not sent by this library");
+    return UCS_OK;
+  }
+  transport.open_sealed({static_cast<std::byte const*>(header), header_bytes},
+                        {static_cast<std::byte const*>(data), bytes});
   return UCS_OK;
 }
 

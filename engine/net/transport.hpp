@@ -12,8 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/base/drops.hpp"
 #include "engine/base/log.hpp"
 #include "engine/base/status.hpp"
+#include "engine/net/seals.hpp"
 #include "engine/net/ucx_context.hpp"
 #include "engine/net/wire.hpp"
 
@@ -27,7 +29,7 @@ class Message {
   /// The header; set before sending.
   template <typename Header>
   void set_header(Header const& header) noexcept {
-    static_assert(sizeof(Header) <= header_capacity);
+    static_assert(sizeof(Header) <= wire::max_header_bytes);
     __builtin_memcpy(header_.data(), &header, sizeof header);
     header_bytes_ = sizeof header;
   }
@@ -50,8 +52,6 @@ class Message {
 
  private:
   friend class Transport;
-  static constexpr std::size_t header_capacity = sizeof(wire::RequestHeader);
-
   /// Of the payload, those that stand in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
@@ -65,7 +65,7 @@ class Message {
   std::size_t payload_bytes_ = 0;
   std::size_t capacity_ = 0;
   std::unique_ptr<std::byte[]> storage_;
-  alignas(64) std::array<std::byte, header_capacity> header_{};
+  alignas(64) std::array<std::byte, wire::max_sealed_header_bytes> header_{};
 };
 
 /// Receives active messages, while the channel is locked, from inside progress().
@@ -77,11 +77,15 @@ struct MessageHandler {
   virtual void on_farewell(std::span<std::byte const> header) noexcept = 0;
   /// The connection is of no use any more. Also from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
+  /// A sealed message on the connection with the process was not what the process has sent.
+  virtual void on_forged(std::uint64_t process, char const* reason) noexcept = 0;
 };
 
 class Transport {
  public:
-  explicit Transport(Log const& log) : log_(log) {}
+  /// `only_sealed`: of what arrives, nothing but handshakes is taken in clear.
+  explicit Transport(Log const& log, bool only_sealed = false)
+      : log_(log), drops_("message", log), only_sealed_(only_sealed) {}
   ~Transport();
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
@@ -103,8 +107,18 @@ class Transport {
   void part(ucp_ep_h endpoint);
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
+  /// Connections whose messages are sealed, all but their handshakes.
+  Seals& seals() noexcept { return seals_; }
+  /// Such a message has its payload in memory of its own: Message::borrow is not for this endpoint.
+  bool is_sealed(ucp_ep_h endpoint) noexcept {
+    return !seals_.empty() && seals_.sealer_of(endpoint) != nullptr;
+  }
+  /// Sealed messages that were not taken, and those in clear that are to be sealed.
+  std::uint64_t dropped() const noexcept { return drops_.count(); }
+
   Message& message();
-  /// Sends and takes back `message`. Failure: the connection is lost, and the handler was told.
+  /// Sends and takes back `message`, sealed where the endpoint's messages are. Failure: the connection is
+  /// lost, and the handler was told.
   Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);
   /// Takes back a message that is not to be sent.
   void discard(Message& message) noexcept { recycle(message); }
@@ -132,6 +146,8 @@ class Transport {
   bool ok(ucs_status_t status, char const* what) const noexcept;
   Status create_worker(UcxContext const& context);
   Status install(wire::MessageClass kind, ucp_am_recv_callback_t callback);
+  wire::MessageClass seal(ucp_ep_h endpoint, wire::MessageClass kind, Message& message) noexcept;
+  void open_sealed(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept;
   void recycle(Message& message) noexcept;
   void take_back(Message& message) noexcept;
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
@@ -148,8 +164,15 @@ class Transport {
   static ucs_status_t on_farewell(void* self, void const* header, std::size_t header_bytes, void* data,
                                   std::size_t bytes, ucp_am_recv_param_t const* param);
 
+  static ucs_status_t on_sealed(void* self, void const* header, std::size_t header_bytes, void* data,
+                                std::size_t bytes, ucp_am_recv_param_t const* param);
+
   MessageHandler* handler_ = nullptr;
   Log const& log_;
+  Drops drops_;
+  bool only_sealed_;
+  Seals seals_;
+  std::vector<std::byte> opened_;  ///< payload of the sealed message that is being handled
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures

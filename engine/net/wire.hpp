@@ -34,7 +34,8 @@ enum class MessageClass : unsigned {
   reply = 18,
   farewell = 19,
   requests = 20,  ///< several in one message (joined.hpp)
-  replies = 21
+  replies = 21,
+  sealed = 22  ///< one of these, encrypted (seal.hpp)
 };
 
 enum class RequestKind : std::uint8_t {

@@ -114,6 +114,7 @@ struct PeerState {
   // Beside `unused`, where they take no memory.
   bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
   std::atomic<bool> cross_memory{false};
+  bool encrypt = false;  ///< messages to it, and from it, are sealed
   Location location;
   Channel* channel = nullptr;                   ///< through which it is reached
   UnannouncedRdma* unannounced_rdma = nullptr;  ///< of this channel

@@ -37,7 +37,13 @@ bool AgentPath::connect(Peer& peer) {
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
   state.messages.endpoint = connections_.open(peer.process(), state.location);
-  return state.messages.endpoint != nullptr && introduce(peer);
+  if (state.messages.endpoint == nullptr) return false;
+  try {
+    return introduce(peer);
+  } catch (...) {
+    state.messages.endpoint = nullptr;  // nothing is sent there before a handshake
+    throw;
+  }
 }
 
 /// Proves to the peer that it may be talked to, and tells how to answer. On a connection that is opened again
@@ -49,6 +55,12 @@ bool AgentPath::introduce(Peer& peer) {
   SessionTokens const session = tokens_of(state.secret, opening);
   state.messages.session = session.request;
   sessions_[session.reply] = &peer;
+  if (state.encrypt) {
+    SealKeys const keys = seal_keys_of(state.secret, opening);
+    transport_.seals().forget(state.messages.endpoint);
+    transport_.seals().expect(peer.process(), keys.replies, keys.requests);
+    transport_.seals().begin(peer.process(), state.messages.endpoint);
+  }
   std::vector<std::byte> const payload = make_introduction(state.secret, opening, address_);
   auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction);
   header.block = header.bytes = header.total = payload.size();

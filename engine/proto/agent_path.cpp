@@ -256,7 +256,8 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   Message& message = transport_.message();
   bool const only_source = operation.has_data() && payload_bytes == fragment.bytes;
   bool const borrow = entry != nullptr && only_source && fragment.bytes >= borrow_bytes &&
-                      operation.source_layout.is_contiguous();
+                      operation.source_layout.is_contiguous() &&
+                      !transport_.is_sealed(peer.state().messages.endpoint);
   if (borrow) {
     message.borrow(operation.source + fragment.offset, fragment.bytes);
     ++entry->sends_in_flight;

@@ -81,6 +81,11 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   return config;
 }
 
+/// Whether what is to be encrypted can be: messages of sessions, and no others.
+bool can_encrypt(mpix_engine_config const& config) noexcept {
+  return config.exposed_only != 0 && (config.paths & unsigned{MPIX_ENGINE_PATH_RDMA}) == 0;
+}
+
 }  // namespace
 
 void mpix_engine_config_init(struct mpix_engine_config* config) {
@@ -94,6 +99,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
 int mpix_engine_create(const struct mpix_engine_config* config, const struct mpix_bootstrap* bootstrap,
                        mpix_engine_t** engine) {
   mpix_engine_config const settings = with_defaults(*config);
+  if (settings.encrypt != 0 && !can_encrypt(settings)) return static_cast<int>(Status::bad_argument);
   Status status = Status::transport;
   try {
     auto made = std::make_unique<Engine>(settings, copy_known(*bootstrap));

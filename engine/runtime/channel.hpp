@@ -31,7 +31,7 @@ class Channel final : public MessageHandler {
   Channel(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
           SegmentTable const& segments, LockTable& lock_table, Log const& log)
       : locks(lock_table),
-        transport(log),
+        transport(log, credentials.encrypt),
         connections(transport, watch, host, credentials.process, log),
         agent_path(transport, connections, credentials,
                    {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
@@ -232,6 +232,9 @@ class Channel final : public MessageHandler {
   void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
     connections.lose(endpoint, reason);
+  }
+  void on_forged(std::uint64_t process, char const* reason) noexcept override {
+    connections.lose(process, reason);
   }
 
   SegmentTable const& segments_;

@@ -57,7 +57,8 @@ Status Engine::start() {
                          state.pid,
                          segments.tables_fd(),
                          segments.control_fd(),
-                         state.channels.worker_addresses()};
+                         state.channels.worker_addresses(),
+                         state.credentials.encrypt};
   if (address.workers.empty()) return Status::transport;
   state.address = encode(address);
   state.publication = publish(address, state.credentials.secret);
@@ -186,6 +187,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   std::uint64_t const process = its.process;
   int const tables_fd = its.tables_fd;
   int const control_fd = its.control_fd;
+  peer->encrypt = its.encrypt;
   peer->channel = &channels.of(process);
   peer->unannounced_rdma = &peer->channel->unannounced_rdma;
   peer->location = peer->channel->connections.locate(std::move(its));
@@ -228,8 +230,8 @@ Statistics Engine::statistics() const {
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.executed();
     result.requests_joined += channel.agent_path.joined();
-    result.messages_dropped +=
-        channel.executor.dropped() + channel.agent_path.dropped() + channel.parting.dropped();
+    result.messages_dropped += channel.executor.dropped() + channel.agent_path.dropped() +
+                               channel.parting.dropped() + channel.transport.dropped();
   });
   return result;
 }

@@ -56,3 +56,8 @@ int mpix_engine_close_session(mpix_engine_t* engine, std::uint64_t session) {
     return MPIX_ENGINE_OUT_OF_MEMORY;
   }
 }
+
+int mpix_engine_session_is_lost(mpix_engine_t* engine, std::uint64_t session) {
+  auto const sessions = SessionSecrets::of(engine_of(engine).process());
+  return sessions != nullptr && !sessions->find(session) ? 1 : 0;
+}

@@ -23,6 +23,11 @@ MPIX_ENGINE_API int mpix_engine_open_session(mpix_engine_t* engine,
  */
 MPIX_ENGINE_API int mpix_engine_close_session(mpix_engine_t* engine, uint64_t session);
 
+/** Nonzero when the session has ended otherwise: its connection was lost, or carried an encrypted message
+ * that was changed. Of engines with mpix_engine_config::encrypt; in others a session lasts until it is
+ * closed. Any thread. */
+MPIX_ENGINE_API int mpix_engine_session_is_lost(mpix_engine_t* engine, uint64_t session);
+
 #ifdef __cplusplus
 }
 #endif

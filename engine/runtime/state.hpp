@@ -31,7 +31,7 @@ struct Engine::State {
         bootstrap(job),
         log(config.verbose, job.process),
         identity(config.exposed_only != 0 ? HostIdentity{} : HostIdentity::of_this_process()),
-        credentials(Credentials::make(job.process, config.exposed_only != 0)),
+        credentials(Credentials::make(job.process, config.exposed_only != 0, config.encrypt != 0)),
         segments(log),
         locks(log),
         channels(credentials, config, identity, segments, locks, log),

@@ -149,6 +149,7 @@ char const* Executor::admit(SessionOpening const& opening, Secret const& secret)
     made->session = session;
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
     origins_.emplace(name, std::move(made));
+    expect_sealed(opening, secret);
     return nullptr;
   }
   Origin& origin = *known->second;
@@ -161,7 +162,15 @@ char const* Executor::admit(SessionOpening const& opening, Secret const& secret)
     connections_.note_farewell(name, wire::Farewell::agree, connection->asked, true);
   }
   origin.connection = opening.connection;
+  expect_sealed(opening, secret);
   return nullptr;
+}
+
+/// Messages that follow the handshake arrive before the connection back is opened.
+void Executor::expect_sealed(SessionOpening const& opening, Secret const& secret) {
+  if (!credentials_.encrypt) return;
+  SealKeys const keys = seal_keys_of(secret, opening);
+  transport_.seals().expect(name_of(opening), keys.requests, keys.replies);
 }
 
 void Executor::meet_introduced() {
@@ -174,10 +183,12 @@ void Executor::meet_introduced() {
     Location location = connections_.locate(address);
     // The origin expects replies where it reaches the identity by which it knows this process.
     location.worker = address.workers[worker_for(origin.target, address.workers.size())];
-    origin.endpoint = connections_.open(process, location);
-    if (origin.endpoint == nullptr) {
+    ucp_ep_h const endpoint = connections_.open(process, location);
+    if (endpoint == nullptr) {
       forget(process);
     } else {
+      transport_.seals().begin(process, endpoint);  // before anything is sent there
+      origin.endpoint = endpoint;
       release_held(origin);
     }
   }
@@ -373,7 +384,18 @@ void Executor::forget(std::uint64_t process) {
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
+  std::uint64_t const session = gone->target;
   origins_.erase(found);
+  transport_.seals().forget_expected(process);
+  if (credentials_.encrypt) retire_session(session);
+}
+
+/// A session whose connection was lost admits nobody any more: its messages could be sent once more by who
+/// has recorded them.
+void Executor::retire_session(std::uint64_t session) {
+  auto const is_of_it = [=](auto const& entry) { return entry.second->target == session; };
+  if (credentials_.sessions != nullptr && std::none_of(origins_.begin(), origins_.end(), is_of_it))
+    credentials_.sessions->retire(session);
 }
 
 std::vector<std::uint64_t> Executor::end_session(std::uint64_t session) {

@@ -160,6 +160,8 @@ class Executor {
   char const* take_introduction(std::span<std::byte const> data);
   std::uint64_t name_of(SessionOpening const& opening) const noexcept;
   char const* admit(SessionOpening const& opening, Secret const& secret);
+  void expect_sealed(SessionOpening const& opening, Secret const& secret);
+  void retire_session(std::uint64_t session);
   Origin* origin_of(std::uint64_t session) const noexcept;
   void meet_introduced();
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;

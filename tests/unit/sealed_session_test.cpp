@@ -1,0 +1,279 @@
+/// An engine that encrypts, and clients on whose connections somebody changes, repeats and forges messages:
+/// the session ends, and nothing else.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "engine/net/seal.hpp"
+#include "engine/runtime/c_handles.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/sessions.h"
+#include "tests/support/imposture.hpp"
+
+namespace mpixrma::engine {
+namespace {
+
+using test::Identity;
+using test::Rogue;
+using test::Target;
+using test::Text;
+
+constexpr std::uint64_t untouched = 0x5eed;
+
+class Server {
+ public:
+  explicit Server(bool encrypt = true) {
+    bootstrap_.size = sizeof bootstrap_;
+    bootstrap_.process = std::uint64_t{0xffff} << 48 | 5;
+    bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
+    bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
+    mpix_engine_config config;
+    mpix_engine_config_init(&config);
+    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.channels = 1;
+    config.interfaces = "lo";
+    config.exposed_only = 1;
+    config.encrypt = encrypt ? 1 : 0;
+    EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
+    EXPECT_EQ(
+        mpix_engine_expose(engine_, memory_, sizeof memory_, MPIX_ENGINE_READ | MPIX_ENGINE_WRITE, &exposure),
+        0);
+  }
+  ~Server() { mpix_engine_destroy(engine_); }
+  Server(Server const&) = delete;
+  Server& operator=(Server const&) = delete;
+
+  struct Session {
+    std::uint64_t number = 0;
+    std::vector<std::byte> address;
+    Target target;
+  };
+  Session open() {
+    Session made;
+    auto const take = [](void* context, void const* address, std::size_t length) {
+      auto const* const bytes = static_cast<std::byte const*>(address);
+      static_cast<std::vector<std::byte>*>(context)->assign(bytes, bytes + length);
+    };
+    EXPECT_EQ(mpix_engine_open_session(engine_, take, &made.address, &made.number), 0);
+    EXPECT_TRUE(read_published(made.address, &made.target.address, &made.target.secret));
+    return made;
+  }
+  bool is_lost(Session const& session) { return mpix_engine_session_is_lost(engine_, session.number) != 0; }
+  std::uint64_t dropped() { return engine_of(engine_).statistics().messages_dropped; }
+  /// The agent of the engine stores.
+  std::uint64_t word(std::size_t index) const {
+    return std::atomic_ref(const_cast<std::uint64_t&>(memory_[index])).load();
+  }
+
+  std::uint64_t exposure = 0;
+
+ private:
+  mpix_bootstrap bootstrap_{};
+  mpix_engine_t* engine_ = nullptr;
+  alignas(64) std::uint64_t memory_[8] = {untouched, untouched, untouched, untouched,
+                                          untouched, untouched, untouched, untouched};
+};
+
+/// A client that does its own encryption.
+class Client {
+ public:
+  Client(Server& server, Server::Session session, std::uint64_t connection = 1)
+      : server_(server), session_(std::move(session)), rogue_(session_.target.address.workers.front()) {
+    Identity self{session_.target.address, {}};
+    self.address.process = 0x77;
+    self.address.incarnation = 1;
+    self.address.encrypt = false;
+    self.address.workers = {rogue_.worker_address()};
+    self.nonce.fill(std::byte{7});
+    opening_ = self.opening_to(session_.target, connection);
+    handshake_ =
+        test::introduction(make_introduction(session_.target.secret, opening_, encode(self.address)));
+    send(wire::MessageClass::request, handshake_);
+    sealer_ = std::make_unique<Sealer>(seal_keys_of(session_.target.secret, opening_).requests);
+  }
+
+  /// A put of `value` to the word, in clear.
+  Text put(std::size_t index, std::uint64_t value) {
+    auto const tokens = tokens_of(session_.target.secret, opening_);
+    auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
+    header.session = tokens.request;
+    header.sequence = ++sequence_;
+    header.address = 8 * index;
+    header.exposure = server_.exposure;
+    header.block = header.bytes = header.total = sizeof value;
+    return {test::bytes_of(header), test::bytes_of(value)};
+  }
+  Text sealed(Text text) {
+    std::array<std::byte, wire::max_sealed_header_bytes> out;
+    std::size_t const bytes = sealer_->seal(wire::MessageClass::request, text.header, text.payload, out);
+    text.header.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(bytes));
+    return text;
+  }
+  void send(wire::MessageClass kind, Text const& text) {
+    rogue_.send(kind, text.header, text.payload, UCP_AM_SEND_FLAG_EAGER);
+  }
+  void send_sealed(Text const& text) { send(wire::MessageClass::sealed, text); }
+  Text const& handshake() const { return handshake_; }
+  Server::Session const& session() const { return session_; }
+
+  template <typename Predicate>
+  bool wait(Predicate predicate) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+    while (!predicate() && std::chrono::steady_clock::now() < end) {
+      rogue_.progress();
+      std::this_thread::yield();
+    }
+    return predicate();
+  }
+
+ private:
+  Server& server_;
+  Server::Session session_;
+  Rogue rogue_;
+  SessionOpening opening_;
+  Text handshake_;
+  std::unique_ptr<Sealer> sealer_;
+  std::uint64_t sequence_ = 0;
+};
+
+/// Another session goes on, whatever happens to the first.
+class SealedSession : public ::testing::Test {
+ protected:
+  ~SealedSession() override {
+    friend_.send_sealed(friend_.sealed(friend_.put(7, 77)));
+    EXPECT_TRUE(friend_.wait([&] { return server_.word(7) == 77; }));
+    EXPECT_FALSE(server_.is_lost(friend_.session()));
+  }
+
+  Server server_;
+  Client client_{server_, server_.open()};
+  Client friend_{server_, server_.open()};
+};
+
+TEST_F(SealedSession, ExecutesWhatIsSealed) {
+  for (std::uint64_t i = 1; i <= 1000; ++i) client_.send_sealed(client_.sealed(client_.put(0, i)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1000; }));
+  EXPECT_FALSE(server_.is_lost(client_.session()));
+  EXPECT_EQ(server_.dropped(), 0u);
+}
+
+TEST_F(SealedSession, EndsWithAChangedMessage) {
+  client_.send_sealed(client_.sealed(client_.put(0, 1)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
+  Text changed = client_.sealed(client_.put(1, 2));
+  changed.payload[0] ^= std::byte{1};
+  client_.send_sealed(changed);
+  client_.send_sealed(client_.sealed(client_.put(2, 3)));
+  EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
+  EXPECT_EQ(server_.word(1), untouched);
+  EXPECT_EQ(server_.word(2), untouched);
+}
+
+TEST_F(SealedSession, EndsWhereAMessageIsMissing) {
+  (void)client_.sealed(client_.put(0, 1));
+  client_.send_sealed(client_.sealed(client_.put(1, 2)));
+  EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
+  EXPECT_EQ(server_.word(0), untouched);
+  EXPECT_EQ(server_.word(1), untouched);
+}
+
+TEST_F(SealedSession, IgnoresRepeatedMessages) {
+  Text const first = client_.sealed(client_.put(0, 1));
+  client_.send_sealed(first);
+  client_.send_sealed(client_.sealed(client_.put(0, 2)));
+  for (int i = 0; i < 10; ++i) client_.send_sealed(first);
+  EXPECT_TRUE(client_.wait([&] { return server_.dropped() == 10; }));
+  EXPECT_EQ(server_.word(0), 2u);
+  client_.send_sealed(client_.sealed(client_.put(0, 3)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 3; }));
+}
+
+/// Even who knows the tokens of the session sends nothing in clear.
+TEST_F(SealedSession, TakesNothingInClear) {
+  client_.send_sealed(client_.sealed(client_.put(0, 1)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
+  client_.send(wire::MessageClass::request, client_.put(1, 2));
+  client_.send(wire::MessageClass::farewell, {client_.put(1, 2).header, {}});
+  EXPECT_TRUE(client_.wait([&] { return server_.dropped() == 2; }));
+  EXPECT_EQ(server_.word(1), untouched);
+}
+
+TEST_F(SealedSession, IgnoresMessagesOfNoConnection) {
+  Text unknown = client_.sealed(client_.put(0, 1));
+  unknown.header[offsetof(wire::SealedHeader, connection)] ^= std::byte{1};
+  client_.send_sealed(unknown);
+  client_.send_sealed({{}, {}});
+  EXPECT_TRUE(client_.wait([&] { return server_.dropped() == 2; }));
+  EXPECT_FALSE(server_.is_lost(client_.session()));
+}
+
+/// All that a client has sent, sent once more, while the session lives and after it was lost.
+TEST_F(SealedSession, AdmitsNoRecording) {
+  Text const put = client_.sealed(client_.put(0, 1));
+  client_.send_sealed(put);
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
+  client_.send_sealed(client_.sealed(client_.put(0, 2)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 2; }));
+  auto const replay = [&] {
+    std::uint64_t const before = server_.dropped();
+    client_.send(wire::MessageClass::request, client_.handshake());
+    client_.send_sealed(put);
+    EXPECT_TRUE(client_.wait([&] { return server_.dropped() >= before + 2; }));
+    EXPECT_EQ(server_.word(0), 2u);
+  };
+  replay();
+  Text forged = client_.sealed(client_.put(1, 3));
+  forged.header.back() ^= std::byte{1};
+  client_.send_sealed(forged);
+  EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
+  replay();
+}
+
+/// A whole engine with the address of the session.
+TEST_F(SealedSession, MayBeThatOfAnEngine) {
+  mpix_bootstrap job{};
+  job.size = sizeof job;
+  job.process = 1;
+  job.publish = [](void*, void const*, std::size_t) { return 0; };
+  job.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
+  mpix_engine_config config;
+  mpix_engine_config_init(&config);
+  config.interfaces = "lo";
+  mpix_engine_t* engine = nullptr;
+  ASSERT_EQ(mpix_engine_create(&config, &job, &engine), 0);
+  Server::Session const session = server_.open();
+  mpix_engine_peer_t* const peer =
+      mpix_engine_find_peer_at(engine, session.address.data(), session.address.size());
+  ASSERT_NE(peer, nullptr);
+  std::uint64_t value = 4711;
+  mpix_engine_transfer transfer{};
+  transfer.origin = &value;
+  transfer.origin_layout.block = transfer.target_layout.block = sizeof value;
+  transfer.target = 8;
+  transfer.exposure = server_.exposure;
+  EXPECT_EQ(mpix_engine_put(engine, peer, &transfer, nullptr), 0);
+  mpix_engine_complete(engine, peer, mpix_engine_newest(peer));
+  EXPECT_EQ(mpix_engine_take_error(engine, peer, 0), 0);
+  EXPECT_EQ(server_.word(1), 4711u);
+  mpix_engine_destroy(engine);
+}
+
+TEST(SealedEngine, RefusesWhatItCannotEncrypt) {
+  mpix_bootstrap job{};
+  job.size = sizeof job;
+  mpix_engine_config config;
+  mpix_engine_config_init(&config);
+  config.encrypt = 1;
+  mpix_engine_t* engine = nullptr;
+  config.paths = MPIX_ENGINE_PATH_AGENT;
+  EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
+  config.exposed_only = 1;
+  config.paths |= MPIX_ENGINE_PATH_RDMA;
+  EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace mpixrma::engine
