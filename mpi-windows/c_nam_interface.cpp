@@ -40,8 +40,8 @@ int mpix_nam_configure(const char* allocation, size_t private_bytes, const char*
 int mpix_window_persist(mpix_window_t* window) {
   return outcome_of([&] { static_cast<Window*>(window)->persist(); });
 }
-int mpix_nam_ranks(const char* port, int* ranks) {
-  return outcome_of([&] { *ranks = nam_ranks(port); });
+int mpix_nam_ranks(const char* port, int follow, int* ranks) {
+  return outcome_of([&] { *ranks = nam_ranks(port, follow != 0); });
 }
 int mpix_nam_publish(const char* name, const char* port) {
   return outcome_of([&] { nam_publish(name, port); });

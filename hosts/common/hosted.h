@@ -128,8 +128,9 @@ struct mpix_host_ops {
   /** Makes MPI refuse every call on the MPI_Comm `communicator`, until it is called with 0. */
   void (*communicator_refuse_calls)(mpix_handle_t communicator, int refuse);
 
-  /** How many processes have made the window with this port name at a memory server. MPI error class. */
-  int (*nam_ranks)(const char* port, int* ranks);
+  /** How many processes have made the window with this port name at a memory server. `follow`: nonzero for
+   * the consent of mpix_nam_follow. MPI error class. */
+  int (*nam_ranks)(const char* port, int follow, int* ranks);
 
   /** Names of such windows at their servers. MPI error class. `nam_lookup` has `port` in `bytes` bytes, and
    * is MPI_ERR_NAME where no server is known, too. */

@@ -45,7 +45,8 @@ MPIX_RMA_API int MPIX_Win_keyval(int bit);
  * @param info       MPI_INFO_NULL, or an info object: deep_mem_kind may be deep_nam_persistent; mpix_nam_durability
  *                   (clients, server or storage) says what a persistent window outlives; mpix_nam_mode, octal
  *                   as in 0644, who may read and write it; mpix_nam_stripe, bytes, a
- *                   multiple of 4096, divides the memory between several servers; the keys of MPI_Win_allocate
+ *                   multiple of 4096, divides the memory between several servers; mpix_nam_encrypt=true
+ *                   demands that its data is encrypted on networks; the keys of MPI_Win_allocate
  * @param comm       an intracommunicator
  * @param win        receives the window
  *
@@ -56,7 +57,7 @@ MPIX_RMA_API int MPIX_Win_keyval(int bit);
  *
  * @return MPI_SUCCESS; MPI_ERR_NO_MEM (the string says what the grant has left); MPI_ERR_INFO_VALUE (deep_mem_kind
  *         is unknown or differs between processes, or the mode or the size of stripes is not one); MPI_ERR_UNSUPPORTED_OPERATION (the server does not run on this host, or does not
- *         offer the durability); MPI_ERR_ACCESS; MPI_ERR_PORT (there is no such grant); MPI_ERR_OTHER. The same at
+ *         offer the durability, or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (there is no such grant); MPI_ERR_OTHER. The same at
  *         all processes.
  */
 MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
@@ -65,7 +66,9 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * Makes a window of the persistent memory that others have left at a memory server.
  *
  * @param port_name  the port name; looked at by `root` only
- * @param info       MPI_INFO_NULL, or an info object with keys for the window
+ * @param info       MPI_INFO_NULL, or an info object with keys for the window; at `root`, mpix_nam_follow=true consents to
+ *                   servers that only the owner of the window names as those of its parts, and mpix_nam_encrypt=true
+ *                   demands that its data is encrypted on networks
  * @param root       rank in `comm`
  * @param comm       an intracommunicator
  * @param win        receives the window

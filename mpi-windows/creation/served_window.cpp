@@ -91,7 +91,7 @@ int Window::share_nam(MPI_Comm comm, Make make) {
   if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
   bool const is_mapped = all_map(table_, made.mapped_in);
   Outcome joined;
-  auto const join = [&] { nam_ = NamWindow::join(made.text, is_mapped); };
+  auto const join = [&] { nam_ = NamWindow::join(made.text, is_mapped, hints_.encrypt()); };
   if (rank != 0) joined.error_class = outcome_of(join, &joined.text);
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
@@ -113,8 +113,9 @@ int Window::allocate_at_server(MPI_Comm comm) {
     bool const persistent = hints_.memory_kind() == MemoryKind::nam_persistent;
     auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
     bool const one_host = std::ranges::all_of(table_, is_here);
-    return NamWindow::allocate(sizes, units,
-                               {persistent, hints_.durability(), hints_.mode(), hints_.stripe(), one_host});
+    return NamWindow::allocate(
+        sizes, units,
+        {persistent, hints_.durability(), hints_.mode(), hints_.stripe(), one_host, hints_.encrypt()});
   });
   if (error != MPI_SUCCESS && rank_ == 0) release_nam();
   return error;
@@ -125,7 +126,9 @@ int Window::connect(MPI_Comm comm) {
   flavor_ = MPI_WIN_FLAVOR_ALLOCATE;
   rank_ = MPI_PROC_NULL;
   PMPI_Comm_dup(comm, &origins_);
-  int const error = share_nam(comm, [this] { return NamWindow::connect(hints_.port_name()); });
+  int const error = share_nam(comm, [this] {
+    return NamWindow::connect(hints_.port_name(), {hints_.encrypt(), hints_.follow()});
+  });
   if (error != MPI_SUCCESS) return error;
   size_ = nam_->ranks();
   pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());

@@ -20,12 +20,12 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
                                                std::vector<std::uint64_t> const&, NamWishes const&) {
   refuse_all();
 }
-std::unique_ptr<NamWindow> NamWindow::connect(std::string const&) { refuse_all(); }
-std::unique_ptr<NamWindow> NamWindow::join(std::string const&, bool) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const&, NamDemands const&) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::join(std::string const&, bool, bool) { refuse_all(); }
 std::string NamWindow::description() const { refuse_all(); }
 std::uint32_t NamWindow::mapped_before() noexcept { return 0; }
 void NamWindow::note_mapped(std::uint32_t) noexcept {}
-int nam_ranks(std::string const&) { refuse_all(); }
+int nam_ranks(std::string const&, bool) { refuse_all(); }
 void nam_publish(std::string const&, std::string const&) { refuse_all(); }
 void nam_unpublish(std::string const&, std::string const&) { refuse_all(); }
 std::string nam_lookup(std::string const&) { throw NamError(MPI_ERR_NAME, "there is no memory server"); }

@@ -54,8 +54,11 @@ int class_of(ErrorCode code) noexcept {
   }
 }
 
-int nam_ranks(std::string const& port) {
-  return at_server([&] { return static_cast<int>(nam::regions_of(nam::find_parts(port)).size()); });
+int nam_ranks(std::string const& port, bool follow) {
+  return at_server([&] {
+    nam::ConsentToFollow const consent(follow);
+    return static_cast<int>(nam::regions_of(nam::find_parts(port)).size());
+  });
 }
 
 void nam_publish(std::string const& name, std::string const& port) {

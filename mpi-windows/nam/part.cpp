@@ -21,9 +21,17 @@ std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t
   }
 }
 
-/// What another process has asked the server for, told to a session of this one.
-std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowInfo const& window) {
+/// The grant as others than its host's processes use it. `encrypt`: with encryption, or not at all.
+std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encrypt) {
   auto grant = RemoteGrant::of(locator);
+  if (encrypt) nam::demand_encryption(grant->address());
+  return grant;
+}
+
+/// What another process has asked the server for, told to a session of this one.
+std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowInfo const& window,
+                                       bool encrypt) {
+  auto grant = find_remote(locator, encrypt);
   nam::WindowInfo info = grant->ask([&](nam::Session& session) { return session.join(window.id); });
   info.port = window.port;
   return make_remote(std::move(grant), std::move(info));
@@ -38,24 +46,24 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
     nam::WindowInfo info = mapped->allocate(sizes, units, wishes);
     return make_mapped(std::move(mapped), std::move(info));
   }
-  auto remote = RemoteGrant::of(grant);
+  auto remote = find_remote(grant, wishes.encrypt);
   nam::WindowInfo info =
       remote->ask([&](nam::Session& session) { return session.allocate(sizes, units, wishes); });
   return make_remote(std::move(remote), std::move(info));
 }
 
-std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window) {
+std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, bool encrypt) {
   nam::Locator const locator = nam::parse_locator(window.port);
   if (auto grant = find_mapped(locator)) return make_mapped(std::move(grant), std::move(window));
-  return join_remote(locator, window);
+  return join_remote(locator, window, encrypt);
 }
 
-std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped) {
+std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt) {
   if (!told.secret.empty()) nam::tell_secret(told.grant.address, nam::secret_from_hex(told.secret));
   auto grant = is_mapped ? NamGrant::mapped(told.grant, told.control) : nullptr;
   if (grant == nullptr) grant = find_mapped(told.grant, told.control);
   if (grant != nullptr) return make_mapped(std::move(grant), told.window);
-  return join_remote(told.grant, told.window);
+  return join_remote(told.grant, told.window, encrypt);
 }
 
 }  // namespace mpixrma::windows

@@ -142,9 +142,9 @@ std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
   return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped) {
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt) {
   Parts parts;
-  for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped));
+  for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped, encrypt));
   nam::Spread const spread(parts.size(), description.stripe_bytes);
   return join_parts(std::move(parts), spread);
 }

@@ -26,23 +26,23 @@ NamSettings settings;
 std::atomic<std::uint32_t> noted{0};  ///< by note_mapped()
 
 /// Throws NamError.
-nam::PrivateServer::Network network_to_others() {
+nam::PrivateServer::Network network_to_others(bool encrypt) {
   auto const here = engine::permitted_address(settings.interfaces, engine::interface_addresses());
   if (!here)
     throw NamError(MPI_ERR_OTHER,
                    "the processes are on several hosts, and 'osc_mpix_interfaces' leaves no network on which "
                    "they reach a memory server that is started for the job");
-  return {engine::text_of(*here), settings.interfaces, settings.rdma};
+  return {engine::text_of(*here), settings.interfaces, encrypt ? "never" : settings.rdma, encrypt};
 }
 
 /// That of a server of this process's own: one for the processes of this host, and one for those of others,
-/// too, where it has to be.
-nam::Locator private_grant(bool one_host) {
+/// too, where it has to be. `encrypt`: where that one is started now.
+nam::Locator private_grant(bool one_host, bool encrypt) {
   static std::unique_ptr<nam::PrivateServer> of_host;
   static std::unique_ptr<nam::PrivateServer> of_network;
   if (of_network != nullptr) return of_network->grant();
   if (!one_host) {
-    of_network = std::make_unique<nam::PrivateServer>(settings.private_bytes, network_to_others());
+    of_network = std::make_unique<nam::PrivateServer>(settings.private_bytes, network_to_others(encrypt));
     return of_network->grant();
   }
   if (of_host == nullptr) of_host = std::make_unique<nam::PrivateServer>(settings.private_bytes);
@@ -62,7 +62,7 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
                    "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
-  return {private_grant(wishes.one_host)};
+  return {private_grant(wishes.one_host, wishes.encrypt || nam::demands_encryption())};
 }
 
 /// Throws NamError.
@@ -101,23 +101,25 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     wanted.persistent = wishes.persistent;
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
     if (!wishes.mode.empty()) wanted.mode = parse_mode(wishes.mode);
+    wanted.encrypt = wishes.encrypt;
     if (!wishes.stripe.empty()) wanted.stripe_bytes = parse_stripe(wishes.stripe);
     return allocate_over(grants_for(wishes), sizes, units, wanted);
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port) {
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamDemands const& demands) {
   return at_server([&] {
+    nam::ConsentToFollow const consent(demands.follow);
     std::vector<nam::WindowInfo> found = nam::find_parts(port);
     nam::Spread const spread = nam::spread_of(found);
     std::vector<std::unique_ptr<NamWindow>> parts;
-    for (nam::WindowInfo& part : found) parts.push_back(connect_to(std::move(part)));
+    for (nam::WindowInfo& part : found) parts.push_back(connect_to(std::move(part), demands.encrypt));
     return join_parts(std::move(parts), spread);
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped) {
-  return at_server([&] { return join_parts(NamDescription::unpack(description), is_mapped); });
+std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped, bool encrypt) {
+  return at_server([&] { return join_parts(NamDescription::unpack(description), is_mapped, encrypt); });
 }
 
 std::string NamWindow::description() const {

@@ -35,6 +35,13 @@ struct NamWishes {
   std::string mode;        ///< as of mpix_nam_mode; likewise
   std::string stripe;      ///< as of mpix_nam_stripe; empty: regions are not divided
   bool one_host = true;    ///< all processes are on one
+  bool encrypt = false;    ///< data on networks has to be encrypted, or the window is refused
+};
+
+/// Of whoever connects to a persistent window.
+struct NamDemands {
+  bool encrypt = false;  ///< as of NamWishes
+  bool follow = false;   ///< go to servers that only the window's owner has named as those of its parts
 };
 
 /// Where windows are allocated.
@@ -83,10 +90,10 @@ class NamWindow {
                                              std::vector<std::uint64_t> const& units,
                                              NamWishes const& wishes);
   /// The persistent window with this port name.
-  static std::unique_ptr<NamWindow> connect(std::string const& port);
+  static std::unique_ptr<NamWindow> connect(std::string const& port, NamDemands const& demands);
   /// What another process of the job has told by description(). `is_mapped`: mapped_before() of this process
-  /// was what mapped_in() of the other's window is.
-  static std::unique_ptr<NamWindow> join(std::string const& description, bool is_mapped = false);
+  /// was what mapped_in() of the other's window is. `encrypt` as of NamWishes.
+  static std::unique_ptr<NamWindow> join(std::string const& description, bool is_mapped, bool encrypt);
 
   /// mapped_in() of the newest window that all of its processes have joined.
   static std::uint32_t mapped_before() noexcept;
@@ -128,7 +135,7 @@ class NamWindow {
 };
 
 // Names of persistent windows. They throw NamError: MPI_ERR_NAME where a name is taken, or there is none.
-int nam_ranks(std::string const& port);
+int nam_ranks(std::string const& port, bool follow);
 void nam_publish(std::string const& name, std::string const& port);
 void nam_unpublish(std::string const& name, std::string const& port);
 /// Its port.

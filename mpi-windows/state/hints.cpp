@@ -26,6 +26,8 @@ constexpr char const* keys[] = {"no_locks",
                                 "mpix_nam_durability",
                                 "mpix_nam_mode",
                                 "mpix_nam_stripe",
+                                "mpix_nam_encrypt",
+                                "mpix_nam_follow",
                                 nullptr};
 
 bool is_true(std::string_view value) noexcept { return value == "true" || value == "yes" || value == "1"; }
@@ -87,6 +89,8 @@ void Hints::take_memory(std::string_view key, char const* value) {
   if (key == "mpix_nam_durability") durability_ = text;
   if (key == "mpix_nam_mode") mode_ = text;
   if (key == "mpix_nam_stripe") stripe_ = text;
+  if (key == "mpix_nam_encrypt") encrypt_ = is_true(text);
+  if (key == "mpix_nam_follow") follow_ = is_true(text);
 }
 
 /// 0, and anything but a number that can be one, asserts nothing.
@@ -131,6 +135,8 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "mpix_nam_durability") return known(durability_);
   if (name == "mpix_nam_mode") return known(mode_);
   if (name == "mpix_nam_stripe") return known(stripe_);
+  if (name == "mpix_nam_encrypt" && encrypt_) return truth(encrypt_);
+  if (name == "mpix_nam_follow" && follow_) return truth(follow_);
   if (name == "deep_mem_kind" && kind_ != MemoryKind::host && kind_ != MemoryKind::unknown)
     return kind_ == MemoryKind::nam ? "deep_nam" : "deep_nam_persistent";
   return nullptr;

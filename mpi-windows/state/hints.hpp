@@ -37,6 +37,10 @@ class Hints {
   /// Bytes of the stripes in which the regions are divided between memory servers; empty: they are not.
   std::string const& stripe() const noexcept { return stripe_; }
   void tell_stripe(std::string const& stripe) { stripe_ = stripe; }
+  /// Whether data on networks to a memory server has to be encrypted.
+  bool encrypt() const noexcept { return encrypt_; }
+  /// Whether to go to servers that only the owner of a window has named as those of its parts.
+  bool follow() const noexcept { return follow_; }
   /// Of a persistent window at a memory server, which exists already where it is given.
   std::string const& port_name() const noexcept { return port_name_; }
   void tell_port(std::string const& port) { port_name_ = port; }
@@ -88,6 +92,8 @@ class Hints {
   std::string durability_;
   std::string mode_;
   std::string stripe_;
+  bool encrypt_ = false;
+  bool follow_ = false;
   std::string ordering_ = "rar,raw,war,waw";
   std::string operations_ = "same_op_no_op";
   std::string alignment_text_ = "64";

@@ -68,8 +68,9 @@ int mpix_nam_configure(const char* allocation, size_t private_bytes, const char*
 
 /** MPIX_Win_persist. MPI_ERR_WIN: not a persistent window. */
 int mpix_window_persist(mpix_window_t* window);
-/** How many processes have made the persistent window with this port name: its targets. */
-int mpix_nam_ranks(const char* port, int* ranks);
+/** How many processes have made the persistent window with this port name: its targets. `follow`: nonzero to
+ * ask servers, too, that only the window's owner has named as those of its parts. */
+int mpix_nam_ranks(const char* port, int follow, int* ranks);
 /** Names of persistent windows, at the server of their ports. MPI_ERR_NAME: the name is published already. */
 int mpix_nam_publish(const char* name, const char* port);
 /** MPI_ERR_NAME: it is not published. */
@@ -78,11 +79,12 @@ int mpix_nam_unpublish(const char* name, const char* port);
  * there, or there is no such server. */
 int mpix_nam_lookup(const char* name, char* port, size_t bytes);
 
-/** MPI_Win_free: collective. `*is_gone`: nonzero where the window does not exist any more; an error is that of
- *  the first operation that failed and that nobody has asked for. Else MPI_ERR_RMA_SYNC: an epoch is open. */
+/** MPI_Win_free: collective. `*is_gone`: nonzero where the window does not exist any more; an error is that
+ * of the first operation that failed and that nobody has asked for. Else MPI_ERR_RMA_SYNC: an epoch is open.
+ */
 int mpix_window_free(mpix_window_t* window, int* is_gone);
-/** Before mpix_window_free() in MPI_Finalize, where the program cannot end an open epoch any more: ends it, and
- *  releases its locks. Local. */
+/** Before mpix_window_free() in MPI_Finalize, where the program cannot end an open epoch any more: ends it,
+ * and releases its locks. Local. */
 void mpix_window_end_epochs(mpix_window_t* window);
 
 /** Takes note of a hint where it may still be changed. `value` may be NULL. Returns the value that is in

@@ -19,18 +19,22 @@ struct Told {
   int is_nam;
   int error_class;
   int ranks;
+  int follow;   ///< mpix_nam_follow of the root's info object
+  int encrypt;  ///< mpix_nam_encrypt, likewise
   char port[MPI_MAX_INFO_VAL];
   char text[MPI_MAX_ERROR_STRING];
 };
 
-void look_at(char const* port, Told* told) {
+void look_at(char const* port, MPI_Info info, Told* told) {
+  told->follow = is_true(info, "mpix_nam_follow") ? 1 : 0;
+  told->encrypt = is_true(info, "mpix_nam_encrypt") ? 1 : 0;
   std::strncpy(told->port, port, sizeof told->port - 1);
   if (std::strlen(port) >= sizeof told->port) {
     told->error_class = MPI_ERR_PORT;
     std::strncpy(told->text, "the port name is too long", sizeof told->text - 1);
     return;
   }
-  told->error_class = host().nam_ranks(port, &told->ranks);
+  told->error_class = host().nam_ranks(port, told->follow, &told->ranks);
   if (told->error_class == MPI_SUCCESS) return;
   std::strncpy(told->text, newest_refusal(told->error_class).reason.c_str(), sizeof told->text - 1);
 }
@@ -63,10 +67,10 @@ bool has_root(MPI_Comm comm, int root) {
 }
 
 /// Collective. MPI error code.
-int ask_for_window(Site const& site, char const* port, int root, Told* told) {
+int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, Told* told) {
   bool const ready = prepare() == Readiness::ready && makes_windows();
   *told = {};
-  if (rank_in(site.comm) == root && ready) look_at(port, told);
+  if (rank_in(site.comm) == root && ready) look_at(port, info, told);
   if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);
       verdict.error_class != MPI_SUCCESS)
     return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
@@ -97,8 +101,8 @@ extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info inf
     return raise(site, MPI_ERR_INFO_NOKEY,
                  "the port is a window's, and the info object has no deep_win_connect");
   Told told;
-  if (int const code = ask_for_window(site, port_name, root, &told); code != MPI_SUCCESS) return code;
-  *newcomm = make_connection(comm, told.ranks, told.port);
+  if (int const code = ask_for_window(site, port_name, info, root, &told); code != MPI_SUCCESS) return code;
+  *newcomm = make_connection(comm, told.ranks, {told.port, told.follow != 0, told.encrypt != 0});
   return *newcomm != MPI_COMM_NULL ? MPI_SUCCESS
                                    : raise(site, MPI_ERR_INTERN, "MPI makes no more communicators");
 } catch (...) {
@@ -129,7 +133,7 @@ extern "C" MPIX_RMA_API int MPI_Comm_disconnect(MPI_Comm* comm) {
 extern "C" MPIX_RMA_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
   auto const connection = connection_of(comm);
   if (!connection || win == nullptr) return PMPI_Win_create_dynamic(info, comm, win);
-  return connect_nam({"MPI_Win_create_dynamic", connection->origins}, info, connection->port, win);
+  return connect_nam({"MPI_Win_create_dynamic", connection->origins}, info, connection->window, win);
 } catch (...) {
   return raise_exception(&comm);
 }
@@ -140,8 +144,8 @@ int MPIX_Win_connect(const char* port_name, MPI_Info info, int root, MPI_Comm co
   if (!has_root(comm, root)) return raise(site, MPI_ERR_ROOT, "root %d is not in an intracommunicator", root);
   if (win == nullptr) return raise(site, MPI_ERR_ARG, "win is a null pointer");
   Told told;
-  if (int const code = ask_for_window(site, port_name, root, &told); code != MPI_SUCCESS) return code;
-  return connect_nam(site, info, told.port, win);
+  if (int const code = ask_for_window(site, port_name, info, root, &told); code != MPI_SUCCESS) return code;
+  return connect_nam(site, info, {told.port, told.follow != 0, told.encrypt != 0}, win);
 } catch (...) {
   return raise_exception(&comm);
 }

@@ -32,13 +32,13 @@ bool is_nam_port(char const* port) noexcept {
   return port != nullptr && std::strncmp(port, scheme, sizeof scheme - 1) == 0;
 }
 
-MPI_Comm make_connection(MPI_Comm comm, int ranks, std::string const& port) {
+MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window) {
   MPI_Comm const handle = copy_of(comm);
   MPI_Comm const origins = copy_of(comm);
   if (handle == MPI_COMM_NULL || origins == MPI_COMM_NULL) return MPI_COMM_NULL;
   host().communicator_refuse_calls(number_of(handle), 1);
   std::lock_guard const held(lock);
-  connections[handle] = {origins, ranks, port};
+  connections[handle] = {origins, ranks, window};
   count.store(connections.size(), std::memory_order_release);
   return handle;
 }

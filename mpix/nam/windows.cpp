@@ -93,6 +93,11 @@ std::string value_of(MPI_Info info, char const* key) {
   return found != 0 ? value : "";
 }
 
+bool is_true(MPI_Info info, char const* key) {
+  std::string const value = value_of(info, key);
+  return value == "true" || value == "yes" || value == "1";
+}
+
 Failure newest_refusal(int error_class) {
   char const* text = "";
   int const refused = host().window_refusal(&text);
@@ -106,9 +111,11 @@ int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, 
                      [&] { return PMPI_Win_allocate(size, disp_unit, info, site.comm, &none, win); });
 }
 
-int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win) {
+int connect_nam(Site const& site, MPI_Info info, NamPort const& port, MPI_Win* win) {
   InfoCopy keys(info);
-  keys.set("deep_win_port_name", port.c_str());
+  keys.set("deep_win_port_name", port.name.c_str());
+  if (port.follow) keys.set("mpix_nam_follow", "true");
+  if (port.encrypt) keys.set("mpix_nam_encrypt", "true");
   return make_window(site, win, [&] { return PMPI_Win_create_dynamic(keys.get(), site.comm, win); });
 }
 

@@ -36,6 +36,8 @@ int raise_without_windows(Site const& site);
 
 /// The value of a key; empty where there is none.
 std::string value_of(MPI_Info info, char const* key);
+/// Whether the value of a key says so, as hints of windows do.
+bool is_true(MPI_Info info, char const* key);
 
 /// Why this thread's newest request to the component was refused.
 Failure newest_refusal(int error_class);
@@ -59,8 +61,16 @@ class ReturnedErrors {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
+/// A persistent window that is connected to, and what the caller of the connection has said by its info
+/// object.
+struct NamPort {
+  std::string name;
+  bool follow = false;   ///< mpix_nam_follow
+  bool encrypt = false;  ///< mpix_nam_encrypt
+};
+
 /// `site.comm`: over which they are collective. MPI error code.
 int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win);
-int connect_nam(Site const& site, MPI_Info info, std::string const& port, MPI_Win* win);
+int connect_nam(Site const& site, MPI_Info info, NamPort const& port, MPI_Win* win);
 
 }  // namespace mpixrma

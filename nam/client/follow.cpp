@@ -17,6 +17,7 @@ namespace {
 std::mutex noted_lock;
 std::vector<Address> noted;
 bool has_consent = false;
+thread_local bool has_scoped_consent = false;
 
 bool is_same(Address const& one, Address const& other) {
   bool const same_socket = !one.unix_path.empty() && one.unix_path == other.unix_path;
@@ -39,6 +40,7 @@ std::vector<Address> named_by_user() {
 }
 
 bool consents() {
+  if (has_scoped_consent) return true;
   char const* const given = std::getenv("MPIX_NAM_FOLLOW");
   std::lock_guard const held(noted_lock);
   return has_consent || (given != nullptr && std::string_view(given) == "1");
@@ -55,6 +57,12 @@ void consent_to_follow() {
   std::lock_guard const held(noted_lock);
   has_consent = true;
 }
+
+ConsentToFollow::ConsentToFollow(bool given) noexcept : before_(has_scoped_consent) {
+  has_scoped_consent = before_ || given;
+}
+
+ConsentToFollow::~ConsentToFollow() { has_scoped_consent = before_; }
 
 Address followed(Address const& written, Address const& teller) {
   if (is_same(written, teller)) return teller;
@@ -74,7 +82,7 @@ Address followed(Address const& written, Address const& teller) {
       ErrorCode::denied,
       "a part of the window is at the memory server " + format(written) +
           ", which its owner has named and this user has not: name it in MPIX_NAM_SERVER, pin its key "
-          "with 'mpix-nam trust', or set MPIX_NAM_FOLLOW=1");
+          "with 'mpix-nam trust', or consent by MPIX_NAM_FOLLOW=1 or the info key mpix_nam_follow");
 }
 
 void check_own_port(Client const& client, Address const& address, std::string const& port) {

@@ -13,6 +13,18 @@ void note_known_server(Address const& server);
 /// The user consents to follow every address; so does MPIX_NAM_FOLLOW=1. Any thread.
 void consent_to_follow();
 
+/// The same for this thread and a scope, where `given`.
+class ConsentToFollow {
+ public:
+  explicit ConsentToFollow(bool given) noexcept;
+  ~ConsentToFollow();
+  ConsentToFollow(ConsentToFollow const&) = delete;
+  ConsentToFollow& operator=(ConsentToFollow const&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// The address to use for `written`, which came from the server at `teller`: that of the same server, of one
 /// that the user has named, of one on this host that runs as root or as this user, or of one whose key is
 /// pinned. Throws Error(denied) where it is none of these and the user has not consented.

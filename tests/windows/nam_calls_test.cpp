@@ -238,6 +238,57 @@ TEST_F(NamCalls, ModeAndUserAreInfoKeys) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
+/// The server encrypts where MPIX_NAMD_ENCRYPT is set, and processes that map the memory use no network.
+TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
+  bool any_remote = false;
+  for (int rank = 0; rank < size_; ++rank) any_remote = any_remote || is_remote(rank, 0);
+  bool const is_refused = any_remote && std::getenv("MPIX_NAMD_ENCRYPT") == nullptr;
+  int const expected = is_refused ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_SUCCESS;
+  Info const info{{"deep_mem_kind", "deep_nam"}, {"mpix_nam_encrypt", "true"}};
+  MPI_Win window = MPI_WIN_NULL;
+  int code = MPIX_Win_allocate_nam(8, 8, info.get(), world, &window);
+  EXPECT_EQ(class_of(code), expected) << text_of(code);
+  if (code == MPI_SUCCESS) {
+    EXPECT_EQ(value_of(window, "mpix_nam_encrypt"), "true");
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+  std::string const port = leave_window();
+  code = MPIX_Win_connect(port.c_str(), info.get(), 0, world, &window);
+  EXPECT_EQ(class_of(code), expected) << text_of(code);
+  if (code == MPI_SUCCESS) {
+    expect_window(window);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+}
+
+/// A part at a server that nobody here knows is looked for only with the info key, of the call that connects.
+TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
+  char port[nam::port_name_limit] = "";
+  if (rank_ == 0) {
+    nam::Session session = nam::Session::open(nam::job_grants().front());
+    nam::WindowWishes wishes{.persistent = true};
+    wishes.other_parts = {"mpix-nam://0a/0b?tcp=127.0.0.1:1"};
+    std::ranges::copy(session.allocate({8}, {8}, wishes).port, port);
+  }
+  MPI_Bcast(port, sizeof port, MPI_CHAR, 0, world);
+  Info const consent{{"deep_win_connect", "true"}, {"mpix_nam_follow", "true"}};
+  Info const none{{"deep_win_connect", "true"}};
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Comm connection = MPI_COMM_NULL;
+  EXPECT_EQ(class_of(MPIX_Win_connect(port, none.get(), 0, world, &window)), MPI_ERR_ACCESS);
+  EXPECT_EQ(class_of(MPI_Comm_connect(port, none.get(), 0, world, &connection)), MPI_ERR_ACCESS);
+  // Nobody answers there.
+  int code = MPIX_Win_connect(port, consent.get(), 0, world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_OTHER) << text_of(code);
+  EXPECT_NE(text_of(code).find("no memory server answers"), std::string::npos) << text_of(code);
+  code = MPI_Comm_connect(port, consent.get(), 0, world, &connection);
+  EXPECT_EQ(class_of(code), MPI_ERR_OTHER) << text_of(code);
+  EXPECT_EQ(class_of(MPIX_Win_connect(port, none.get(), 0, world, &window)), MPI_ERR_ACCESS);
+  if (rank_ == 0) {
+    nam::Client(nam::parse_locator(port).address).request({{"op", "evict"}, {"port", std::string(port)}});
+  }
+}
+
 TEST_F(NamCalls, a_persistent_window_is_made_durable) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);

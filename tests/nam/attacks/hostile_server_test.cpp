@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "engine/net/address.hpp"
 #include "nam/client/follow.hpp"
@@ -288,6 +289,15 @@ TEST(HostileServer, ConsentPinOrNameLetsAPartBeFollowed) {
   ::setenv("MPIX_NAM_FOLLOW", "1", 1);
   EXPECT_EQ(followed(written, teller), written);
   ::unsetenv("MPIX_NAM_FOLLOW");
+  {
+    ConsentToFollow const given(true);
+    ConsentToFollow const not_given(false);
+    EXPECT_EQ(followed(written, teller), written);
+    std::thread([&] {
+      EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied) << "another thread's";
+    }).join();
+  }
+  EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied);
   ::unsetenv("MPIX_NAM_SERVER");
 }
 
