@@ -1,10 +1,14 @@
 """MPI windows at a memory server beside those of ordinary memory, for bench/run --nam."""
+import os
 import pathlib
 import statistics
 
 from compare import Suite
 
 OURS = "mpix"
+# Clients on another host than the server, with and without encryption of data.
+NETWORK, ENCRYPTED = "network", "encrypted"
+ON_TWO_HOSTS = ["on two hosts"]  # in the place of parameters: whatever --two-hosts is
 TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "nam"
 
 # As in bench/run; the time of ordinary windows is the peer's.
@@ -29,6 +33,12 @@ def programs(options):
     runs = [(OURS, "bench_windows", ["nam"], ["osc", OURS], ours)]
     if not options.two_hosts:
         runs.append((OURS, "bench_windows", ["nam", "contended"], ["osc", OURS], ours))
+    if os.geteuid() != 0:  # two hosts need root
+        return runs
+    network = dict(ours, OMPI_MCA_mpi_yield_when_idle="1")
+    if not options.two_hosts:
+        runs.append((NETWORK, "bench_windows", ["nam"], ON_TWO_HOSTS, network))
+    runs.append((ENCRYPTED, "bench_windows", ["nam"], ON_TWO_HOSTS, dict(network, MPIX_NAMD_ENCRYPT="1", MPIX_NAM_ENCRYPT="1")))
     return runs
 
 
@@ -45,6 +55,19 @@ def with_server(build_dir, command, storage="memory"):
 def on_two_hosts(options, arguments):
     """The program on two hosts with a server each: that of the target's has what the target's process would have."""
     return [str(TESTS / "on_two_hosts.sh"), binaries(options.build_dir), "2", "1", *arguments]
+
+
+def tell_encryption(samples):
+    """The price of encryption: each operation of a client on another host with and without."""
+    lines = []
+    for (family, operation, memory, segments, size), by in sorted(samples.items()):
+        encrypted, clear = by.get(ENCRYPTED), by.get(NETWORK) or by.get(OURS)
+        if (family, memory, segments) != ("window", "nam", 1) or not encrypted or not clear:
+            continue
+        times = [statistics.median(each.values()) for each in (encrypted, clear)]
+        lines.append(f"  {f'{operation} {size} B and flush, encrypted / not':<62} {times[0]:9.2f} / {times[1]:9.2f} = {times[0] / times[1]:5.2f}")
+    if lines:
+        print("\nEncryption of data between two hosts (mpix-namd --encrypt), us", *lines, sep="\n")
 
 
 def tell_connection(samples):
