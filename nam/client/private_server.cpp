@@ -94,6 +94,7 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
   if (network) {
     texts.push_back("--interfaces=" + network->interfaces);
     texts.push_back("--rdma=" + network->rdma);
+    if (network->encrypt) texts.emplace_back("--encrypt");
   }
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());

@@ -20,6 +20,7 @@ class PrivateServer {
     std::string host;        ///< an address of this one
     std::string interfaces;  ///< as of mpix-namd
     std::string rdma;        ///< likewise
+    bool encrypt = false;    ///< likewise; not with rdma
   };
 
   /// Without a network it serves this host alone. Error(unavailable): mpix-namd is not found, or does not

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "engine/net/address.hpp"
 
@@ -185,7 +187,9 @@ GrantMapping Session::map() {
 
 std::vector<std::byte> Session::reach() {
   std::vector<std::byte> address;
-  (void)client_.exchange({{"op", "reach"}}, {}, &address, nullptr);
+  bool const demanded = demands_encryption();
+  (void)client_.exchange({{"op", "reach"}, {"encrypt", demanded}}, {}, &address, nullptr);
+  if (demanded) demand_encryption(address);
   return address;
 }
 
@@ -208,5 +212,24 @@ void Session::unlock_soon(WindowInfo const& window, std::uint64_t holder, std::u
 void Session::end_locks(std::uint64_t holder) { client_.tell({{"op", "end_locks"}, {"holder", holder}}); }
 
 Json Session::usage() { return client_.request({{"op", "usage"}}); }
+
+bool demands_encryption() noexcept {
+  char const* const given = std::getenv("MPIX_NAM_ENCRYPT");
+  return given != nullptr && std::string_view(given) == "1";
+}
+
+bool is_encrypted(std::span<std::byte const> address) {
+  engine::ProcessAddress its;
+  engine::Secret ignored;
+  return engine::read_published(address, &its, &ignored) && its.encrypt;
+}
+
+/// An older server does not know that it is asked.
+void demand_encryption(std::span<std::byte const> address) {
+  if (!is_encrypted(address))
+    throw Error(
+        ErrorCode::unsupported,
+        "the memory server does not encrypt data, which this client demands: start it with --encrypt");
+}
 
 }  // namespace mpixrma::nam

@@ -49,6 +49,8 @@ struct WindowWishes {
   std::vector<std::string> other_parts = {};
   std::uint64_t stripe_bytes =
       0;  ///< of a part of a window whose regions are divided (nam/client/spread.hpp)
+  bool encrypt =
+      false;  ///< whoever reaches the window over a network demands encryption; not told to servers
 };
 
 /// The memory of a grant, in this process.
@@ -104,7 +106,8 @@ class Session {
 
   /// For the owner who cannot map the memory: where an engine reaches it, as mpix_engine_find_peer_at takes
   /// it. What windows are said to be from here on has their exposures, which are for all regions of a window
-  /// together. Error(denied); unsupported: the server does not let others than its own host.
+  /// together. Error(denied); unsupported: the server does not let others than its own host, or does not
+  /// encrypt data where MPIX_NAM_ENCRYPT=1 demands it.
   std::vector<std::byte> reach();
   /// As SharedControl::try_lock; `holder` is a number for those of the session whose locks are told apart.
   bool try_lock(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank, engine::LockMode mode,
@@ -125,5 +128,12 @@ class Session {
 
   Client client_;
 };
+
+/// Whether the user demands that data on networks is encrypted: MPIX_NAM_ENCRYPT=1.
+bool demands_encryption() noexcept;
+/// Whether operations by the address, of Session::reach(), are encrypted.
+bool is_encrypted(std::span<std::byte const> address);
+/// Throws Error(unsupported) where they are not.
+void demand_encryption(std::span<std::byte const> address);
 
 }  // namespace mpixrma::nam

@@ -37,8 +37,8 @@ char const* to_string(RemoteKeys policy) noexcept {
   return policy == RemoteKeys::hardware ? "auto" : "always";
 }
 
-DataEngine::DataEngine(std::string const& interfaces, RemoteKeys remote_keys, engine::StripeTable& stripes)
-    : interfaces_(interfaces) {
+DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
+    : interfaces_(network.interfaces) {
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
   bootstrap_.process = random_process();
@@ -49,8 +49,9 @@ DataEngine::DataEngine(std::string const& interfaces, RemoteKeys remote_keys, en
   mpix_engine_config config;
   mpix_engine_config_init(&config);
   config.paths = MPIX_ENGINE_PATH_AGENT;
-  if (remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_RDMA;
-  config.rdma_without_hardware = remote_keys == RemoteKeys::always ? 1 : 0;
+  if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_RDMA;
+  config.rdma_without_hardware = network.remote_keys == RemoteKeys::always ? 1 : 0;
+  config.encrypt = network.encrypt ? 1 : 0;
   config.channels = 1;
   config.interfaces = interfaces_.c_str();
   config.exposed_only = 1;
@@ -72,6 +73,10 @@ DataEngine::Access DataEngine::open() {
 }
 
 void DataEngine::close(std::uint64_t session) noexcept { (void)mpix_engine_close_session(engine_, session); }
+
+bool DataEngine::is_lost(std::uint64_t session) const noexcept {
+  return mpix_engine_session_is_lost(engine_, session) != 0;
+}
 
 std::uint64_t DataEngine::expose(std::byte* base, std::uint64_t bytes) {
   std::uint64_t exposure = 0;

@@ -20,9 +20,13 @@ char const* to_string(RemoteKeys policy) noexcept;
 
 class DataEngine {
  public:
-  /// `interfaces`: where UCX's TCP listens, as in mpix_engine_config. `stripes`: of those who map the memory.
-  /// Throws Error(unavailable).
-  DataEngine(std::string const& interfaces, RemoteKeys remote_keys, engine::StripeTable& stripes);
+  struct Network {
+    std::string interfaces;  ///< where UCX's TCP listens, as in mpix_engine_config
+    RemoteKeys remote_keys = RemoteKeys::never;
+    bool encrypt = false;  ///< all messages; without remote keys
+  };
+  /// `stripes`: of those who map the memory. Throws Error(unavailable).
+  DataEngine(Network const& network, engine::StripeTable& stripes);
   ~DataEngine();
   DataEngine(DataEngine const&) = delete;
   DataEngine& operator=(DataEngine const&) = delete;
@@ -36,6 +40,8 @@ class DataEngine {
   Access open();
   /// No operation of the session is executed any more when it returns.
   void close(std::uint64_t session) noexcept;
+  /// The session's connection has ended, or carried a message that was changed. Where messages are encrypted.
+  bool is_lost(std::uint64_t session) const noexcept;
 
   /// For all operations; `bytes` is not 0. The exposure's name is not given a second time. Throws Error.
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);

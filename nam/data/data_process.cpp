@@ -38,6 +38,7 @@ DataProcess::DataProcess(FileDescriptor control) {
   loop_.every(std::chrono::seconds(1), [this] {
     take_back_spares(Spares::idle_for_a_second);
     end_silent_sessions();
+    end_lost_sessions();
     give_back_concealed();
     store_some();
     wait_for_control();
@@ -88,8 +89,13 @@ void DataProcess::be_adopted() {
   if (!socket || control_) return;
   attach_control(std::move(socket));
   loading_ = Loading{true, {}, {}};
+  tell_ready();
+}
+
+void DataProcess::tell_ready() {
   Json ready = usage();
   ready["protocol"] = data_protocol_version;
+  ready["encrypt"] = network_.encrypt;
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -157,8 +163,8 @@ void DataProcess::set_up(Message& message) {
   kind_ = parse_storage(field<std::string>(head, "storage"));
   lease_ = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
   temporary_ = field<bool>(head, "temporary");
-  interfaces_ = field<std::string>(head, "interfaces");
-  remote_keys_ = parse_remote_keys(field<std::string>(head, "rdma"));
+  network_ = {field<std::string>(head, "interfaces"), parse_remote_keys(field<std::string>(head, "rdma")),
+              field<bool>(head, "encrypt")};
   try {
     // First: whoever listens there is the one process that uses the memory.
     if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a grant without a socket");
@@ -226,11 +232,7 @@ void DataProcess::load(Json const& page) {
     return refuse_grant(error);
   }
   is_loaded_ = true;
-  if (loaded.adopted) return;
-  Json ready = usage();
-  ready["protocol"] = data_protocol_version;
-  ready["op"] = "ready";
-  control_->post(ready, {}, memory_to_pass());
+  if (!loaded.adopted) tell_ready();
 }
 
 /// Takes the memory of an earlier process, or makes new memory; the storage file is the last descriptor.

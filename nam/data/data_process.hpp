@@ -93,6 +93,7 @@ class DataProcess {
   void obey(Message& message);
   void lose_control();
   void be_adopted();
+  void tell_ready();
   std::vector<FileDescriptor> memory_to_pass() const;
   void wait_for_control();
   void set_up(Message& message);
@@ -114,6 +115,7 @@ class DataProcess {
   // leases.cpp: clients that have ended, or are not heard of.
   void watch_client(SessionId id, pid_t client);
   void end_silent_sessions();
+  void end_lost_sessions();
   void leave(SessionId id, std::string const& window);
 
   void tell_usage();
@@ -146,7 +148,7 @@ class DataProcess {
   void store_some();
 
   // unmapped.cpp: for owners who cannot map the memory.
-  void reach(SessionId id);
+  void reach(SessionId id, Json const& request);
   std::uint64_t expose(Held& held);
   SharedControl const& locks_of(SessionId id, Json const& request);
   void try_lock(SessionId id, Json const& request);
@@ -176,8 +178,7 @@ class DataProcess {
   std::optional<StorageFile> file_;
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
-  std::string interfaces_;  ///< for the engine; empty: there is none
-  RemoteKeys remote_keys_ = RemoteKeys::never;
+  DataEngine::Network network_;         ///< for the engine; without interfaces there is none
   std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
   Quotas quotas_;
   Shares session_shares_;

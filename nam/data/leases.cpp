@@ -54,6 +54,19 @@ void DataProcess::end_silent_sessions() {
   }
 }
 
+/// Once a second: what such a session has locked is free for others.
+void DataProcess::end_lost_sessions() {
+  if (!engine_ || !network_.encrypt) return;
+  for (auto& [id, session] : sessions_) {
+    if (session.access.session == 0 || !engine_->is_lost(session.access.session)) continue;
+    log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
+                               " ends: its encrypted connection has ended");
+    session.connection->post(
+        to_answer(Error(ErrorCode::unavailable, "the session's encrypted connection has ended")));
+    session.connection->close();  // closes the session when the event loop goes on
+  }
+}
+
 /// The session does not use the window any more, which may have been evicted.
 void DataProcess::leave(SessionId id, std::string const& window) {
   if (auto const found = windows_.find(window); found != windows_.end()) found->second.used_by.erase(id);

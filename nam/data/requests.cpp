@@ -58,7 +58,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
   if (op == "processes") return processes(id, request);
-  if (op == "reach") return reach(id);
+  if (op == "reach") return reach(id, request);
   if (op == "try_lock") return try_lock(id, request);
   if (op == "unlock") return unlock(id, request);
   if (op == "end_locks") return end_locks(id, request);

@@ -9,14 +9,17 @@
 namespace mpixrma::nam {
 
 /// The engine's address. From here on the session is told how engines name its windows.
-void DataProcess::reach(SessionId id) {
+void DataProcess::reach(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant reaches its windows by an engine");
-  if (interfaces_.empty())
+  if (network_.interfaces.empty())
     throw Error(ErrorCode::unsupported,
                 "the server's windows are reached on its own host only: others need its option --interfaces");
-  if (!engine_) engine_ = std::make_unique<DataEngine>(interfaces_, remote_keys_, shared_->stripes());
+  if (field_or(request, "encrypt", false) && !network_.encrypt)
+    throw Error(ErrorCode::unsupported,
+                "the server does not encrypt data, which this client demands: start it with --encrypt");
+  if (!engine_) engine_ = std::make_unique<DataEngine>(network_, shared_->stripes());
   if (session.access.session == 0) session.access = engine_->open();
   session.connection->post(done, session.access.address);
 }

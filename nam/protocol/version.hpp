@@ -8,7 +8,7 @@
 namespace mpixrma::nam {
 
 /// Between the server's processes: a data process sends it when it is ready.
-inline constexpr unsigned data_protocol_version = 2;
+inline constexpr unsigned data_protocol_version = 3;
 
 /// Throws Error(unsupported), with one line for the user, where the first request over a Unix socket is
 /// another version's. Version 1 did not send it.

@@ -155,6 +155,12 @@ void DataLink::on_ready(Message& message) {
     spawner_.hold(field<std::string>(setup_, "grant"), std::move(held));
   }
   if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
+  if (field_or(message.head, "encrypt", false) != field<bool>(setup_, "encrypt")) {
+    log(Severity::info, "data process " + std::to_string(pid_) +
+                            " was started with another --encrypt, and is "
+                            "replaced");
+    return connection_->post({{"op", "end"}});
+  }
   try {
     if (events_.file_is_whole) events_.file_is_whole();
   } catch (Error const& error) {

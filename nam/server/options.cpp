@@ -84,6 +84,9 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
                  "(where network hardware does it), or always")
       ->envname("MPIX_NAMD_RDMA")
       ->capture_default_str();
+  app.add_flag("--encrypt", options.encrypt,
+               "Encrypt data between clients on other hosts and the memory of windows. Not with --rdma")
+      ->envname("MPIX_NAMD_ENCRYPT");
   app.add_option("--admins", texts.admins,
                  "Users who may do everything, besides root and the server's own user")
       ->envname("MPIX_NAMD_ADMINS")
@@ -161,6 +164,9 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
   options.capacity = parse_bytes(texts.capacity);
   options.storage = parse_storage(texts.storage);
   options.remote_keys = parse_remote_keys(texts.remote_keys);
+  if (options.encrypt && options.remote_keys != RemoteKeys::never)
+    throw Error(ErrorCode::bad_request,
+                "--encrypt and --rdma exclude each other: UCX puts and gets without encryption");
   options.self_service = parse_bytes(texts.self_service);
   options.max_metadata = parse_bytes(texts.metadata);
   options.user_capacity = parse_bytes(texts.user_capacity);
@@ -173,6 +179,12 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
 }
 
 }  // namespace
+
+char const* network_of(Options const& options) noexcept {
+  if (options.interfaces.empty()) return "none";
+  if (options.encrypt) return "encrypted";
+  return options.remote_keys == RemoteKeys::never ? "unencrypted" : "rdma";
+}
 
 std::filesystem::path default_directory() {
   if (::geteuid() == 0) return "/var/lib/mpix-nam";

@@ -22,6 +22,7 @@ struct Options {
   std::string advertise;            ///< host name for others
   std::string interfaces;           ///< where data processes listen for engines; empty: nowhere
   RemoteKeys remote_keys = RemoteKeys::never;
+  bool encrypt = false;  ///< data of clients on other hosts; not with remote keys
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
   std::optional<ProcessUser> user;  ///< of the control process; nothing: as it was started
@@ -51,6 +52,9 @@ struct Options {
 
 /// Nothing when the program is to end with `*exit_code`: --help, or a mistake, which it has told of.
 std::optional<Options> read_options(int argc, char const* const* argv, int* exit_code);
+
+/// How data of clients on other hosts travels, in a word for users: none, unencrypted, rdma, encrypted.
+char const* network_of(Options const& options) noexcept;
 
 /// Where the server of this user keeps things unless it is told otherwise.
 std::filesystem::path default_directory();

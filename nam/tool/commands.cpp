@@ -54,6 +54,11 @@ std::string expiry_of(Json const& grant) {
   return left.is_null() ? "never" : format_seconds(std::max(left.get<std::int64_t>(), std::int64_t{0}));
 }
 
+/// How data of clients on other hosts travels.
+std::string network_text(Json const& object) {
+  return printable(field_or<std::string>(object, "network", "unknown"));
+}
+
 void add_expiry(Arguments const& arguments, Json& request) {
   if (!arguments.expires.empty() && arguments.expires != "never")
     request["seconds"] = static_cast<std::uint64_t>(parse_seconds(arguments.expires));
@@ -74,9 +79,9 @@ void print_grant(Json const& grant) {
   std::cout << "grant    " << text_of(grant, "grant") << "\nlocator  " << text_of(grant, "locator")
             << "\nowner    " << text_of(grant, "owner") << "\nsize     " << bytes_of(grant, "bytes")
             << "\nused     " << bytes_of(grant, "used") << "\nstorage  " << text_of(grant, "storage")
-            << "\non disk  " << bytes_of(grant, "disk") << "\nexpires  " << expiry_of(grant) << "\nstate    "
-            << state_of(grant) << "\nsessions " << count_of(grant, "sessions") << "\nprocess  "
-            << count_of(grant, "pid") << "\n";
+            << "\non disk  " << bytes_of(grant, "disk") << "\nnetwork  " << network_text(grant)
+            << "\nexpires  " << expiry_of(grant) << "\nstate    " << state_of(grant) << "\nsessions "
+            << count_of(grant, "sessions") << "\nprocess  " << count_of(grant, "pid") << "\n";
   std::string const reason = field_or<std::string>(grant, "reason", "");
   if (!reason.empty()) std::cout << "not ready: " << reason << "\n";
 }
@@ -202,12 +207,12 @@ void repair_grant(Arguments const& arguments) {
 void list(Arguments const& arguments) {
   auto const answer = ask(arguments, {{"op", "list"}});
   if (!answer) return;
-  Table table(
-      {"GRANT", "OWNER", "SIZE", "USED", "DISK", "WINDOWS", "SESSIONS", "STORAGE", "EXPIRES", "STATE"});
+  Table table({"GRANT", "OWNER", "SIZE", "USED", "DISK", "WINDOWS", "SESSIONS", "STORAGE", "NETWORK",
+               "EXPIRES", "STATE"});
   for (Json const& each : answer->at("grants"))
     table.add({text_of(each, "grant"), text_of(each, "owner"), bytes_of(each, "bytes"),
                bytes_of(each, "used"), bytes_of(each, "disk"), count_of(each, "windows"),
-               count_of(each, "sessions"), text_of(each, "storage"), expiry_of(each),
+               count_of(each, "sessions"), text_of(each, "storage"), network_text(each), expiry_of(each),
                field_or<std::string>(each, "state", field<bool>(each, "ready") ? "ready" : "not ready")});
   table.print();
 }
@@ -279,7 +284,8 @@ void usage(Arguments const& arguments) {
   std::cout << "capacity  " << bytes_of(*answer, "capacity") << "\ngranted   " << bytes_of(*answer, "granted")
             << "\nending    " << bytes_of(*answer, "ending") << "\non disk   " << bytes_of(*answer, "disk")
             << "\nused      " << bytes_of(*answer, "used") << "\ngrants    " << count_of(*answer, "grants")
-            << "\nsessions  " << count_of(*answer, "sessions") << "\n";
+            << "\nsessions  " << count_of(*answer, "sessions") << "\nnetwork   " << network_text(*answer)
+            << "\n";
   if (answer->at("users").empty()) return;
   std::cout << "\n";
   Table table({"USER", "GRANTED"});

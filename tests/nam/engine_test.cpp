@@ -7,132 +7,18 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/op/statistics.hpp"
-#include "engine/runtime/mpix_engine.h"
+#include "tests/nam/job_engine.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-enum class Rdma { never, always };
-
-/// An engine of a job of its own: all of them have the same identity.
-class JobEngine {
- public:
-  explicit JobEngine(Rdma rdma = Rdma::never) {
-    bootstrap_.size = sizeof bootstrap_;
-    bootstrap_.process = 1;
-    bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
-    bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
-    mpix_engine_config config;
-    mpix_engine_config_init(&config);
-    config.interfaces = "lo";
-    config.rdma_without_hardware = rdma == Rdma::always ? 1 : 0;
-    EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
-  }
-  ~JobEngine() { mpix_engine_destroy(engine_); }
-  JobEngine(JobEngine const&) = delete;
-  JobEngine& operator=(JobEngine const&) = delete;
-
-  void meet(std::vector<std::byte> const& address) {
-    peer_ = mpix_engine_find_peer_at(engine_, address.data(), address.size());
-    ASSERT_NE(peer_, nullptr);
-  }
-  mpix_engine_t* engine() const { return engine_; }
-  mpix_engine_peer_t* peer() const { return peer_; }
-  /// Operations by UCX put and get.
-  std::uint64_t remote_accesses() const {
-    mpix_engine_traffic traffic{};
-    mpix_engine_read_traffic(engine_, &traffic);
-    return traffic.operations[static_cast<int>(engine::Path::rdma)];
-  }
-
-  // An engine's status each, of the operation when it is complete.
-  int put(std::uint64_t exposure, std::uint64_t at, std::span<std::byte const> from) {
-    auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
-    return complete(transfer, mpix_engine_put);
-  }
-  int get(std::uint64_t exposure, std::uint64_t at, std::span<std::byte> into) {
-    auto transfer = describe(exposure, at, into.data(), into.size());
-    return complete(transfer, mpix_engine_get);
-  }
-  /// Nothing: it is not complete after so many milliseconds.
-  std::optional<int> put_within(int milliseconds, std::uint64_t exposure, std::uint64_t at,
-                                std::span<std::byte const> from) {
-    auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
-    late_.completion.done = tell;
-    transfer.guarantees = MPIX_ENGINE_REMOTE_COMPLETION;
-    transfer.completion = &late_.completion;
-    mpix_engine_issued issued{};
-    int const status = mpix_engine_put(engine_, peer_, &transfer, &issued);
-    if (status != 0 || issued.complete != 0) return status;
-    for (int waited = 0; waited < milliseconds && !late_.told; ++waited) {
-      (void)mpix_engine_progress(engine_);
-      ::usleep(1000);
-    }
-    return late_.told ? std::optional(late_.status) : std::nullopt;
-  }
-  template <typename Value>
-  int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
-    mpix_engine_update update{};
-    update.operation = MPIX_ENGINE_OP_SUM;
-    update.type = type;
-    update.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC;
-    update.origin = &value;
-    update.origin_layout.block = update.target_layout.block = sizeof value;
-    update.target = at;
-    update.exposure = exposure;
-    return complete(update, mpix_engine_issue_update);
-  }
-
- private:
-  struct Waiting {
-    mpix_engine_completion completion{};  // first: the engine hands back its address
-    std::atomic<bool> told = false;
-    int status = 0;
-  };
-
-  static void tell(mpix_engine_completion* self, int status, std::size_t) {
-    auto* const told = reinterpret_cast<Waiting*>(self);
-    told->status = status;
-    told->told.store(true, std::memory_order_release);
-  }
-  static mpix_engine_transfer describe(std::uint64_t exposure, std::uint64_t at, void* origin,
-                                       std::size_t bytes) {
-    mpix_engine_transfer transfer{};
-    transfer.origin = origin;
-    transfer.origin_layout.block = transfer.target_layout.block = bytes;
-    transfer.target = at;
-    transfer.exposure = exposure;
-    return transfer;
-  }
-  template <typename Operation, typename Issue>
-  int complete(Operation& operation, Issue issue) {
-    Waiting waiting;
-    waiting.completion.done = tell;
-    operation.guarantees |= MPIX_ENGINE_REMOTE_COMPLETION;
-    operation.completion = &waiting.completion;
-    mpix_engine_issued issued{};
-    int const status = issue(engine_, peer_, &operation, &issued);
-    if (status != 0 || issued.complete != 0) return status;
-    auto const is_told = [](void* context) {
-      return static_cast<Waiting*>(context)->told.load(std::memory_order_acquire) ? 1 : 0;
-    };
-    mpix_engine_wait_until(engine_, is_told, &waiting);
-    return waiting.status;
-  }
-
-  mpix_bootstrap bootstrap_{};
-  mpix_engine_t* engine_ = nullptr;
-  mpix_engine_peer_t* peer_ = nullptr;
-  Waiting late_;  ///< outlives an operation that never ends
-};
 
 struct Place {
   std::string name;
   std::string storage = "memory";
   std::string policy = "never";  ///< --rdma
   Rdma job = Rdma::never;
+  bool encrypt = false;
 
   friend void PrintTo(Place const& place, std::ostream* out) { *out << place.name; }
 };
@@ -140,11 +26,14 @@ struct Place {
 class EngineTest : public ::testing::TestWithParam<Place> {
  protected:
   void SetUp() override {
-    server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--storage", GetParam().storage,
-                   "--rdma", GetParam().policy});
+    TestServer::Arguments arguments{"--size", "64M",       "--listen",         "none",   "--interfaces",
+                                    "lo",     "--storage", GetParam().storage, "--rdma", GetParam().policy};
+    if (GetParam().encrypt) arguments.emplace_back("--encrypt");
+    server_.start(arguments);
     grant_ = server_.grant(8u << 20);
     session_.emplace(Session::open(grant_));
     address_ = session_->reach();
+    EXPECT_EQ(is_encrypted(address_), GetParam().encrypt);
   }
   static bool has_keys() { return GetParam().policy == "always" && GetParam().job == Rdma::always; }
 
@@ -159,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
                                            Place{"rdma", "memory", "always", Rdma::always},
                                            Place{"file_rdma", "file", "always", Rdma::always},
                                            Place{"server_without_rdma", "memory", "never", Rdma::always},
-                                           Place{"job_without_rdma", "memory", "always", Rdma::never}),
+                                           Place{"job_without_rdma", "memory", "always", Rdma::never},
+                                           Place{"encrypted", "memory", "never", Rdma::always, true}),
                          [](auto const& place) { return place.param.name; });
 
 /// Late messages of a session that has ended, on its connection and on a new one, change nothing; other

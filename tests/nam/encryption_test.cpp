@@ -1,0 +1,204 @@
+/// Encryption of data between clients on other hosts and the memory of windows.
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "tests/nam/job_engine.hpp"
+#include "tests/nam/windows_of_server.hpp"
+#include "tests/support/random_layout.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+using Marker = std::array<std::byte, 24>;
+
+/// Looks for markers in all that the loopback interface transports.
+class Eavesdropper {
+ public:
+  explicit Eavesdropper(std::vector<Marker> markers)
+      : markers_(std::move(markers)), found_(markers_.size()), socket_(open()) {
+    if (socket_) reader_ = std::thread([this] { read(); });
+  }
+  ~Eavesdropper() { stop(); }
+  Eavesdropper(Eavesdropper const&) = delete;
+  Eavesdropper& operator=(Eavesdropper const&) = delete;
+
+  bool is_listening() const { return bool(socket_); }
+  /// Which of the markers were seen.
+  std::vector<bool> stop() {
+    stopping_.store(true);
+    if (reader_.joinable()) reader_.join();
+    return found_;
+  }
+  std::size_t packets() const { return packets_; }
+
+ private:
+  /// Needs CAP_NET_RAW.
+  static FileDescriptor open() {
+    FileDescriptor made(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
+    if (!made) return {};
+    int const bytes = 64 << 20;
+    (void)::setsockopt(made.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(ETH_P_ALL);
+    address.sll_ifindex = static_cast<int>(::if_nametoindex("lo"));
+    bool const is_bound =
+        ::bind(made.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0;
+    return is_bound ? std::move(made) : FileDescriptor();
+  }
+
+  /// All that has arrived when it is told to stop, too.
+  void read() {
+    std::vector<std::byte> packet(1u << 17);
+    for (;;) {
+      pollfd entry{socket_.get(), POLLIN, 0};
+      if (::poll(&entry, 1, 20) <= 0) {
+        if (stopping_.load()) return;
+        continue;
+      }
+      ssize_t const got = ::recv(socket_.get(), packet.data(), packet.size(), 0);
+      if (got <= 0) continue;
+      ++packets_;
+      auto const end = packet.begin() + got;
+      for (std::size_t i = 0; i < markers_.size(); ++i) {
+        if (!found_[i])
+          found_[i] = std::search(packet.begin(), end, markers_[i].begin(), markers_[i].end()) != end;
+      }
+    }
+  }
+
+  std::vector<Marker> markers_;
+  std::vector<bool> found_;
+  std::size_t packets_ = 0;
+  FileDescriptor socket_;
+  std::atomic<bool> stopping_{false};
+  std::thread reader_;
+};
+
+std::vector<std::byte> repeated(Marker const& marker, std::size_t bytes) {
+  std::vector<std::byte> values(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) values[i] = marker[i % marker.size()];
+  return values;
+}
+
+TestServer::Arguments with(TestServer::Arguments const& more) {
+  TestServer::Arguments all{"--size", "64M", "--listen", "none", "--interfaces", "lo"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// Of what is put, of what is got, and of an operand: which were seen on the network, while a client used a
+/// window of the server.
+std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& markers) {
+  Locator const grant = server.grant(8u << 20);
+  Session session = Session::open(grant);
+  std::vector<std::byte> const address = session.reach();
+  WindowInfo const window = session.allocate({200000}, {1});
+  auto const stored = repeated(markers[1], 60000);
+  session.write(window, 0, 100000, stored);  // over the Unix socket
+  Eavesdropper eavesdropper(markers);
+  EXPECT_TRUE(eavesdropper.is_listening());
+  {
+    JobEngine job;
+    job.meet(address);
+    // Of one message, of several, and in pieces that travel together.
+    auto const sent = repeated(markers[0], 60000);
+    EXPECT_EQ(job.put(window.exposure, 0, sent), MPIX_ENGINE_OK);
+    for (std::size_t at = 0; at < 1200; at += 120)
+      EXPECT_EQ(job.put(window.exposure, at, std::span(sent).subspan(at, 120)), MPIX_ENGINE_OK);
+    std::vector<std::byte> found(60000);
+    EXPECT_EQ(job.get(window.exposure, 100000, found), MPIX_ENGINE_OK);
+    EXPECT_EQ(found, stored);
+    std::uint64_t operand = 0;
+    std::memcpy(&operand, markers[0].data(), sizeof operand);
+    EXPECT_EQ(job.add(window.exposure, 180000, MPIX_ENGINE_TYPE_UINT64, operand), MPIX_ENGINE_OK);
+  }
+  std::vector<bool> const result = eavesdropper.stop();
+  EXPECT_GT(eavesdropper.packets(), 0u);
+  std::vector<std::byte> kept = content(session, window, 0);
+  kept.resize(60000);
+  EXPECT_EQ(kept, repeated(markers[0], 60000));
+  return result;
+}
+
+TEST(Encryption, DataIsNotInClearOnTheNetwork) {
+  if (!is_root()) GTEST_SKIP() << "needs CAP_NET_RAW";
+  std::mt19937_64 random(test::seed());
+  std::vector<Marker> markers(2);
+  for (Marker& marker : markers)
+    std::generate(marker.begin(), marker.end(), [&] { return static_cast<std::byte>(random()); });
+  TestServer open;
+  open.start(with({}));
+  EXPECT_EQ(seen(open, markers), (std::vector<bool>{true, true})) << "without --encrypt";
+  TestServer encrypting;
+  encrypting.start(with({"--encrypt"}));
+  EXPECT_EQ(seen(encrypting, markers), (std::vector<bool>{false, false})) << "with --encrypt";
+}
+
+TEST(Encryption, ClientThatDemandsItIsRefusedWithoutIt) {
+  TestServer server;
+  server.start(with({}));
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  ::setenv("MPIX_NAM_ENCRYPT", "1", 1);
+  EXPECT_EQ(refusal([&] { (void)session.reach(); }), ErrorCode::unsupported);
+  ::unsetenv("MPIX_NAM_ENCRYPT");
+  std::vector<std::byte> const address = session.reach();
+  EXPECT_FALSE(is_encrypted(address));
+  EXPECT_EQ(refusal([&] { demand_encryption(address); }), ErrorCode::unsupported);
+  EXPECT_EQ(server.show(grant).at("network"), "unencrypted");
+}
+
+TEST(Encryption, ClientThatDemandsItIsServedWithIt) {
+  TestServer server;
+  server.start(with({"--encrypt"}));
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  ::setenv("MPIX_NAM_ENCRYPT", "1", 1);
+  EXPECT_TRUE(is_encrypted(session.reach()));
+  ::unsetenv("MPIX_NAM_ENCRYPT");
+  EXPECT_EQ(server.show(grant).at("network"), "encrypted");
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("network"), "encrypted");
+  EXPECT_EQ(server.ask({{"op", "list"}}).at("grants").at(0).at("network"), "encrypted");
+}
+
+TEST(Encryption, ExcludesRemoteKeys) {
+  TestServer server;
+  server.spawn(with({"--encrypt", "--rdma", "auto"}));
+  EXPECT_EQ(server.exit_code(20000), 2);
+}
+
+/// The data process notices that the encrypted connection has gone, and with it go the session's locks.
+TEST(Encryption, SessionEndsWithItsConnection) {
+  TestServer server;
+  server.start(with({"--encrypt"}));
+  Locator const grant = server.grant(1u << 20);
+  Session session = Session::open(grant);
+  Session other = Session::open(grant);
+  WindowInfo const window = other.allocate({64}, {1});
+  {
+    JobEngine job;
+    job.meet(session.reach());
+    EXPECT_EQ(job.put(session.join(window.id).exposure, 0, pattern(8, 1)), MPIX_ENGINE_OK);
+    bool has_turn = false;
+    EXPECT_TRUE(session.try_lock(window, 1, 0, engine::LockMode::exclusive, &has_turn));
+  }
+  bool has_turn = false;
+  EXPECT_TRUE(
+      eventually([&] { return other.try_lock(window, 1, 0, engine::LockMode::exclusive, &has_turn); }));
+  EXPECT_EQ(refusal([&] { (void)session.usage(); }), ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
