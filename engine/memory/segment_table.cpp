@@ -167,6 +167,20 @@ void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* repla
   index_.finish_change();
 }
 
+void SegmentTable::renew(std::set<std::uint64_t> const& generations, std::vector<OwnSegment>* replaced) {
+  std::size_t const first = replaced->size();
+  for (auto const& [base, segment] : segments_) {
+    if (segment.user_memory() && generations.contains(segment.generation)) replaced->push_back(segment);
+  }
+  index_.begin_change();
+  for (std::size_t i = first; i < replaced->size(); ++i) {
+    OwnSegment const& segment = (*replaced)[i];
+    remove(segments_.find(segment.base));
+    (void)publish(segment.base, segment.length, no_region);  // there is a slot
+  }
+  index_.finish_change();
+}
+
 OwnSegment const* SegmentTable::find(RemoteAddress address) const {
   auto const next = segments_.upper_bound(address);
   if (next == segments_.begin()) return nullptr;

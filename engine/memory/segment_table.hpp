@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "engine/base/log.hpp"
@@ -116,6 +117,10 @@ class SegmentTable {
   /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
   Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
                 Coverage::Range* ended);
+
+  /// Gives segments of user memory with these numbers new ones, so that peers know them no more; adds what
+  /// they were to `replaced`.
+  void renew(std::set<std::uint64_t> const& generations, std::vector<OwnSegment>* replaced);
 
   /// Lets peers use memory, which has to be registered, and stays so until the exposure is concealed.
   /// bad_argument: it is not; out_of_memory.

@@ -61,8 +61,11 @@ void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std
   RdmaState& state = peer.state().make_rdma();
   if (answer.exposure != 0 && !state.revoked.contains(answer.exposure)) {
     Exposure const exposure{answer.exposed_base, answer.exposed_length, static_cast<Rights>(answer.rights)};
-    state.exposures.try_emplace(static_cast<ExposureId>(answer.exposure),
-                                RemoteExposure{exposure, !key.empty(), 0});
+    RemoteExposure& known =
+        state.exposures
+            .try_emplace(static_cast<ExposureId>(answer.exposure), RemoteExposure{exposure, false, 0})
+            .first->second;
+    known.usable = !key.empty();
   }
   if (key.empty()) return state.gaps.add(answer.base, answer.base + answer.length);
   if (state.revoked.contains(answer.number)) return;

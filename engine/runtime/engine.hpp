@@ -191,6 +191,10 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// The same without the wait: whether it is over is what is_unreachable() says.
   Status start_conceal(ExposureId id, Concealed* left);
   bool is_unreachable(Concealed const& left);
+  /// Keys that processes knew which have gone are taken back from all others, and are destroyed when these
+  /// have answered; others get new keys when they ask. To be called now and then. Of engines with
+  /// exposed_only.
+  void renew_keys();
   /// For processes that want one name for what each of them exposes: a slot and a generation that are unused
   /// at all of them make one, for rename().
   UnusedNames unused_names() const;

@@ -8,6 +8,20 @@
 
 namespace mpixrma::engine {
 
+namespace {
+
+/// Whether there is nothing to ask the peer about the exposure: its key is here, or there is none. A key that
+/// was taken back has another one in its place.
+bool knows_key(Peer& peer, Transfer const& transfer) noexcept {
+  RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
+  if (found == nullptr || !found->usable) return found != nullptr;
+  Transfer resolved = transfer;
+  resolved.target += found->exposure.base;
+  return RdmaPath::find_key(peer, resolved) != nullptr;
+}
+
+}  // namespace
+
 /// Waits with the lock of the peer's channel in hand, which others get in between.
 template <typename Predicate>
 void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
@@ -68,8 +82,8 @@ std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const&
                                                      std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   SegmentInfo info{};
-  bool const known = RdmaPath::find_exposure(peer, transfer) != nullptr;
-  if (!known && failed(query(peer, 0, transfer.exposed.target, &info, held))) return std::nullopt;
+  if (!knows_key(peer, transfer) && failed(query(peer, 0, transfer.exposed.target, &info, held)))
+    return std::nullopt;
   RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
   if (found == nullptr || !found->usable) return std::nullopt;
   Status const status =

@@ -2,6 +2,7 @@
 #include "engine/runtime/engine.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "engine/memory/memory_map.hpp"
@@ -222,6 +223,19 @@ bool Engine::is_unreachable(Concealed const& left) {
   std::lock_guard const held(state_->channels);
   bool const forgotten = is_forgotten(left.begin, left.end);
   return is_forgotten(static_cast<std::uint64_t>(left.id)) && forgotten;
+}
+
+void Engine::renew_keys() {
+  std::lock_guard const held(state_->channels);
+  std::set<std::uint64_t> left;
+  state_->channels.for_each([&](Channel& channel) { channel.executor.find_left(&left); });
+  if (!left.empty()) {
+    std::vector<OwnSegment> replaced;
+    state_->segments.renew(left, &replaced);
+    revoke(replaced);
+    state_->channels.for_each([](Channel& channel) { channel.executor.forget_left(); });
+  }
+  (void)is_forgotten(0, 0);
 }
 
 void Engine::wait_until_concealed(ExposureId id) {

@@ -61,3 +61,12 @@ int mpix_engine_session_is_lost(mpix_engine_t* engine, std::uint64_t session) {
   auto const sessions = SessionSecrets::of(engine_of(engine).process());
   return sessions != nullptr && !sessions->find(session) ? 1 : 0;
 }
+
+int mpix_engine_renew_keys(mpix_engine_t* engine) {
+  try {
+    engine_of(engine).renew_keys();
+    return MPIX_ENGINE_OK;
+  } catch (std::bad_alloc const&) {
+    return MPIX_ENGINE_OUT_OF_MEMORY;
+  }
+}

@@ -23,6 +23,11 @@ MPIX_ENGINE_API int mpix_engine_open_session(mpix_engine_t* engine,
  */
 MPIX_ENGINE_API int mpix_engine_close_session(mpix_engine_t* engine, uint64_t session);
 
+/** Destroys the keys for UCX put and get that processes of sessions had which have ended or are lost, once all
+ * others have given them back, which get new ones. To be called after the end of a session, and now and then. Any
+ * thread but UCX's callbacks. OUT_OF_MEMORY: another call may do it. */
+MPIX_ENGINE_API int mpix_engine_renew_keys(mpix_engine_t* engine);
+
 /** Nonzero when the session has ended otherwise: its connection was lost, or carried an encrypted message
  * that was changed. Of engines with mpix_engine_config::encrypt; in others a session lasts until it is
  * closed. Any thread. */

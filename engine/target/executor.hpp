@@ -104,7 +104,14 @@ class Executor {
   /// Tells every peer that knows the segment or the exposure with this number, at `base`, to forget it.
   void revoke(std::uint64_t number, RemoteAddress base);
   /// True when all have done so.
-  bool revoked(std::uint64_t number) const { return !holders_.contains(number); }
+  bool revoked(std::uint64_t number) const {
+    auto const found = holders_.find(number);
+    return found == holders_.end() || found->second.processes.empty();
+  }
+  /// Adds to `numbers` those of segments and exposures that processes knew which have gone, since the last
+  /// forget_left(). What they knew stays with whoever has it.
+  void find_left(std::set<std::uint64_t>* numbers) const;
+  void forget_left() noexcept;
 
   /// Whose session has this token for requests; nothing for a stranger.
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
@@ -253,9 +260,13 @@ class Executor {
   NeighbourStripes neighbours_;
   MailReader mail_;
   alignas(64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it goes past the caches
-  std::map<std::uint64_t, std::set<std::uint64_t>>
-      holders_;                         ///< number of a segment or exposure -> who knows it
-  std::vector<std::uint64_t> aligned_;  ///< scratch for misaligned payloads
+  struct Holders {
+    std::set<std::uint64_t> processes;
+    bool has_left = false;  ///< a process that knew it has gone
+  };
+  std::map<std::uint64_t, Holders> holders_;  ///< of a segment or exposure, by its number
+  bool any_has_left_ = false;                 ///< Holders::has_left of any
+  std::vector<std::uint64_t> aligned_;        ///< scratch for misaligned payloads
   std::uint64_t executed_ = 0;
   Drops drops_{"request", log_};
 };

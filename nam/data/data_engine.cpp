@@ -38,7 +38,7 @@ char const* to_string(RemoteKeys policy) noexcept {
 }
 
 DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
-    : interfaces_(network.interfaces) {
+    : has_keys_(network.remote_keys != RemoteKeys::never), interfaces_(network.interfaces) {
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
   bootstrap_.process = random_process();
@@ -72,7 +72,14 @@ DataEngine::Access DataEngine::open() {
   return opened;
 }
 
-void DataEngine::close(std::uint64_t session) noexcept { (void)mpix_engine_close_session(engine_, session); }
+void DataEngine::close(std::uint64_t session) noexcept {
+  (void)mpix_engine_close_session(engine_, session);
+  renew_keys();
+}
+
+void DataEngine::renew_keys() noexcept {
+  if (has_keys_) (void)mpix_engine_renew_keys(engine_);
+}
 
 bool DataEngine::is_lost(std::uint64_t session) const noexcept {
   return mpix_engine_session_is_lost(engine_, session) != 0;

@@ -38,8 +38,11 @@ class DataEngine {
   };
   /// Throws Error.
   Access open();
-  /// No operation of the session is executed any more when it returns.
+  /// No operation of the session is executed any more when it returns, and its keys are destroyed when other
+  /// sessions have given them back.
   void close(std::uint64_t session) noexcept;
+  /// Goes on with that, and begins it for clients that have gone otherwise. Now and then.
+  void renew_keys() noexcept;
   /// The session's connection has ended, or carried a message that was changed. Where messages are encrypted.
   bool is_lost(std::uint64_t session) const noexcept;
 
@@ -50,6 +53,7 @@ class DataEngine {
   bool is_unreachable(mpix_engine_concealed const& concealed) const noexcept;
 
  private:
+  bool has_keys_;
   mpix_bootstrap bootstrap_{};
   std::string interfaces_;
   mpix_engine_t* engine_ = nullptr;

@@ -39,6 +39,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     take_back_spares(Spares::idle_for_a_second);
     end_silent_sessions();
     end_lost_sessions();
+    if (engine_) engine_->renew_keys();
     give_back_concealed();
     store_some();
     wait_for_control();

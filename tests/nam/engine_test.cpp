@@ -101,6 +101,36 @@ TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
   EXPECT_EQ(job.remote_accesses(), has_keys() ? 2u : 0u);
 }
 
+/// The key that a session had ends with it; others get another one in its place, and go on.
+TEST_P(EngineTest, KeysEndWithTheSession) {
+  if (!has_keys()) GTEST_SKIP() << "without keys";
+  Session other = Session::open(grant_);
+  std::vector<std::byte> const other_address = other.reach();
+  WindowInfo const window = other.allocate({4096}, {1});
+  JobEngine lasting(GetParam().job);
+  lasting.meet(other_address);
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    std::optional<JobEngine> ended(std::in_place, GetParam().job);
+    ended->meet(address_);
+    EXPECT_EQ(ended->put(window.exposure, 0, pattern(4096, 1)), 0);
+    EXPECT_EQ(ended->remote_accesses(), 1u);
+    EXPECT_EQ(lasting.put(window.exposure, 0, pattern(4096, 2)), 0);
+    std::uint64_t const before = lasting.key_number();
+    EXPECT_EQ(ended->key_number(), before);
+    if (round == 2) ended.reset();  // the connection ends before the session does
+    session_.reset();
+    EXPECT_TRUE(eventually([&] {
+      EXPECT_EQ(lasting.put(window.exposure, 0, pattern(4096, 3)), 0);
+      std::uint64_t const now = lasting.key_number();
+      return now != before && now != 0;
+    }));
+    EXPECT_EQ(content(other, window, 0), pattern(4096, 3));
+    session_.emplace(Session::open(grant_));
+    address_ = session_->reach();
+  }
+  EXPECT_GE(lasting.remote_accesses(), 6u);
+}
+
 TEST_P(EngineTest, addresses_of_the_data_process_are_refused) {
   JobEngine job(GetParam().job);
   job.meet(address_);

@@ -11,7 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/runtime/c_handles.hpp"
 #include "engine/runtime/mpix_engine.h"
+#include "engine/origin/peer_state.hpp"
 #include "engine/op/statistics.hpp"
 
 namespace mpixrma::nam {
@@ -47,6 +49,12 @@ class JobEngine {
     mpix_engine_traffic traffic{};
     mpix_engine_read_traffic(engine_, &traffic);
     return traffic.operations[static_cast<int>(engine::Path::rdma)];
+  }
+
+  /// Of the one segment of the peer whose key is here; 0: there is none.
+  std::uint64_t key_number() const {
+    auto const& keys = engine::peer_of(peer_).state().rdma().keys;
+    return keys.empty() ? 0 : keys.begin()->second.number;
   }
 
   // An engine's status each, of the operation when it is complete.
