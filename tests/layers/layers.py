@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the layers call downwards only.
 
+layers.py --picture: prints the floors inside of the layers, as docs/internals.md shows them.
 layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
 offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
 need each other in a circle.
@@ -136,9 +137,45 @@ def check(root):
     return offences
 
 
+def picture(root):
+    """The folders of each layer with floors, from the top down, and the folders of the layer that each includes."""
+    lines = []
+    for layer, floors in FLOORS.items():
+        edges = {}
+        for path in sorted((root / layer).rglob("*")):
+            if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:
+                continue
+            own = path.relative_to(root)
+            room = str(own.parent.relative_to(layer))
+            edges.setdefault(room, set())
+            for _, name in includes(path):
+                target = resolve(root, path, name)
+                if target is not None and target.is_relative_to(layer) and target.parent != own.parent:
+                    edges[room].add(str(target.parent.relative_to(layer)))
+        order = [room for floor in floors for room in floor]
+        rank = {room: number for number, room in enumerate(order)}
+        lines.append(f"{layer}/")
+        for floor in [["."]] * ("." in edges) + floors[::-1]:
+            for room in floor:
+                below = sorted(edges.get(room, ()), key=lambda other: -rank.get(other, 0))
+                lines.append(f"  {'(top)' if room == '.' else room:<12} {'-> ' + ', '.join(below) if below else ''}".rstrip())
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def check_picture(root):
+    document = root / "docs" / "internals.md"
+    if not document.exists() or picture(root) in document.read_text(encoding="utf-8"):
+        return []
+    return ["docs/internals.md does not show the folders as they are; layers.py --picture prints them"]
+
+
 def main():
+    if sys.argv[1:] == ["--picture"]:
+        print(picture(pathlib.Path(__file__).parents[2].resolve()), end="")
+        return 0
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    offences = check(root)
+    offences = check(root) + check_picture(root)
     for offence in offences:
         print(offence, file=sys.stderr)
     return 1 if offences else 0
