@@ -10,6 +10,7 @@
 #include "nam/process/admission.hpp"
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
+#include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
@@ -31,6 +32,8 @@ constexpr std::chrono::milliseconds reservation_pause{1};
 }  // namespace
 
 DataProcess::DataProcess(FileDescriptor control) {
+  if (!enable_interrupted_waits())
+    log(Severity::warning, "the system has no timer left: descriptors that clients send may delay the grant");
   attach_control(std::move(control));
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP}, [this](int signal) {
     if (signal == SIGTERM) loop_.stop();  // the control process decides about the others

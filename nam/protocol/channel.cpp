@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/text.hpp"
 
 namespace mpixrma::nam {
@@ -46,7 +47,15 @@ bool is_shallow(char const* text, std::size_t bytes) noexcept {
 }  // namespace
 
 Channel::Channel(FileDescriptor socket, ChannelLimits const& limits)
-    : socket_(std::move(socket)), limits_(limits) {}
+    : socket_(std::move(socket)), carries_descriptors_(may_carry_descriptors(socket_)), limits_(limits) {}
+
+Channel::~Channel() {
+  InterruptedWait const interrupted(carries_descriptors_);
+  FileDescriptor const closed = std::move(socket_);
+  // Sockets of sessions, among them, have descriptors of their own in their queues.
+  output_.clear();
+  arrived_.clear();
+}
 
 /// One recvmsg; false at the end of the stream, or where descriptors come that are not welcome.
 bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
@@ -55,10 +64,16 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
+  bool const are_welcome = limits_.descriptors != 0;
+  // Without room for them the kernel drops descriptors before this process has them: to close one that it has
+  // could wait for a file system of the sender.
+  if (are_welcome) {
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
   ssize_t received = 0;
   do {
+    InterruptedWait const interrupted(carries_descriptors_);
     received = ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (received < 0 && errno == EINTR);
   *got = received > 0 ? static_cast<std::size_t>(received) : 0;
@@ -74,7 +89,8 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
       arrived_.emplace_back(fd);
     }
   }
-  return received != 0 && arrived_.size() <= 4 * limits_.descriptors;
+  bool const came_unasked = !are_welcome && descriptors_lost_;
+  return received != 0 && !came_unasked && arrived_.size() <= 4 * limits_.descriptors;
 }
 
 /// Reads into the stack, so that an idle connection needs no memory, and a thread no thread-local memory.
@@ -218,7 +234,11 @@ bool Channel::flush() {
     ssize_t const sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    out.descriptors.clear();
+    if (!out.descriptors.empty()) {
+      // The receiver may have closed its copies already.
+      InterruptedWait const interrupted(carries_descriptors_);
+      out.descriptors.clear();
+    }
     out.sent += static_cast<std::size_t>(sent);
     if (out.sent < out.bytes.size()) continue;
     output_bytes_ -= out.bytes.size();

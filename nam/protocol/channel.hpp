@@ -42,6 +42,10 @@ class Channel {
  public:
   Channel() = default;
   Channel(FileDescriptor socket, ChannelLimits const& limits);
+  Channel(Channel&&) = default;
+  Channel& operator=(Channel&&) = default;
+  /// Does not wait for the sender of descriptors that nobody has received.
+  ~Channel();
 
   int descriptor() const noexcept { return socket_.get(); }
   FileDescriptor const& socket() const noexcept { return socket_; }
@@ -85,6 +89,7 @@ class Channel {
   bool account();
 
   FileDescriptor socket_;
+  bool carries_descriptors_ = false;  ///< or may do so
   ChannelLimits limits_;
   std::vector<std::byte> input_;
   std::size_t taken_ = 0;  ///< bytes of `input_` that next() has given out

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog_files.hpp"
@@ -89,6 +90,9 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
                           ", that of connections " + std::to_string(admission_.limit()));
   (void)reserve_.take();
+  if (!enable_interrupted_waits())
+    log(Severity::warning,
+        "the system has no timer left: descriptors that clients send may delay the server");
   open_listeners();
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
   loop_.every(std::chrono::seconds(1), [this] { tick(); });
@@ -153,6 +157,7 @@ void ControlServer::open_listeners() {
 
 void ControlServer::add_listener(FileDescriptor listener) {
   int const fd = listener.get();
+  refuse_descriptors(listener);
   listeners_.push_back(std::move(listener));
   FileDescriptor const& kept = listeners_.back();
   if (std::uint16_t const port = port_of(kept); port != 0) address_.port = port;

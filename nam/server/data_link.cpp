@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
@@ -259,6 +260,8 @@ void DataLink::hand_over(FileDescriptor socket, Json session) {
     return;
   }
   session["op"] = "session";
+  // Where the process has just ended, the client's socket is closed here.
+  InterruptedWait const interrupted;
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
   connection_->post(session, {}, std::move(passed));

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -157,6 +158,17 @@ bool eventually(Predicate predicate) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;
+}
+
+/// Returns when the process has stopped.
+inline void stop_process(pid_t process) {
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  ASSERT_TRUE(eventually([&] {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    return line.find(") T ") != std::string::npos;
+  }));
 }
 
 /// Runs `body` as another user; true when it returns true there.
