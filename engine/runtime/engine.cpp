@@ -106,6 +106,18 @@ void Engine::release(Peer& peer) {
   state.forget_lost();
 }
 
+void Engine::lose(std::uint64_t process) noexcept {
+  Channel& channel = state_->channels.of(process);
+  std::lock_guard const held(channel.lock);
+  try {
+    channel.lose(process);
+    // No event tells others of it.
+    (void)channel.drive();
+    channel.leave();
+  } catch (std::bad_alloc const&) {  // drive() has woken the agent, which tries it again
+  }
+}
+
 /// Forgets unused peers whose processes have ended since the last time.
 void Engine::State::forget_lost() {
   std::uint64_t lost = 0;

@@ -95,6 +95,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Whoever has called these uses what they have returned no more. The engine forgets a peer that nobody
   /// uses once the process has ended.
   void release(Peer& peer);
+  /// Ends the connection to a process that does not answer any more, as the caller has found out: operations
+  /// on its memory fail from here on. Nothing where the process is no peer. Any thread.
+  void lose(std::uint64_t process) noexcept;
 
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
   /// origin and result buffers when it is complete.
