@@ -19,6 +19,10 @@ class NamGrant {
   /// Throws nam::Error.
   explicit NamGrant(nam::Locator const& locator);
 
+  /// As GrantRegistry asks for it: windows of one grant have it in common.
+  static std::string name_of(nam::Locator const& locator) {
+    return nam::format(nam::Locator{locator.grant, "", locator.address});
+  }
   /// The one of the locator: that which is there, if it is served still, or a new one.
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator);
   /// The one whose control memory is `control` at its server.

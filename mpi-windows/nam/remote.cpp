@@ -1,14 +1,10 @@
 #include "mpi-windows/nam/remote.hpp"
 
-#include <mpi.h>
-
-#include <chrono>
-#include <string>
+#include <algorithm>
 #include <utility>
 
 #include "mpi-windows/nam/error.hpp"
 #include "mpi-windows/nam/registry.hpp"
-#include "mpi-windows/nam/served.hpp"
 
 namespace mpixrma::windows {
 
@@ -19,20 +15,14 @@ GrantRegistry<RemoteGrant>& remote_registry() {
   return grants;
 }
 
-/// Between two questions whether a lock is free.
-constexpr std::chrono::microseconds pause{100};
-
-class RemoteNamWindow final : public ServedWindow {
+class RemoteNamWindow final : public SessionNamWindow {
  public:
   RemoteNamWindow(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo info)
-      : ServedWindow(std::move(info)), grant_(std::move(grant)), holder_(grant_->next_holder()) {}
+      : SessionNamWindow(grant, std::move(info)), grant_(std::move(grant)) {}
   ~RemoteNamWindow() override {
-    quietly([this](nam::Session& session) { session.end_locks(holder_); });
+    for (engine::Engine* const engine : engines_) grant_->forget(*engine);
   }
 
-  /// Those who map the memory look at its control memory themselves.
-  void describe(NamDescription* told) const override { tell(told, grant_->locator(), 0); }
-  std::uint32_t mapped_in() const noexcept override { return 0; }
   void release() override {
     at_server([this] {
       if (!info_.port.empty()) return evict(grant_->locator());
@@ -42,61 +32,28 @@ class RemoteNamWindow final : public ServedWindow {
   void keep() override {
     at_server([this] { grant_->ask([this](nam::Session& session) { session.keep(&info_); }); });
   }
-  void persist() override {
-    at_server([this] { grant_->ask([this](nam::Session& session) { session.persist(info_); }); });
-  }
 
-  bool is_mapped() const noexcept override { return false; }
-  engine::Peer* peer(engine::Engine& engine) const override { return engine.peer_at(grant_->address()); }
+  engine::Peer* peer(engine::Engine& engine) const override {
+    engine::Peer* const found = grant_->peer(engine);
+    if (found != nullptr) engines_.push_back(&engine);
+    return found;
+  }
   engine::ExposureId exposure() const noexcept override {
     return static_cast<engine::ExposureId>(info_.exposure);
   }
   std::uint64_t offset(int rank) const noexcept override { return region(rank).offset - region(0).offset; }
 
-  bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
-    auto const place = static_cast<std::uint32_t>(rank);
-    try {
-      return grant_->ask([&](nam::Session& session) {
-        auto const now = std::chrono::steady_clock::now();
-        if (now < next_attempt_) return false;
-        bool const taken = session.try_lock(info_, holder_, place, mode, has_turn);
-        if (!taken) next_attempt_ = std::chrono::steady_clock::now() + pause;
-        return taken;
-      });
-    } catch (nam::Error const& error) {
-      throw NamError(MPI_ERR_WIN, error.what());  // it has ended
-    }
-  }
-  void unlock(int rank) const noexcept override {
-    quietly([&](nam::Session& session) {
-      session.unlock_soon(info_, holder_, static_cast<std::uint32_t>(rank));
-    });
-  }
-
  private:
-  /// A session that has ended has no locks any more.
-  template <typename Call>
-  void quietly(Call call) const noexcept {
-    try {
-      grant_->ask(call);
-    } catch (std::exception const&) {
-    }
-  }
-
   std::shared_ptr<RemoteGrant> grant_;
-  std::uint64_t holder_;
-  mutable std::chrono::steady_clock::time_point next_attempt_;
+  mutable std::vector<engine::Engine*> engines_;  ///< once for each call of peer()
 };
 
 }  // namespace
 
 RemoteGrant::RemoteGrant(nam::Locator const& locator)
-    : locator_{locator.grant, "", locator.address},
-      session_(nam::Session::open(locator_)),
-      address_(session_.reach()) {
-  // The other processes of the job trust the server by this key.
-  locator_.address.key = session_.server_key().empty() ? locator_.address.key : session_.server_key();
-}
+    : NamSession(locator, nam::Session::open(locator)),
+      address_(ask([](nam::Session& session) { return session.reach(); })),
+      watch_(descriptor(), [this] { return on_end(); }) {}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {
   return remote_registry().find(locator);
@@ -106,9 +63,29 @@ std::shared_ptr<RemoteGrant> RemoteGrant::of(nam::Locator const& locator) {
   return remote_registry().find_or_open(locator);
 }
 
-bool RemoteGrant::is_served() {
-  std::lock_guard const held(lock_);
-  return session_.is_open();
+engine::Peer* RemoteGrant::peer(engine::Engine& engine) {
+  std::lock_guard const held(peers_lock_);
+  engine::Peer* const found = engine.peer_at(address_);
+  if (found == nullptr) return nullptr;
+  uses_.push_back({&engine, found->process()});
+  if (has_ended_) engine.lose(found->process());
+  return found;
+}
+
+void RemoteGrant::forget(engine::Engine& engine) noexcept {
+  std::lock_guard const held(peers_lock_);
+  auto const use =
+      std::find_if(uses_.begin(), uses_.end(), [&](Use const& each) { return each.engine == &engine; });
+  if (use != uses_.end()) uses_.erase(use);
+}
+
+/// The data process executes nothing of the session any more, and answers nobody who introduces himself with
+/// it.
+int RemoteGrant::on_end() {
+  std::lock_guard const held(peers_lock_);
+  has_ended_ = true;
+  for (Use const& use : uses_) use.engine->lose(use.process);
+  return -1;
 }
 
 std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window) {

@@ -1,5 +1,9 @@
 /// Windows at a memory server all of whose processes die while they are used.
+#include <arpa/inet.h>
 #include <mpix_rma.h>
+#include <sys/socket.h>
+
+#include <filesystem>
 
 #include "tests/windows/nam_support.hpp"
 
@@ -95,6 +99,43 @@ TEST_F(LostServer, a_data_process_alone_ends_no_persistent_window_that_is_mapped
   EXPECT_EQ(values[1], 7);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_free(&other), MPI_SUCCESS);
+}
+
+/// Closes the connections over TCP to this port, as if the server had ended their sessions.
+void end_sessions_at(std::uint16_t port) {
+  for (auto const& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    int const descriptor = std::stoi(entry.path().filename());
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+        address.sin_family == AF_INET && address.sin_port == htons(port))
+      ::shutdown(descriptor, SHUT_RDWR);
+  }
+}
+
+/// The data process lives, and answers nobody who has no session.
+TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
+  if (!is_remote(rank_, 0)) GTEST_SKIP() << "its operations are not messages";
+  Info const info{{"deep_mem_kind", "deep_nam"}};
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_allocate(8, 8, info.get(), MPI_COMM_SELF, nullptr, &window), MPI_SUCCESS);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+  for (nam::Locator const& grant : job->grants()) end_sessions_at(grant.address.port);
+  // Until then the session admits its operations. All windows of this test that are not persistent end so.
+  nam::Locator const& grant = job->grants().front();
+  EXPECT_TRUE(nam::eventually([&] {
+    nam::Json const usage = nam::Session::open(grant).usage();
+    return usage.at("windows") == usage.at("persistent");
+  }));
+  long const value = 6;
+  long result = 0;
+  EXPECT_EQ(class_of(outcome_of(MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window), 0, window)),
+            MPI_ERR_WIN);
+  EXPECT_EQ(class_of(outcome_of(MPI_Get(&result, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window), 0, window)),
+            MPI_ERR_WIN);
+  MPI_Win_unlock_all(window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
 TEST_F(LostServer, whoever_waits_for_a_lock_is_told) {

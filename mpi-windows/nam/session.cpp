@@ -1,0 +1,63 @@
+#include "mpi-windows/nam/session.hpp"
+
+#include <mpi.h>
+
+#include "mpi-windows/nam/error.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// Between two questions whether a lock is free.
+constexpr std::chrono::microseconds between_questions{100};
+
+}  // namespace
+
+/// The other processes of the job trust the server by its key.
+NamSession::NamSession(nam::Locator locator, nam::Session session)
+    : locator_{locator.grant, "", std::move(locator.address)}, session_(std::move(session)) {
+  if (!session_.server_key().empty()) locator_.address.key = session_.server_key();
+}
+
+SessionNamWindow::~SessionNamWindow() {
+  quietly([this](nam::Session& session) { session.end_locks(holder_); });
+}
+
+/// Those who map the memory look at its control memory themselves.
+void SessionNamWindow::describe(NamDescription* told) const { tell(told, session_->locator(), 0); }
+
+void SessionNamWindow::persist() {
+  at_server([this] { session_->ask([this](nam::Session& session) { session.persist(info_); }); });
+}
+
+bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn) const {
+  auto const place = static_cast<std::uint32_t>(rank);
+  try {
+    return session_->ask([&](nam::Session& session) {
+      auto const now = std::chrono::steady_clock::now();
+      if (now < next_attempt_) return false;
+      bool const taken = session.try_lock(info_, holder_, place, mode, has_turn);
+      if (!taken) next_attempt_ = std::chrono::steady_clock::now() + between_questions;
+      return taken;
+    });
+  } catch (nam::Error const& error) {
+    // Any other error: the window has ended.
+    throw NamError(error.code() == nam::ErrorCode::denied ? MPI_ERR_ACCESS : MPI_ERR_WIN, error.what());
+  }
+}
+
+void SessionNamWindow::unlock(int rank) const noexcept {
+  quietly(
+      [&](nam::Session& session) { session.unlock_soon(info_, holder_, static_cast<std::uint32_t>(rank)); });
+}
+
+/// A session that has ended has no locks any more.
+template <typename Call>
+void SessionNamWindow::quietly(Call call) const noexcept {
+  try {
+    session_->ask(call);
+  } catch (std::exception const&) {
+  }
+}
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,75 @@
+/// Windows at memory servers whose memory this process does not map: locks, and everything but operations,
+/// are asked for in a session.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "mpi-windows/nam/served.hpp"
+#include "nam/client/session.hpp"
+
+namespace mpixrma::windows {
+
+/// A session that several windows and threads use. Kept for later windows, as long as it lasts.
+class NamSession {
+ public:
+  NamSession(nam::Locator locator, nam::Session session);
+  virtual ~NamSession() = default;
+  NamSession(NamSession const&) = delete;
+  NamSession& operator=(NamSession const&) = delete;
+
+  /// What `call` returns, which is handed the session.
+  template <typename Call>
+  auto ask(Call call) {
+    std::lock_guard const held(lock_);
+    return call(session_);
+  }
+  bool is_served() {
+    std::lock_guard const held(lock_);
+    return session_.is_open();
+  }
+  /// Of the grant.
+  nam::Locator const& locator() const noexcept { return locator_; }
+  /// Tells the locks of windows apart.
+  std::uint64_t next_holder() noexcept { return newest_holder_.fetch_add(1, std::memory_order_relaxed); }
+
+ protected:
+  int descriptor() const noexcept { return session_.descriptor(); }
+
+ private:
+  nam::Locator locator_;
+  std::mutex lock_;
+  nam::Session session_;
+  std::atomic<std::uint64_t> newest_holder_{1};
+};
+
+class SessionNamWindow : public ServedWindow {
+ public:
+  ~SessionNamWindow() override;
+
+  void describe(NamDescription* told) const override;
+  std::uint32_t mapped_in() const noexcept override { return 0; }
+  void persist() override;
+  bool is_mapped() const noexcept override { return false; }
+  bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override;
+  void unlock(int rank) const noexcept override;
+
+ protected:
+  SessionNamWindow(std::shared_ptr<NamSession> session, nam::WindowInfo info)
+      : ServedWindow(std::move(info)), session_(std::move(session)), holder_(session_->next_holder()) {}
+  NamSession& session() const noexcept { return *session_; }
+
+ private:
+  template <typename Call>
+  void quietly(Call call) const noexcept;
+
+  std::shared_ptr<NamSession> session_;
+  std::uint64_t holder_;
+  mutable std::chrono::steady_clock::time_point next_attempt_;
+};
+
+}  // namespace mpixrma::windows
