@@ -44,6 +44,7 @@ WindowInfo window_from(Json const& answer) {
   window.other_parts = field_or<std::vector<std::string>>(answer, "other_parts", {});
   window.stripe_bytes = field_or<std::uint64_t>(answer, "stripe", 0);
   window.persistent = field<bool>(answer, "persistent");
+  window.owns_grant = field_or(answer, "owns_grant", true);
   window.may_read = field<bool>(answer, "read");
   window.may_write = field<bool>(answer, "write");
   window.durability = field<std::string>(answer, "durability");
@@ -172,6 +173,19 @@ void Session::write(WindowInfo const& window, std::uint64_t rank, std::uint64_t 
     from = from.subspan(bytes);
     offset += bytes;
   }
+}
+
+bool Session::operate(WindowInfo const& window, std::uint64_t rank, OperationRequest const& request,
+                      std::span<std::byte> fetched) {
+  Json head{{"op", "operate"}, {"window", window.id}, {"rank", rank}};
+  std::vector<std::byte> const sent = pack(request, &head);
+  std::vector<std::byte> received;
+  Json const answer = client_.exchange(head, sent, &received, nullptr);
+  if (!field<bool>(answer, "executed")) return false;
+  if (received.size() != fetched.size())
+    throw Error(ErrorCode::malformed, "the memory server has sent less than it was asked for");
+  std::copy(received.begin(), received.end(), fetched.begin());
+  return true;
 }
 
 GrantMapping Session::map() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nam/client/client.hpp"
+#include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/shared_control.hpp"
 
 namespace mpixrma::nam {
@@ -30,6 +31,7 @@ struct WindowInfo {
   std::vector<std::string> other_parts;  ///< of one that is spread over grants (nam/client/spread.hpp)
   std::uint64_t stripe_bytes = 0;        ///< of such a one whose regions are divided
   bool persistent = false;
+  bool owns_grant = true;  ///< this user: may allocate in it, and map its memory
   bool may_read = false;
   bool may_write = false;
   std::string durability;
@@ -101,6 +103,12 @@ class Session {
   void write(WindowInfo const& window, std::uint64_t rank, std::uint64_t offset,
              std::span<std::byte const> from);
 
+  /// One operation on the region of a rank, complete when it returns. False: memory of it is locked by other
+  /// operations, and nothing is done. `fetched`: of OperationRequest::bytes(), if the request reads.
+  /// Error(denied): the mode of the window does not permit it.
+  bool operate(WindowInfo const& window, std::uint64_t rank, OperationRequest const& request,
+               std::span<std::byte> fetched);
+
   /// For the owner, on the server's host. Error(denied); unsupported: another host.
   GrantMapping map();
 
@@ -110,6 +118,7 @@ class Session {
   /// encrypt data where MPIX_NAM_ENCRYPT=1 demands it.
   std::vector<std::byte> reach();
   /// As SharedControl::try_lock; `holder` is a number for those of the session whose locks are told apart.
+  /// Error(denied): an exclusive lock needs the right to write.
   bool try_lock(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank, engine::LockMode mode,
                 bool* has_turn);
   /// Returns at once.

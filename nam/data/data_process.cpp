@@ -258,9 +258,16 @@ void DataProcess::open_memory(Message& message) {
   shared_.emplace(has_control ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
 }
 
+/// Sessions have the new mode at their next request. Those that have no right any more keep no lock, either.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
-  if (auto const found = windows_.find(window); found != windows_.end())
-    found->second.window.ownership.mode = mode;
+  if (auto const found = windows_.find(window); found != windows_.end()) {
+    Held& held = found->second;
+    held.window.ownership.mode = mode;
+    for (auto const& [id, session] : sessions_) {
+      if (may(session, held.window, Access::read) || may(session, held.window, Access::write)) continue;
+      for (auto const& [holder, locks] : session.locks) locks.unlock_all(held.slot);
+    }
+  }
   if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;
 }
 

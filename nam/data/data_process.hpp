@@ -19,6 +19,7 @@
 #include "nam/data/storage_file.hpp"
 #include "nam/data/window.hpp"
 #include "nam/process/connection.hpp"
+#include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/shared_control.hpp"
 
 namespace mpixrma::nam {
@@ -135,6 +136,8 @@ class DataProcess {
   void persist(SessionId id, Json const& request);
   void read(SessionId id, Json const& request);
   void write(SessionId id, Message const& message);
+  void operate(SessionId id, Message const& message);
+  bool execute(OperationRequest const& request, Region const& region, std::span<std::byte> fetched);
   void map(SessionId id);
 
   // processes.cpp: who maps a window.
@@ -159,6 +162,7 @@ class DataProcess {
   bool is_reachable(Piece const& piece) const noexcept;
   void wait_for_concealed(Window const& window);
 
+  static bool may(Session const& session, Window const& window, Access wanted) noexcept;
   Held& window_for(SessionId id, Json const& request, Access wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);

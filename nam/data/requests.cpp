@@ -54,6 +54,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "connect" || op == "join") return connection.post(join(id, request));
   if (op == "read") return read(id, request);
   if (op == "write") return write(id, message);
+  if (op == "operate") return operate(id, message);
   if (op == "persist") return persist(id, request);
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
@@ -73,15 +74,17 @@ DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, Ac
   auto const name = field<std::string>(request, "window");
   auto const found = windows_.find(name);
   Session const& session = sessions_.at(id);
-  auto const may = [&](Access access) {
-    return session.is_owner || found->second.window.ownership.permits(session.identity, access);
-  };
-  if (found == windows_.end() || !(may(Access::read) || may(Access::write)))
+  auto const permits = [&](Access access) { return may(session, found->second.window, access); };
+  if (found == windows_.end() || !(permits(Access::read) || permits(Access::write)))
     throw Error(ErrorCode::not_found, "there is no window '" + name + "'");
-  if (wanted != Access::none && !may(wanted))
-    throw Error(ErrorCode::denied,
-                std::string("you may not ") + (wanted == Access::read ? "read" : "write") + " this window");
+  if (wanted != Access::none && !permits(wanted))
+    throw Error(ErrorCode::denied, std::string("the mode of the window does not let this user ") +
+                                       (wanted == Access::read ? "read" : "write") + " it");
   return found->second;
+}
+
+bool DataProcess::may(Session const& session, Window const& window, Access wanted) noexcept {
+  return session.is_owner || window.ownership.permits(session.identity, wanted);
 }
 
 Json DataProcess::describe(SessionId id, Held& held) {
@@ -89,8 +92,9 @@ Json DataProcess::describe(SessionId id, Held& held) {
   Session const& session = sessions_.at(id);
   Json answer = to_json(window);
   answer["grant"] = grant_;
-  answer["read"] = session.is_owner || window.ownership.permits(session.identity, Access::read);
-  answer["write"] = session.is_owner || window.ownership.permits(session.identity, Access::write);
+  answer["owns_grant"] = session.is_owner;
+  answer["read"] = may(session, window, Access::read);
+  answer["write"] = may(session, window, Access::write);
   answer["storage"] = to_string(kind_);
   // Also before the session maps: it may do so later.
   if (session.is_owner && session.is_local) held.used_by.insert(id);

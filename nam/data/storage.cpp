@@ -121,4 +121,8 @@ void Storage::write(std::uint64_t offset, std::span<std::byte const> from) {
   guarded(into, from.size(), [&] { std::memcpy(into, from.data(), from.size()); });
 }
 
+void Storage::access(std::uint64_t offset, std::uint64_t length, std::function<void()> const& access) const {
+  guarded(base() + offset, length, [&] { access(); });
+}
+
 }  // namespace mpixrma::nam

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -48,6 +49,9 @@ class Storage {
   /// where the system has no memory behind it (SIGBUS); then a part may be copied.
   void read(std::uint64_t offset, std::span<std::byte> into) const;
   void write(std::uint64_t offset, std::span<std::byte const> from);
+  /// Calls `access`, which accesses [offset, offset + length). As read(); `access` may end in the middle
+  /// then, without destructors.
+  void access(std::uint64_t offset, std::uint64_t length, std::function<void()> const& access) const;
 
  private:
   void map(std::uint64_t bytes);

@@ -1,5 +1,5 @@
-/// DataProcess: owners who cannot map the memory. Their operations are an engine's messages, their locks are
-/// taken here, with those of all others.
+/// DataProcess: clients that do not map the memory. Operations of owners are an engine's messages, those of
+/// other users are requests (operate.cpp). Locks are taken here, with those of all others.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -65,7 +65,6 @@ void DataProcess::wait_for_concealed(Window const& window) {
 /// The locks that a window of the session has: the system tells those of different open files apart.
 SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
-  if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant locks its windows");
   auto const holder = field<std::uint64_t>(request, "holder");
   auto const known = session.locks.find(holder);
   if (known != session.locks.end()) return known->second;
@@ -80,13 +79,13 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   }
 }
 
-/// One attempt: who waits asks again.
+/// One attempt: who waits asks again. A lock that keeps others out needs the right to write.
 void DataProcess::try_lock(SessionId id, Json const& request) {
-  Held const& held = window_for(id, request, Access::write);
+  bool const exclusive = field<bool>(request, "exclusive");
+  Held const& held = window_for(id, request, exclusive ? Access::write : Access::none);
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
-  auto const mode =
-      field<bool>(request, "exclusive") ? engine::LockMode::exclusive : engine::LockMode::shared;
+  auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
   bool has_turn = field<bool>(request, "has_turn");
   bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);
   sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});

@@ -78,6 +78,10 @@ class SharedControl {
   bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const;
   /// Gives back the lock, or the turn.
   void unlock(Slot slot, std::uint32_t rank) const noexcept { release_range(2 * region(slot, rank), 2); }
+  /// Gives back all locks and turns of the window.
+  void unlock_all(Slot slot) const noexcept {
+    release_range(2 * region(slot, 0), std::uint64_t{2} << rank_bits);
+  }
 
  private:
   struct Entry {

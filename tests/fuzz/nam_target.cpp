@@ -6,6 +6,7 @@
 #include "nam/data/window.hpp"
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/units.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -44,6 +45,19 @@ void interpret(Json const& head) {
   });
 }
 
+/// An operation that is taken stays within its region, and has all of its operands.
+void interpret_operation(Message const& message) {
+  constexpr std::uint64_t region_bytes = 1000;
+  (void)is_taken([&] {
+    OperationRequest const request = unpack_operation(message.head, message.data, region_bytes);
+    for (engine::Segment const& run : request.runs)
+      require(run.offset >= 0 && static_cast<std::uint64_t>(run.offset) + run.length <= region_bytes,
+              "a run outside of the region");
+    require(request.operand.size() + request.operand2.size() == request.operands() * request.bytes(),
+            "operands of another size");
+  });
+}
+
 }  // namespace
 
 bool messages(Input input) {
@@ -64,6 +78,7 @@ bool messages(Input input) {
       while (std::optional<Message> const message = channel.next()) {
         require(message->data.size() <= limits.data_bytes, "more data than permitted");
         interpret(message->head);
+        interpret_operation(*message);
         ++count;
       }
     }

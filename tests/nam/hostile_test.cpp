@@ -56,13 +56,14 @@ int parameter(char const* name, int otherwise) {
 /// Requests that are nearly right: fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
-      "hello",     "prove",    "grant",  "revoke",    "extend",    "list",  "show",    "usage",
-      "open",      "connect",  "evict",  "chmod",     "dry_run",   "names", "publish", "lookup",
-      "unpublish", "allocate", "join",   "release",   "persist",   "read",  "write",   "map",
-      "reach",     "try_lock", "unlock", "end_locks", "processes", "?"};
+      "hello",     "prove",    "grant",  "revoke",    "extend",    "list",    "show",    "usage",
+      "open",      "connect",  "evict",  "chmod",     "dry_run",   "names",   "publish", "lookup",
+      "unpublish", "allocate", "join",   "release",   "persist",   "read",    "write",   "map",
+      "reach",     "try_lock", "unlock", "end_locks", "processes", "operate", "?"};
   static std::vector<std::string> const fields{
-      "grant",  "bytes", "seconds",    "owner", "port",  "name",  "window", "sizes", "units",     "rank",
-      "offset", "mode",  "durability", "user",  "nonce", "proof", "holder", "slot",  "exclusive", "has_turn"};
+      "grant",     "bytes",    "seconds", "owner",      "port",      "name",  "window", "sizes",  "units",
+      "rank",      "offset",   "mode",    "durability", "user",      "nonce", "proof",  "holder", "slot",
+      "exclusive", "has_turn", "kind",    "runs",       "operation", "type",  "fetch"};
   static std::vector<Json> const values{-1,
                                         0,
                                         1,

@@ -1,0 +1,86 @@
+/// DataProcess: operations that travel as requests. They are executed in the order of their session, each
+/// atomic with the operations of those who map the memory and of peers of the engine.
+#include <vector>
+
+#include "engine/base/backoff.hpp"
+#include "engine/proto/direct.hpp"
+#include "nam/data/data_process.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+/// Whoever has the stripes may be stopped: this process has other sessions to serve.
+bool acquire_soon(engine::StripeHold& hold) noexcept {
+  constexpr int most_attempts = 64;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (hold.acquire()) return true;
+    engine::cpu_relax();
+  }
+  return false;
+}
+
+engine::Transfer transfer_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
+  engine::Transfer transfer;
+  bool const puts = request.kind == OperationRequest::Kind::put;
+  transfer.direction = puts ? engine::Direction::put : engine::Direction::get;
+  transfer.origin = puts ? const_cast<std::byte*>(request.operand.data()) : fetched.data();
+  return transfer;
+}
+
+engine::Update update_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
+  engine::Update update;
+  update.operation = request.operation;
+  update.type = request.type;
+  update.guarantees = engine::Guarantee::element_atomic;
+  update.origin = request.operand.data();
+  update.operand2 = request.operand2.data();
+  if (!fetched.empty()) update.result = fetched.data();
+  update.result_layout = engine::Layout::contiguous(fetched.size());
+  return update;
+}
+
+}  // namespace
+
+void DataProcess::operate(SessionId id, Message const& message) {
+  Json const& head = message.head;
+  Window const& window = window_for(id, head, Access::none).window;
+  auto const rank = field<std::uint64_t>(head, "rank");
+  if (rank >= window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
+  Region const& region = window.regions[rank];
+  OperationRequest const request = unpack_operation(head, message.data, region.bytes);
+  if (request.reads() || !request.writes()) (void)window_for(id, head, Access::read);
+  if (request.writes()) (void)window_for(id, head, Access::write);
+  std::vector<std::byte> fetched(request.reads() ? request.bytes() : 0);
+  bool const executed = execute(request, region, fetched);
+  if (!executed) fetched.clear();
+  sessions_.at(id).connection->post({{"executed", executed}}, std::move(fetched));
+}
+
+/// False: its stripes are taken. Stripes and modes go by offsets in the grant, as with those who map it.
+bool DataProcess::execute(OperationRequest const& request, Region const& region,
+                          std::span<std::byte> fetched) {
+  std::vector<engine::Segment> runs(request.runs.begin(), request.runs.end());
+  std::ptrdiff_t const first = runs.front().offset;
+  for (engine::Segment& run : runs) run.offset -= first;
+  engine::OwnedLayout const owned(engine::Layout{request.bytes(), {}, runs});
+  engine::Layout const layout = owned.view();
+  std::uint64_t const target = region.offset + static_cast<std::uint64_t>(first);
+  engine::StripeTable& stripes = shared_->stripes();
+  auto const run = [&](auto operation) {
+    operation.target = target;
+    operation.target_layout = layout;
+    if (operation.origin != nullptr) operation.origin_layout = engine::Layout::contiguous(layout.size());
+    engine::StripeHold hold(stripes, engine::footprint_of(operation, stripes.modes).target);
+    if (!acquire_soon(hold)) return false;
+    engine::Extent const extent = layout.extent();
+    storage_->access(target + static_cast<std::uint64_t>(extent.begin),
+                     static_cast<std::uint64_t>(extent.end - extent.begin),
+                     [&] { engine::execute_directly(operation, storage_->base() + target, stripes.modes); });
+    return true;
+  };
+  if (request.kind == OperationRequest::Kind::update) return run(update_of(request, fetched));
+  return run(transfer_of(request, fetched));
+}
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,359 @@
+/// Users of windows in the grant of somebody else: each has what the mode of the window says, and nothing
+/// more.
+#include <sys/resource.h>
+
+#include <cstring>
+#include <functional>
+
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+constexpr uid_t owner = 64011;
+constexpr gid_t group = 64012;
+constexpr uid_t member = 64013;  ///< of the group
+constexpr uid_t stranger = 64014;
+constexpr std::size_t window_bytes = 4096;
+
+using engine::Segment;
+using Kind = OperationRequest::Kind;
+
+/// A process of the user. It runs `body`, which calls its argument to wait for the test, and returns whether
+/// all was as it should be.
+class UserProcess {
+ public:
+  using Wait = std::function<void()>;
+
+  UserProcess(uid_t uid, gid_t gid, std::function<bool(Wait const&)> const& body) {
+    EXPECT_EQ(::pipe2(steps_, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(goes_on_, O_CLOEXEC), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      bool good = false;
+      try {
+        good = ::setgid(gid) == 0 && ::setuid(uid) == 0 && body([this] { wait_for_test(); });
+      } catch (std::exception const& error) {
+        std::fprintf(stderr, "as user %u: %s\n", uid, error.what());
+      }
+      ::_exit(good ? 0 : 1);
+    }
+    ::close(steps_[1]);
+  }
+  ~UserProcess() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int const end : {steps_[0], goes_on_[0], goes_on_[1]}) ::close(end);
+  }
+  UserProcess(UserProcess const&) = delete;
+  UserProcess& operator=(UserProcess const&) = delete;
+
+  /// Returns when it waits.
+  void await() const {
+    char step = 0;
+    EXPECT_EQ(::read(steps_[0], &step, 1), 1);
+  }
+  void go_on() const { EXPECT_EQ(::write(goes_on_[1], "g", 1), 1); }
+
+ private:
+  void wait_for_test() const {
+    char step = 's';
+    if (::write(steps_[1], &step, 1) != 1 || ::read(goes_on_[0], &step, 1) != 1) ::_exit(2);
+  }
+
+  int steps_[2] = {-1, -1};
+  int goes_on_[2] = {-1, -1};
+  pid_t child_ = -1;
+};
+
+/// Expects `body` to return true in a process of the user.
+void expect_as(uid_t uid, gid_t gid, std::function<bool()> const& body) {
+  UserProcess const process(uid, gid, [&](UserProcess::Wait const&) { return body(); });
+}
+
+std::optional<ErrorCode> put(Session& session, WindowInfo const& window, std::uint64_t offset,
+                             std::span<std::byte const> data) {
+  Segment const run{static_cast<std::ptrdiff_t>(offset), data.size()};
+  OperationRequest request{.kind = Kind::put, .runs = {&run, 1}, .operand = data};
+  return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, {})); });
+}
+
+std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::vector<std::byte>* into) {
+  Segment const run{0, into->size()};
+  OperationRequest request{.kind = Kind::get, .runs = {&run, 1}};
+  return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, *into)); });
+}
+
+/// An element of 8 bytes at `offset`; `*before` if it is not null.
+std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::Operation operation,
+                                std::int64_t operand, std::int64_t* before, std::ptrdiff_t offset = 0) {
+  Segment const run{offset, sizeof operand};
+  OperationRequest request{.kind = Kind::update,
+                           .operation = operation,
+                           .type = engine::ElementType::int64,
+                           .fetches_before = before != nullptr,
+                           .runs = {&run, 1}};
+  if (request.operands() > 0) request.operand = std::as_bytes(std::span(&operand, 1));
+  auto const fetched =
+      before != nullptr ? std::as_writable_bytes(std::span(before, 1)) : std::span<std::byte>();
+  return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, fetched)); });
+}
+
+bool try_lock(Session& session, WindowInfo const& window, engine::LockMode mode, std::uint64_t holder = 1) {
+  bool has_turn = false;
+  return session.try_lock(window, holder, 0, mode, &has_turn);
+}
+
+std::optional<ErrorCode> exclusive_lock(Session& session, WindowInfo const& window) {
+  return refusal([&] { (void)try_lock(session, window, engine::LockMode::exclusive); });
+}
+
+class Guests : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs other users";
+    start(TestServer::defaults());
+  }
+  void start(TestServer::Arguments const& arguments) {
+    server_.start(arguments);
+    std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
+    grant_ = server_.grant(1u << 20, {{"owner", std::to_string(owner)}});
+  }
+  /// Made by the owner as a process of the group. Of rank 0: pattern(window_bytes, 1).
+  std::string make(unsigned mode) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    expect_as(owner, group, [&] {
+      std::string const port = make_persistent(grant_, window_bytes, 1, {.mode = mode}).port;
+      return ::write(ends[1], port.data(), port.size()) == static_cast<ssize_t>(port.size());
+    });
+    char port[512] = "";
+    EXPECT_GT(::read(ends[0], port, sizeof port - 1), 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return port;
+  }
+
+  TestServer server_;
+  Locator grant_;
+};
+
+TEST_F(Guests, ReaderReadsAndChangesNothing) {
+  std::string const port = make(0644);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    std::vector<std::byte> found(window_bytes);
+    std::vector<std::byte> const other(window_bytes, std::byte{9});
+    std::int64_t first = 0;
+    std::int64_t before = -1;
+    bool const reads = !get(session, window, &found) && found == pattern(window_bytes, 1);
+    std::memcpy(&first, found.data(), sizeof first);
+    bool const fetches = !update(session, window, engine::Operation::no_op, 0, &before) && before == first;
+    auto const denied = [](std::optional<ErrorCode> code) { return code == ErrorCode::denied; };
+    bool const refused =
+        denied(put(session, window, 0, other)) &&
+        denied(update(session, window, engine::Operation::sum, 1, nullptr)) &&
+        denied(update(session, window, engine::Operation::replace, 1, &before)) &&
+        denied(exclusive_lock(session, window)) && denied(refusal([&] { session.persist(window); })) &&
+        denied(refusal([&] { (void)session.map(); })) && denied(refusal([&] { (void)session.reach(); })) &&
+        denied(refusal([&] { session.release(window); }));
+    bool const shares = try_lock(session, window, engine::LockMode::shared);
+    bool const same = !get(session, window, &found) && found == pattern(window_bytes, 1);
+    return !window.owns_grant && reads && fetches && refused && shares && same;
+  });
+}
+
+TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
+  std::string const port = make(0660);
+  expect_as(member, group, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    std::vector<std::byte> found(window_bytes);
+    std::int64_t before = 0;
+    return !put(session, window, 0, pattern(window_bytes, 5)) && !get(session, window, &found) &&
+           found == pattern(window_bytes, 5) &&
+           !update(session, window, engine::Operation::replace, 41, nullptr) &&
+           !update(session, window, engine::Operation::sum, 1, &before) && before == 41 &&
+           try_lock(session, window, engine::LockMode::exclusive) &&
+           !refusal([&] { session.persist(window); });
+  });
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    return refusal([&] { (void)Session::connect(port, &window); }) == ErrorCode::not_found;
+  });
+}
+
+/// A session that names the windows beside the one that it was opened for.
+TEST_F(Guests, ReaderOfOneWindowUsesNoOther) {
+  std::string const port = make(0644);
+  std::string const hidden = make(0600);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    window.id = parse_locator(hidden).window;
+    std::vector<std::byte> found(window_bytes);
+    return get(session, window, &found) == ErrorCode::not_found &&
+           put(session, window, 0, found) == ErrorCode::not_found &&
+           exclusive_lock(session, window) == ErrorCode::not_found &&
+           refusal([&] { (void)try_lock(session, window, engine::LockMode::shared); }) ==
+               ErrorCode::not_found;
+  });
+}
+
+/// Sessions that are open have the new mode at their next request, and lose the locks that keep others out.
+TEST_F(Guests, ChangeOfModeChangesRights) {
+  std::string const port = make(0666);
+  auto const chmod = [&](unsigned mode) { server_.ask({{"op", "chmod"}, {"port", port}, {"mode", mode}}); };
+  Session own = Session::open(grant_);
+  WindowInfo const window = own.join(parse_locator(port).window);
+  {
+    UserProcess const guest(stranger, stranger, [&](UserProcess::Wait const& wait) {
+      WindowInfo found;
+      Session session = Session::connect(port, &found);
+      std::vector<std::byte> values(window_bytes);
+      bool good = !put(session, found, 0, pattern(window_bytes, 5)) &&
+                  try_lock(session, found, engine::LockMode::exclusive);
+      wait();
+      good = good && put(session, found, 0, pattern(window_bytes, 6)) == ErrorCode::denied &&
+             !get(session, found, &values) && values == pattern(window_bytes, 5);
+      wait();
+      return good && get(session, found, &values) == ErrorCode::not_found;
+    });
+    guest.await();
+    EXPECT_FALSE(try_lock(own, window, engine::LockMode::shared));
+    chmod(0644);
+    guest.go_on();
+    guest.await();
+    EXPECT_FALSE(try_lock(own, window, engine::LockMode::shared))
+        << "the guest still has a right to the window";
+    chmod(0600);
+    EXPECT_TRUE(eventually([&] { return try_lock(own, window, engine::LockMode::exclusive); }));
+    guest.go_on();
+  }
+  expect_as(stranger, stranger, [&] {
+    WindowInfo found;
+    return refusal([&] { (void)Session::connect(port, &found); }) == ErrorCode::not_found;
+  });
+  chmod(0666);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo found;
+    Session session = Session::connect(port, &found);
+    return found.may_write && !put(session, found, 0, pattern(window_bytes, 7));
+  });
+}
+
+TEST_F(Guests, MalformedOperationsAreRefused) {
+  std::string const port = make(0666);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    auto const send = [&](Json more, std::vector<Segment> const& runs, std::size_t operand_bytes) {
+      Json head{{"op", "operate"}, {"window", window.id}, {"rank", 0u}, {"runs", runs.size()}};
+      head.update(more);
+      auto const description = std::as_bytes(std::span(runs));
+      std::vector<std::byte> data(description.begin(), description.end());
+      data.resize(data.size() + operand_bytes);
+      // The server ends a session after a malformed request.
+      Client client(parse_locator(port).address);
+      (void)client.request({{"op", "connect"}, {"port", port}});
+      return refusal([&] { (void)client.exchange(head, data, nullptr, nullptr); });
+    };
+    Json const puts{{"kind", "put"}};
+    auto const adds = [](unsigned operation, unsigned type) {
+      return Json{{"kind", "update"}, {"operation", operation}, {"type", type}, {"fetch", false}};
+    };
+    auto const sum = static_cast<unsigned>(engine::Operation::sum);
+    auto const int64 = static_cast<unsigned>(engine::ElementType::int64);
+    std::vector<std::optional<ErrorCode>> const refusals{
+        send(puts, {{-8, 8}}, 8),
+        send(puts, {{window_bytes - 4, 8}}, 8),
+        send(puts, {{8, SIZE_MAX - 7}}, 8),
+        send(puts, {{PTRDIFF_MAX, 8}}, 8),
+        send(puts, {{0, 8}}, 7),
+        send(puts, {{0, 8}}, 9),
+        send(puts, {{0, 0}}, 0),
+        send(puts, {}, 0),
+        send({{"kind", "put"}, {"runs", 3u}}, {{0, 8}}, 8),
+        send({{"kind", "put"}, {"runs", UINT64_MAX / 16 + 2}}, {{0, 8}}, 8),
+        send({{"kind", "put"}, {"rank", 2u}}, {{0, 8}}, 8),
+        send({{"kind", "erase"}}, {{0, 8}}, 8),
+        send({{"kind", "get"}},
+             std::vector<Segment>(most_operation_bytes / window_bytes + 1, {0, window_bytes}), 0),
+        send({{"kind", "get"}}, std::vector<Segment>(most_operation_runs + 1, {0, 1}), 0),
+        send(adds(sum, int64), {{0, 7}}, 7),
+        send(adds(sum, int64), {{0, 4}, {8, 4}}, 8),
+        send(adds(sum, 0), {{0, 8}}, 8),
+        send(adds(200, int64), {{0, 8}}, 8),
+        send(adds(sum, 200), {{0, 8}}, 8),
+        send(adds(300, int64), {{0, 8}}, 8)};
+    bool good = true;
+    for (std::size_t i = 0; i < refusals.size(); ++i) {
+      bool const refused = refusals[i] == ErrorCode::malformed || refusals[i] == ErrorCode::bad_request;
+      if (!refused) std::fprintf(stderr, "operation %zu was not refused as malformed\n", i);
+      good = good && refused;
+    }
+    std::vector<std::byte> found(window_bytes);
+    return good && !get(session, window, &found) && found == pattern(window_bytes, 1);
+  });
+}
+
+/// Several runs of one request, in their order.
+TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
+  std::string const port = make(0666);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    std::vector<Segment> const runs{{64, 8}, {0, 16}, {4000, 8}};
+    std::vector<std::int64_t> const addends{1, 2, 3, 4};
+    OperationRequest zero{.kind = Kind::put, .runs = runs};
+    std::vector<std::byte> const zeroes(32);
+    zero.operand = zeroes;
+    OperationRequest add{.kind = Kind::update,
+                         .operation = engine::Operation::sum,
+                         .type = engine::ElementType::int64,
+                         .fetches_before = true,
+                         .runs = runs,
+                         .operand = std::as_bytes(std::span(addends))};
+    std::vector<std::int64_t> before(4);
+    bool good = session.operate(window, 0, zero, {});
+    for (std::int64_t round = 0; round < 3; ++round) {
+      good = good && session.operate(window, 0, add, std::as_writable_bytes(std::span(before)));
+      for (std::size_t i = 0; i < before.size(); ++i) good = good && before[i] == round * addends[i];
+    }
+    return good;
+  });
+}
+
+TEST(GuestLimits, LocksOfReadersLeaveDescriptorsToTheOwner) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.spawn({"--size", "64M", "--listen", "none", "--max-windows", "1000"}, [] {
+    rlimit const few{512, 512};
+    (void)::setrlimit(RLIMIT_NOFILE, &few);
+  });
+  server.await();
+  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, window_bytes, 1, {.mode = 0644}).port;
+  Session own = Session::open(grant);
+  WindowInfo const window = own.join(parse_locator(port).window);
+  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
+    WindowInfo found;
+    Session session = Session::connect(port, &found);
+    std::optional<ErrorCode> end;
+    for (std::uint64_t holder = 1; holder < 1000 && !end; ++holder)
+      end = refusal([&] { (void)try_lock(session, found, engine::LockMode::shared, holder); });
+    wait();
+    std::vector<std::byte> values(window_bytes);
+    return end == ErrorCode::quota && !get(session, found, &values);
+  });
+  reader.await();
+  for (std::uint64_t holder = 1; holder < 32; ++holder)
+    EXPECT_TRUE(try_lock(own, window, engine::LockMode::shared, holder));
+  reader.go_on();
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
