@@ -77,6 +77,8 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * they had: see MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS and MPIX_Win_query. Fences wait for the processes of `comm`;
  * MPI_Win_post and MPI_Win_start are MPI_ERR_UNSUPPORTED_OPERATION, because the targets are no processes. Locks hold
  * between all who use the memory. The same as MPI_Comm_connect with deep_win_connect=true and MPI_Win_create_dynamic.
+ * A user who does not own the grant may do what the mode of the window says; operations and exclusive locks that it does not
+ * permit are MPI_ERR_ACCESS when they are issued. Operations of such a user are complete when their calls return.
  *
  * @return MPI_SUCCESS; MPI_ERR_PORT (there is no such window, or its owner does not let this user see it);
  *         MPI_ERR_ACCESS; MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.

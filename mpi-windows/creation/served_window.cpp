@@ -158,9 +158,11 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
   int error = MPI_SUCCESS;
   engine_.wait_until([&] {
-    std::string ignored;
+    std::string reason;
     bool taken = false;
-    error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &ignored);
+    error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &reason);
+    if (error == MPI_ERR_ACCESS)
+      error = code_with(error, "no lock of rank %d: %s", target.rank, reason.c_str());
     if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
       error = MPI_ERR_WIN;
     return taken || error != MPI_SUCCESS;

@@ -62,6 +62,7 @@ void add(Writer& told, NamPart const& part) {
   told.add(part.secret);
   told.add(part.window.id);
   told.add(part.window.port);
+  told.add(std::uint64_t{part.window.owns_grant ? 1u : 0u});
   told.add(std::uint64_t{part.window.slot});
   told.add(part.window.generation);
   told.add(std::uint64_t{part.window.regions.size()});
@@ -79,6 +80,7 @@ NamPart next_part(Reader& told) {
   part.secret = told.text();
   part.window.id = told.text();
   part.window.port = told.text();
+  part.window.owns_grant = told.number() != 0;
   part.window.slot = static_cast<nam::SharedControl::Slot>(told.number());
   part.window.generation = told.number();
   part.window.regions.resize(told.count(3 * number_bytes));

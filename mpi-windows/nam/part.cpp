@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "mpi-windows/nam/guest.hpp"
 #include "mpi-windows/nam/mapped.hpp"
 #include "mpi-windows/nam/remote.hpp"
 #include "nam/client/secrets.hpp"
@@ -29,12 +30,24 @@ std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encry
 }
 
 /// What another process has asked the server for, told to a session of this one.
+nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
+  nam::WindowInfo info = grant.ask([&](nam::Session& session) { return session.join(window.id); });
+  info.port = window.port;
+  return info;
+}
+
 std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowInfo const& window,
                                        bool encrypt) {
   auto grant = find_remote(locator, encrypt);
-  nam::WindowInfo info = grant->ask([&](nam::Session& session) { return session.join(window.id); });
-  info.port = window.port;
+  nam::WindowInfo info = ask_for(*grant, window);
   return make_remote(std::move(grant), std::move(info));
+}
+
+/// `locator` of the grant.
+std::unique_ptr<NamWindow> join_guest(nam::Locator const& locator, nam::WindowInfo const& window) {
+  auto session = GuestSession::of({locator.grant, window.id, locator.address});
+  nam::WindowInfo info = ask_for(*session, window);
+  return make_guest(std::move(session), std::move(info));
 }
 
 }  // namespace
@@ -52,14 +65,18 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
   return make_remote(std::move(remote), std::move(info));
 }
 
-std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, bool encrypt) {
+/// Requests of other users are encrypted on every network.
+std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt) {
   nam::Locator const locator = nam::parse_locator(window.port);
+  if (!window.owns_grant) return make_guest(GuestSession::of(locator, std::move(session)), std::move(window));
+  { nam::Session const ended = std::move(session); }  // before another one is opened
   if (auto grant = find_mapped(locator)) return make_mapped(std::move(grant), std::move(window));
   return join_remote(locator, window, encrypt);
 }
 
 std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt) {
   if (!told.secret.empty()) nam::tell_secret(told.grant.address, nam::secret_from_hex(told.secret));
+  if (!told.window.owns_grant) return join_guest(told.grant, told.window);
   auto grant = is_mapped ? NamGrant::mapped(told.grant, told.control) : nullptr;
   if (grant == nullptr) grant = find_mapped(told.grant, told.control);
   if (grant != nullptr) return make_mapped(std::move(grant), told.window);

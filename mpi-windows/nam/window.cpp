@@ -110,10 +110,12 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamDemands const& demands) {
   return at_server([&] {
     nam::ConsentToFollow const consent(demands.follow);
-    std::vector<nam::WindowInfo> found = nam::find_parts(port);
+    std::vector<nam::Session> sessions;
+    std::vector<nam::WindowInfo> found = nam::find_parts(port, &sessions);
     nam::Spread const spread = nam::spread_of(found);
     std::vector<std::unique_ptr<NamWindow>> parts;
-    for (nam::WindowInfo& part : found) parts.push_back(connect_to(std::move(part), demands.encrypt));
+    for (std::size_t i = 0; i < found.size(); ++i)
+      parts.push_back(connect_to(std::move(found[i]), std::move(sessions[i]), demands.encrypt));
     return join_parts(std::move(parts), spread);
   });
 }

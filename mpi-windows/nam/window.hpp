@@ -1,6 +1,7 @@
-/// A window whose memory is at a memory server (docs/nam.md), as this process has it: mapped, where the
-/// server runs on this host, else as that of the server's process, which is a peer. One process allocates it,
-/// or connects to it, for all; the others join.
+/// A window whose memory is at a memory server (docs/nam.md), as this process has it. The owner of its grant
+/// maps it, where the server runs on this host, else it is that of the server's process, which is a peer.
+/// Other users send each operation as a request. One process allocates it, or connects to it, for all; the
+/// others join.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/op/operation.hpp"
 #include "engine/origin/exposed_view.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/lock.hpp"
@@ -69,6 +71,11 @@ class NamMemory {
   virtual engine::Peer* peer(engine::Engine&) const { return nullptr; }
   virtual engine::ExposureId exposure() const noexcept { return engine::ExposureId::none; }
   virtual std::uint64_t offset(int) const noexcept { return 0; }
+  /// Where it is neither: operations are requests to the server. execute() returns when one is complete, with
+  /// its target counted from the begin of the rank's region. Throws NamError.
+  virtual bool is_by_request() const noexcept { return false; }
+  virtual void execute(int, engine::Transfer const&) const {}
+  virtual void execute(int, engine::Update const&) const {}
 
  protected:
   NamMemory() = default;

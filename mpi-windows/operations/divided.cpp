@@ -171,6 +171,34 @@ void aim(engine::Update& part, Share& share, Sides& sides) {
   }
 }
 
+/// At a memory server, by requests: complete when it returns.
+template <typename Operation>
+int execute_by_request(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
+  try {
+    target.by_request->execute(target.requested_rank, operation);
+  } catch (NamError const& error) {
+    Subject const subject = window.subject_of(
+        target, {engine::Status::ok,
+                 kind_of(operation),
+                 {operation.target, operation.target_layout.size(), true, engine::ExposureId::none}});
+    return code_with(error.error_class(), "%s failed: %s", describe(subject).c_str(), error.what());
+  }
+  if (request != nullptr) *request = completed_request();
+  return MPI_SUCCESS;
+}
+
+/// The part of an operation that goes to one of several servers.
+template <typename Operation>
+engine::Status execute_by_request(Target& target, Operation const& operation) {
+  try {
+    target.by_request->execute(target.requested_rank, operation);
+    return engine::Status::ok;
+  } catch (NamError const& error) {
+    if (error.error_class() == MPI_ERR_ACCESS) return engine::Status::access_denied;
+    return error.error_class() == MPI_ERR_WIN ? engine::Status::stale_exposure : engine::Status::transport;
+  }
+}
+
 /// The part of `operation` that is `share`, at the part of the target's memory that is `target`.
 template <typename Operation>
 engine::Issued issue_share(Window& window, Target& target, Operation const& operation, Share& share,
@@ -185,6 +213,7 @@ engine::Issued issue_share(Window& window, Target& target, Operation const& oper
   part.completion = completion;
   aim(part, share, sides);
   if (try_direct(window, target, part)) return {};
+  if (target.by_request != nullptr) return {execute_by_request(target, part), true, 0};
   if (target.memory == nullptr) return {engine::Status::stale_exposure, true, 0};
   return start(window, target, part);
 }
@@ -227,6 +256,7 @@ class Outcome {
 
 template <typename Operation>
 int issue_any(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
+  if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
   if (target.divided == nullptr) return MPI_ERR_WIN;  // a memory server's: the window has ended there
   DividedMemory const& memory = *target.divided;
   if (!keeps_elements(memory, operation.target, operation.target_layout, element_of(operation)))

@@ -20,7 +20,8 @@ Subject Window::subject_of(Target const& target, engine::LateError const& error)
   engine::TargetMemory const& memory = error.memory;
   if (error.rank != engine::LateError::of_peer)
     return {error.kind, error.rank, static_cast<MPI_Aint>(memory.address), memory.bytes};
-  bool const named = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
+  bool const exposed = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
+  bool const named = exposed || target.by_request != nullptr;
   Subject subject{error.kind, target.rank, 0, 0};
   if (is_dynamic()) {
     subject.disp = static_cast<MPI_Aint>(memory.address);

@@ -24,6 +24,7 @@ enum class Access : std::uint8_t { closed, opening, open };
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
 
 struct DividedMemory;
+class NamMemory;
 
 struct Target {
   /// Bytes of its memory that loads and stores reach now: none while operations may not be issued.
@@ -36,7 +37,7 @@ struct Target {
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< of that memory; null where it cannot be reached so
   /// The process that has the memory, to which all operations go; null of memory at a server that is mapped,
-  /// or divided.
+  /// divided, or used by requests.
   engine::Peer* memory = nullptr;
   /// What the window has issued to `memory`, or to the parts of divided memory.
   engine::OutstandingMark outstanding;
@@ -60,6 +61,10 @@ struct Target {
   engine::RemoteAddress counters = 0;
   std::uint64_t counters_count = 0;
   std::uint64_t counters_round = 0;
+
+  /// Memory at a server that each operation is a request to, and the rank there; else null.
+  NamMemory const* by_request = nullptr;
+  int requested_rank = 0;
 
   std::unique_ptr<DividedMemory const> divided;  ///< of memory that several processes have; else null
 

@@ -146,6 +146,11 @@ bool Window::find_piece(Target& target, NamPiece const& piece) {
   target.view = memory.view(piece.rank);
   target.stripes = memory.stripes();
   if (memory.is_mapped()) return true;
+  if (memory.is_by_request()) {
+    target.by_request = &memory;
+    target.requested_rank = piece.rank;
+    return true;
+  }
   target.memory = memory.peer(engine_);  // of memory that is mapped none
   target.exposure = memory.exposure();
   target.offset = memory.offset(piece.rank);
@@ -172,9 +177,10 @@ void Window::map_memory(Target& target) {
 void Window::say_path(Target const& target) const {
   engine::Log const log(verbose, engine_.process());
   if (!log.shows(engine::LogLevel::paths)) return;
-  char const* const way = target.view.local != nullptr ? "by load and store"
-                          : target.divided != nullptr  ? "in stripes, at several memory servers"
-                          : target.stripes == nullptr  ? "over the network"
+  char const* const way = target.view.local != nullptr   ? "by load and store"
+                          : target.divided != nullptr    ? "in stripes, at several memory servers"
+                          : target.by_request != nullptr ? "by requests to the memory server"
+                          : target.stripes == nullptr    ? "over the network"
                           : is_dynamic()
                               ? "by load and store where it is allocated by MPI, else through the kernel"
                               : "through the kernel or by messages";
