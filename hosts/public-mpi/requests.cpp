@@ -28,6 +28,7 @@ struct mpix_host_request {
 
   // Of persistent ones. Their receive gets its message, of a tag of their own, when they are complete.
   int tag = -1;
+  bool left_unasked = false;  ///< the application has freed it, and no call of MPI's has completed it before
   void (*freed)(mpix_handle_t) = nullptr;
 };
 
@@ -39,7 +40,8 @@ using Request = mpix_host_request;
 
 void end_failure(Request& request) {
   if (request.failure == nullptr) return;
-  std::exchange(request.failure, nullptr)->end(request.context, request.asked ? 1 : 0);
+  std::exchange(request.failure, nullptr)
+      ->end(request.context, request.asked && !request.left_unasked ? 1 : 0);
 }
 
 /// Unused objects of one kind.
@@ -134,7 +136,8 @@ void show(Request& request) {
   if (request.tag < 0) {
     PMPI_Grequest_complete(request.handle);
   } else {
-    // A receive can show no error but that its message is too long, and does not tell whether it was asked.
+    // A receive can show no error but that its message is too long. request_freed() knows whether anybody has
+    // looked at it.
     request.asked = !freed;
     int const length = request.code == MPI_SUCCESS ? 0 : 1;
     char const byte = 0;
@@ -220,6 +223,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
     return nullptr;
   }
   request->freed = freed;
+  request->left_unasked = false;
   request->references.store(1, std::memory_order_relaxed);
   *handle = number_of(request->handle);
   std::lock_guard const held(persistent_lock);
@@ -255,6 +259,8 @@ void request_freed(MPI_Request handle) {
     persistent.erase(found);
   }
   freed->freed(number_of(handle));
+  // A call that completes it makes it inactive.
+  freed->left_unasked = request_is_active(freed) != 0;
   release(*freed);
 }
 

@@ -55,18 +55,43 @@ static int get_with_freed_request(MPI_Aint address)
 }
 
 /* The request is waited for, or freed when Complete has let MPI see that it is complete. */
-static int get_that_is_seen(MPI_Aint address, int waits)
+static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
 {
     static long value;
     MPI_Comm world = MPI_COMM_WORLD;
-    MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_SUCCESS !=
-            MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, &request, &world, NULL) ||
+            MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, request, &world, NULL) ||
         MPI_SUCCESS != MPIX_RMA_Complete(&world, 1)) {
         fprintf(stderr, "the failure is told too early\n");
         return 1;
     }
-    return waits ? MPI_SUCCESS == MPI_Wait(&request, MPI_STATUS_IGNORE) : MPI_SUCCESS != MPI_Request_free(&request);
+    return waits ? MPI_SUCCESS == MPI_Wait(request, MPI_STATUS_IGNORE) : MPI_SUCCESS != MPI_Request_free(request);
+}
+
+/* The same with a request object that has attributes. Open MPI frees it when it returns the error. */
+static int get_by_object(MPI_Aint address, int waits)
+{
+    MPI_Request object = MPI_REQUEST_NULL;
+    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+    failed |= get_that_is_seen(address, waits, &object);
+    if (MPI_REQUEST_NULL != object) {
+        failed |= MPI_SUCCESS != MPI_Request_free(&object);
+    }
+    return failed;
+}
+
+/* The first round succeeds and is waited for, the second one fails and is not. */
+static int get_twice_by_object(MPI_Aint address)
+{
+    static long source, value;
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request object = MPI_REQUEST_NULL;
+    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+    failed |= MPI_SUCCESS !=
+              MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, &source, 1, MPI_LONG, &object, &world, NULL);
+    failed |= MPI_SUCCESS != MPI_Wait(&object, MPI_STATUS_IGNORE);
+    failed |= get_that_is_seen(address, 0, &object);
+    return failed;
 }
 
 int main(int argc, char **argv)
@@ -85,7 +110,12 @@ int main(int argc, char **argv)
         if (0 == strcmp(mode, "request")) {
             failed = get_with_freed_request(address);
         } else if (0 == strcmp(mode, "seen") || 0 == strcmp(mode, "waited")) {
-            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"));
+            MPI_Request request = MPI_REQUEST_NULL;
+            failed = get_that_is_seen(address, 0 == strcmp(mode, "waited"), &request);
+        } else if (0 == strcmp(mode, "object") || 0 == strcmp(mode, "object_waited")) {
+            failed = get_by_object(address, 0 == strcmp(mode, "object_waited"));
+        } else if (0 == strcmp(mode, "object_twice")) {
+            failed = get_twice_by_object(address);
         } else if (0 == strcmp(mode, "communicator")) {
             accumulate(copy, address, 3);
         } else {

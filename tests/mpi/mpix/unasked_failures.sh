@@ -39,6 +39,18 @@ run waited
 if grep -q "nobody asked" "$log"; then fail "what MPI_Wait has told is told again"; fi
 MPIX_HOST=public MPIX_PATH=agent run seen
 grep -q "$told address 0x[0-9a-f]* of rank 1 failed: " "$log" || fail "no line about such a request on the public host"
+for host in component public; do
+  export MPIX_HOST=$host MPIX_PATH=agent
+  for mode in object object_twice; do
+    run $mode
+    [ "$status" -eq 0 ] || fail "$mode fails on the $host host"
+    grep -q "$told address 0x[0-9a-f]* of rank 1 failed: " "$log" || fail "no line about a request object ($mode, $host host)"
+  done
+  run object_waited
+  [ "$status" -eq 0 ] || fail "MPI_Wait does not tell the failure of a request object on the $host host"
+  if grep -q "nobody asked" "$log"; then fail "what MPI_Wait has told of a request object is told again on the $host host"; fi
+done
+unset MPIX_HOST MPIX_PATH
 program=$windows
 run free
 [ "$status" -eq 0 ] || fail "a call on the window fails"
