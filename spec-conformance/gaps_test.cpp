@@ -52,7 +52,7 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   fill(0);
   int value = 0;
   void* base = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   auto const nowhere_fails_at_once = [&] {
     // A blocking call reports the bad address itself.
     int const code = MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_INT, next_,
@@ -82,7 +82,7 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(-1))), MPI_ERR_ARG);
   ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_NOTIFY, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
-  EXPECT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
 TEST_F(G, G_03_the_calls_value_counts_most) {

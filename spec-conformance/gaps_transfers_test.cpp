@@ -39,7 +39,7 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
   int mine = 0;
   MPI_Comm_remote_size(inter, &remote);
   MPI_Comm_rank(inter, &mine);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(&inter, 1), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(&inter, 1), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Set_base(memory_.own(0), &inter), MPI_SUCCESS);
   int const target = mine % remote;
   int const in_world = side == 0 ? half + target : target;
@@ -63,7 +63,7 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
       EXPECT_EQ(own<int>(kind, 8 * origin), 500 + (side == 0 ? half + origin : origin)) << "kind " << kind;
   }
   MPI_Count count = -1;
-  EXPECT_EQ(MPIX_RMA_Get_notify_value(&inter, 0, &count), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(&inter, 0, &count), MPI_SUCCESS);
   EXPECT_EQ(count, expected * Memory::kinds);
   long one = 1;
   MPIX_RMA_Attributes blocking = attributes(blocking_remote);
@@ -142,11 +142,11 @@ TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
   MPIX_RMA_Error_classes(&address_class, &transport_class);
   for (int round = 0; round < 5; ++round) {
     std::vector<void*> bases(static_cast<std::size_t>(size_));
-    ASSERT_EQ(MPIX_RMA_Allocate(1 << 20, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(1 << 20, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
     void* const target = bases[static_cast<std::size_t>(next_)];
     long value = 1;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next_, target, blocking_remote), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE})
       EXPECT_EQ(class_of(transfer(op, &value, 1, MPI_LONG, next_, target, blocking_remote)), address_class)
           << "operation " << op;
@@ -159,10 +159,10 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   Duplicate comm;
   MPI_Comm_set_errhandler(comm.get(), MPI_ERRORS_RETURN);
   int num = -1;
-  EXPECT_EQ(MPIX_RMA_Get_num_notify(&comm, &num), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_num_notify(&comm, &num), MPI_SUCCESS);
   EXPECT_EQ(num, 0);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 3), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_Get_num_notify(&comm, &num), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(&comm, 3), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_num_notify(&comm, &num), MPI_SUCCESS);
   EXPECT_EQ(num, 3);
   MPI_Count value = -1;
   constexpr int rounds = 20;
@@ -170,8 +170,8 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
     fill(0);
     MPI_Request arrived = MPI_REQUEST_NULL;
     MPI_Count before = 0;
-    ASSERT_EQ(MPIX_RMA_Get_notify_value(&comm, 1, &before), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, 1, before + 2 * Memory::kinds, &arrived), MPI_SUCCESS);
+    ASSERT_EQ(rma_get_notify_value(&comm, 1, &before), MPI_SUCCESS);
+    ASSERT_EQ(rma_wait_notify_value(&comm, 1, before + 2 * Memory::kinds, &arrived), MPI_SUCCESS);
     MPI_Barrier(world);
     std::vector<char> values(round % 2 == 0 ? 50000 : 100, static_cast<char>(round));
     auto const count = static_cast<int>(values.size());
@@ -193,11 +193,11 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
     ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   }
   MPI_Barrier(world);
-  EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 0, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(&comm, 0, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
-  EXPECT_EQ(MPIX_RMA_Reset_notify_value(&comm, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_reset_notify_value(&comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 2 * Memory::kinds * rounds);
-  EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(&comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
   MPI_Barrier(world);
   // By the communicator's attribute, for get and rmw too; nothing for a counter that does not exist.
@@ -214,7 +214,7 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   }
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
-  EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 2, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(&comm, 2, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 2 * Memory::kinds);
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
   chosen.notify_index = 3;
@@ -222,8 +222,8 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &number, 1, MPI_LONG, next_, there(0), 1, MPI_LONG, nullptr,
                                    &comm, &chosen)),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Get_notify_value(&comm, 3, &value)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Set_num_notify(&comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_get_notify_value(&comm, 3, &value)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_set_num_notify(&comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
 }
 
 TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
@@ -334,10 +334,10 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
   ErrorsReturn const returned_self(MPI_COMM_SELF);
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   for (MPI_Aint const bytes : {MPI_Aint{100} << 40, machine_bytes() * 4})
-    EXPECT_EQ(class_of(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+    EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
   // One rank asks for too much.
   MPI_Aint const uneven = rank_ == size_ - 1 ? machine_bytes() * 4 : MPI_Aint{1} << 20;
-  EXPECT_EQ(class_of(MPIX_RMA_Allocate(uneven, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+  EXPECT_EQ(class_of(rma_allocate(uneven, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
   // The program goes on.
   fill(0);
   std::vector<char> values(bytes, 5);
@@ -350,8 +350,8 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpix_lazy_memory", "true");
-  ASSERT_EQ(MPIX_RMA_Allocate(machine_bytes() * 2, info, &world, bases.data()), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(machine_bytes() * 2, info, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
   MPI_Info_free(&info);
 }
 
@@ -362,7 +362,7 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
   for (char const* const alignment : {"128", "4096", "2097152"}) {
     MPI_Info_set(info, "mpi_minimum_memory_alignment", alignment);
     std::vector<void*> bases(static_cast<std::size_t>(size_));
-    ASSERT_EQ(MPIX_RMA_Allocate(5000, info, &world, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(5000, info, &world, bases.data()), MPI_SUCCESS);
     for (void* const base : bases)
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % std::strtoul(alignment, nullptr, 10), 0u)
           << alignment;
@@ -372,19 +372,19 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
               MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(static_cast<char*>(bases[static_cast<std::size_t>(rank_)])[4999], static_cast<char>(previous_));
-    ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
   }
   MPI_Info_set(info, "mpix_huge_pages", "true");
   void* base = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(3 << 20, info, &base), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(3 << 20, info, &base), MPI_SUCCESS);
   std::memset(base, 1, 3 << 20);
-  ASSERT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  ASSERT_EQ(rma_free_local(base), MPI_SUCCESS);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "100");
-  EXPECT_EQ(class_of(MPIX_RMA_Allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);
+  EXPECT_EQ(class_of(rma_allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "64");
   for (char const* const key : {"mpix_huge_pages", "mpix_lazy_memory"}) {
     MPI_Info_set(info, key, "maybe");
-    EXPECT_EQ(class_of(MPIX_RMA_Allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);
+    EXPECT_EQ(class_of(rma_allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);
     MPI_Info_set(info, key, "false");
   }
   MPI_Info_free(&info);

@@ -18,7 +18,7 @@ constexpr std::uint64_t single_attributes[] = {MPIX_RMA_ATTR_ATOMICITY,
 
 TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
   void* base = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(4096, MPI_INFO_NULL, &base), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(4096, MPI_INFO_NULL, &base), MPI_SUCCESS);
   auto* const origin = static_cast<long*>(base);
   constexpr unsigned sets = 1u << std::size(single_attributes);
   fill(0);
@@ -40,7 +40,7 @@ TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
     }
   }
   MPI_Barrier(world);
-  EXPECT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
 TEST_F(X511, X511_02_a_fresh_communicator_has_none) {

@@ -17,26 +17,25 @@ TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
       int flag = -1;
       void* base = nullptr;
       MPI_Aint size = 0;
-      ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, kind, 1000), &flag, &base, &size),
-                MPI_SUCCESS);
+      ASSERT_EQ(rma_query(&world, target, memory_.at(target, kind, 1000), &flag, &base, &size), MPI_SUCCESS);
       EXPECT_EQ(flag, 1);
       EXPECT_EQ(base, memory_.at(target, kind));
       EXPECT_EQ(size, bytes);
-      ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, kind, bytes - 1), &flag, nullptr, nullptr),
+      ASSERT_EQ(rma_query(&world, target, memory_.at(target, kind, bytes - 1), &flag, nullptr, nullptr),
                 MPI_SUCCESS);
       EXPECT_EQ(flag, 1);
     }
     int flag = -1;
-    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr),
+    ASSERT_EQ(rma_query(&world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr),
               MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
-    ASSERT_EQ(MPIX_RMA_Query(&world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr,
-                             nullptr),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        rma_query(&world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr, nullptr),
+        MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
   }
-  EXPECT_EQ(class_of(MPIX_RMA_Query(&world, size_, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_RANK);
-  EXPECT_EQ(class_of(MPIX_RMA_Query(&world, 0, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_query(&world, size_, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(rma_query(&world, 0, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_ARG);
 }
 
 TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
@@ -44,12 +43,12 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   // Together, with different sizes, none at some ranks.
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   MPI_Aint const mine = rank_ % 2 == 0 ? 1000 * (rank_ + 1) : 0;
-  ASSERT_EQ(MPIX_RMA_Allocate(mine, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(mine, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
   for (int r = 0; r < size_; ++r) EXPECT_EQ(bases[static_cast<std::size_t>(r)] == nullptr, r % 2 == 1);
-  ASSERT_EQ(MPIX_RMA_Free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
   // Alone; the address goes to the others by the program's own means.
   void* local = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
   std::memset(local, 0, 64);
   std::vector<void*> all(static_cast<std::size_t>(size_));
   MPI_Allgather(&local, sizeof local, MPI_BYTE, all.data(), sizeof local, MPI_BYTE, world);
@@ -59,24 +58,24 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
             MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(*static_cast<long*>(local), 7 + previous_);
-  ASSERT_EQ(MPIX_RMA_Free_local(local), MPI_SUCCESS);
-  EXPECT_EQ(class_of(MPIX_RMA_Free_local(local)), MPI_ERR_ARG);
+  ASSERT_EQ(rma_free_local(local), MPI_SUCCESS);
+  EXPECT_EQ(class_of(rma_free_local(local)), MPI_ERR_ARG);
   // One's own.
   std::vector<char> heap(100);
-  ASSERT_EQ(MPIX_RMA_Register(heap.data(), 100), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Register(heap.data() + 50, 10), MPI_SUCCESS);
+  ASSERT_EQ(rma_register(heap.data(), 100), MPI_SUCCESS);
+  ASSERT_EQ(rma_register(heap.data() + 50, 10), MPI_SUCCESS);
   auto const is_known = [&](char* address) {
     int flag = 0;
     MPI_Comm comm = world;
-    EXPECT_EQ(MPIX_RMA_Query(&comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
+    EXPECT_EQ(rma_query(&comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
     return flag == 1;
   };
-  ASSERT_EQ(MPIX_RMA_Deregister(heap.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_deregister(heap.data()), MPI_SUCCESS);
   EXPECT_TRUE(is_known(heap.data() + 55));
   EXPECT_FALSE(is_known(heap.data() + 60));
-  ASSERT_EQ(MPIX_RMA_Deregister(heap.data() + 50), MPI_SUCCESS);
+  ASSERT_EQ(rma_deregister(heap.data() + 50), MPI_SUCCESS);
   EXPECT_FALSE(is_known(heap.data() + 55));
-  EXPECT_EQ(class_of(MPIX_RMA_Deregister(heap.data())), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_deregister(heap.data())), MPI_ERR_ARG);
 }
 
 TEST_F(X54, X54_03_any_virtual_memory_can_be_communicated_from_and_to) {
@@ -106,7 +105,7 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
   char const* const checking = std::getenv("OMPI_MCA_osc_mpix_check");
   bool const checked = checking != nullptr && std::string(checking) == "1";
   void* base = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   long* const allocated = static_cast<long*>(base);
   *allocated = 9;
   std::uint64_t const both = MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
@@ -133,7 +132,7 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
     EXPECT_EQ(own<long>(0), 9);
     EXPECT_EQ(own<long>(Memory::plain), 0);
   }
-  ASSERT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  ASSERT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
 TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
@@ -147,7 +146,7 @@ TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
   MPI_Request request = MPI_REQUEST_NULL;
   ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_BOTH), MPI_SUCCESS);
   void* base = nullptr;
-  ASSERT_EQ(MPIX_RMA_Allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   *static_cast<int*>(base) = 77;
   for (int kind = 0; kind < Memory::plain; ++kind) {
     ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, base, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request, &comm),
@@ -158,7 +157,7 @@ TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
     EXPECT_EQ(own<int>(kind), 77);
   }
   MPI_Request_free(&request);
-  ASSERT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+  ASSERT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
 }  // namespace

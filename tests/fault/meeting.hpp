@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "include/mpix_rma.h"
+#include "tests/support/communicatable.hpp"
 
 namespace mpixrma::test {
 
@@ -25,11 +26,11 @@ class Meeting {
   explicit Meeting(MPI_Comm other) : other_(other), registered_(words, 0), plain_(words, 0) {
     MPI_Comm_rank(other_, &rank_);
     MPI_Comm_remote_size(other_, &others_);
-    bool const there = MPIX_RMA_Allocate_local(large_words * sizeof(std::int64_t), MPI_INFO_NULL,
-                                               &allocated_) == MPI_SUCCESS;
+    bool const there =
+        rma_allocate_local(large_words * sizeof(std::int64_t), MPI_INFO_NULL, &allocated_) == MPI_SUCCESS;
     note(there);
     if (there) std::fill_n(static_cast<std::int64_t*>(allocated_), large_words, 0);
-    note(MPIX_RMA_Register(registered_.data(), bytes()) == MPI_SUCCESS);
+    note(rma_register(registered_.data(), bytes()) == MPI_SUCCESS);
     std::array<std::int64_t*, kinds> const mine{own(allocated), own(registered), own(plain)};
     where_.resize(static_cast<std::size_t>(others_));
     MPI_Allgather(mine.data(), sizeof mine, MPI_BYTE, where_.data(), sizeof mine, MPI_BYTE, other_);
@@ -89,8 +90,8 @@ class Meeting {
 
   /// Gives the memory back. Communicators are not needed.
   void end() {
-    note(MPIX_RMA_Free_local(allocated_) == MPI_SUCCESS);
-    note(MPIX_RMA_Deregister(registered_.data()) == MPI_SUCCESS);
+    note(rma_free_local(allocated_) == MPI_SUCCESS);
+    note(rma_deregister(registered_.data()) == MPI_SUCCESS);
   }
 
   int others() const { return others_; }

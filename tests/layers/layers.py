@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that the layers call downwards only.
+"""Checks that the layers call downwards only, and that tests reach some calls through one header.
 
 layers.py --picture: prints the floors inside of the layers, as docs/internals.md shows them.
 layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
 offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
-need each other in a circle.
+need each other in a circle. Tests in C++ call allocation, query and notification through TEST_HEADER only.
 """
 
 import pathlib
@@ -43,6 +43,11 @@ FLOORS = {
 }
 # Layers without circles between files; a header and the source beside it count as one.
 ACYCLIC = {"datatype", "armci"}
+# The header through which tests make calls whose signatures may change, and the tests that call them as users do.
+TEST_HEADER = pathlib.Path("tests/support/communicatable.hpp")
+DIRECT_TESTS = {pathlib.Path("tests/c_abi"), pathlib.Path("tests/docs")}
+TEST_CALLS = re.compile(
+    r'^(?!\s*//).*(?<!")\bMPIX_RMA_((Allocate|Free)(_local)?|Register|Deregister|Query|\w+_notify(_value)?)\(')
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 
 
@@ -110,8 +115,19 @@ def check_floors(own, target):
     return here[1] > there[1]
 
 
+def direct_calls(root):
+    for folder in ("tests", "spec-conformance"):
+        for path in sorted((root / folder).rglob("*.?pp")):
+            own = path.relative_to(root)
+            if own == TEST_HEADER or DIRECT_TESTS & set(own.parents):
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if TEST_CALLS.match(line):
+                    yield f"{own}:{number}: use {TEST_HEADER}"
+
+
 def check(root):
-    offences, graph = [], {}
+    offences, graph = list(direct_calls(root)), {}
     for layer, allowed in LAYERS.items():
         for path in sorted((root / layer).rglob("*")):
             if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:

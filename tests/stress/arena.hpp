@@ -5,6 +5,7 @@
 #include <new>
 
 #include "include/mpix_rma.h"
+#include "tests/support/communicatable.hpp"
 
 namespace mpixrma::stress {
 
@@ -16,19 +17,19 @@ class Arena {
   Arena(std::size_t bytes, int kind) : kind_(kind), bytes_(bytes) {
     void* memory = nullptr;
     if (kind == 0) {
-      MPIX_RMA_Allocate_local(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory);
+      mpixrma::test::rma_allocate_local(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory);
     } else {
       memory = ::operator new (bytes, std::align_val_t{alignment});
-      if (kind == 1) MPIX_RMA_Register(memory, static_cast<MPI_Aint>(bytes));
+      if (kind == 1) mpixrma::test::rma_register(memory, static_cast<MPI_Aint>(bytes));
     }
     memory_ = static_cast<std::byte*>(memory);
   }
   ~Arena() {
     if (kind_ == 0) {
-      MPIX_RMA_Free_local(memory_);
+      mpixrma::test::rma_free_local(memory_);
       return;
     }
-    if (kind_ == 1) MPIX_RMA_Deregister(memory_);
+    if (kind_ == 1) mpixrma::test::rma_deregister(memory_);
     ::operator delete (memory_, std::align_val_t{alignment});
   }
   Arena(Arena const&) = delete;

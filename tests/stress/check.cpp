@@ -1,4 +1,5 @@
 #include "tests/stress/check.hpp"
+#include "tests/support/communicatable.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -92,7 +93,7 @@ std::uint64_t check_counters(Job& job, Origins const& origins) {
                   MPI_COMM_WORLD);
     for (int i = 0; i < Channel::counters; ++i) {
       MPI_Count value = -1;
-      MPIX_RMA_Get_notify_value(&job.channels[c].comm, i, &value);
+      mpixrma::test::rma_get_notify_value(&job.channels[c].comm, i, &value);
       MPI_Count const wanted = expected[static_cast<std::size_t>(job.rank * Channel::counters + i)];
       if (value == wanted) continue;
       std::fprintf(stderr, "rank %d: counter %d of communicator %zu is %lld, not %lld\n", job.rank, i, c,

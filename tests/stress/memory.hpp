@@ -7,6 +7,7 @@
 
 #include "include/mpix_rma.h"
 #include "tests/stress/region.hpp"
+#include "tests/support/communicatable.hpp"
 
 namespace mpixrma::stress {
 
@@ -18,12 +19,13 @@ class Memory {
     MPI_Comm_size(comm_, &size);
     MPI_Comm_rank(comm_, &rank);
     std::vector<void*> bases(static_cast<std::size_t>(size));
-    int const code = MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
+    int const code =
+        mpixrma::test::rma_allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
     if (code != MPI_SUCCESS) MPI_Abort(comm_, 1);  // the library has said why
     own_[0] = static_cast<std::byte*>(bases[static_cast<std::size_t>(rank)]);
     own_[1] = static_cast<std::byte*>(std::malloc(bytes));
     own_[2] = static_cast<std::byte*>(std::malloc(bytes));
-    MPIX_RMA_Register(own_[1], static_cast<MPI_Aint>(bytes));
+    mpixrma::test::rma_register(own_[1], static_cast<MPI_Aint>(bytes));
     for (int kind = 0; kind < Places::kinds; ++kind) {
       std::memset(own_[kind], 0, bytes);
       auto const mine = reinterpret_cast<std::intptr_t>(own_[kind]);
@@ -32,8 +34,8 @@ class Memory {
     }
   }
   ~Memory() {
-    MPIX_RMA_Deregister(own_[1]);
-    MPIX_RMA_Free(own_[0], &comm_);
+    mpixrma::test::rma_deregister(own_[1]);
+    mpixrma::test::rma_free(own_[0], &comm_);
     std::free(own_[1]);
     std::free(own_[2]);
   }

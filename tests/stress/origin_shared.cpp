@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/stress/origin.hpp"
+#include "tests/support/communicatable.hpp"
 
 namespace mpixrma::stress {
 
@@ -107,11 +108,12 @@ void Origin::use_passing_memory() {
   bool const allocated = chance(50);
   void* memory = nullptr;
   if (allocated) {
-    if (!require(MPIX_RMA_Allocate_local(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory), "allocate"))
+    if (!require(mpixrma::test::rma_allocate_local(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory),
+                 "allocate"))
       return;
   } else {
     memory = std::malloc(bytes);
-    if (!require(MPIX_RMA_Register(memory, static_cast<MPI_Aint>(bytes)), "register")) return;
+    if (!require(mpixrma::test::rma_register(memory, static_cast<MPI_Aint>(bytes)), "register")) return;
   }
   std::memset(memory, 0, bytes);
   std::size_t const n = std::min<std::size_t>(bytes, 10000);
@@ -126,9 +128,9 @@ void Origin::use_passing_memory() {
   require(MPIX_RMA_Complete(comm(), job_.rank), "complete");
   if (std::memcmp(memory, values, n) != 0) fail("passing memory has not got what was put", allocated);
   if (allocated) {
-    require(MPIX_RMA_Free_local(memory), "free");
+    require(mpixrma::test::rma_free_local(memory), "free");
   } else {
-    require(MPIX_RMA_Deregister(memory), "deregister");
+    require(mpixrma::test::rma_deregister(memory), "deregister");
     std::free(memory);
   }
 }

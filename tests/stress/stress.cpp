@@ -13,6 +13,7 @@
 
 #include "hosts/common/hosted.hpp"
 #include "tests/stress/check.hpp"
+#include "tests/support/communicatable.hpp"
 
 namespace {
 
@@ -81,7 +82,7 @@ std::vector<Channel> open_channels() {
 
 /// Counters at zero, and a base where displacements of the last communicator count from.
 void prepare(std::vector<Channel>& channels, Memory const& memory) {
-  for (Channel& channel : channels) MPIX_RMA_Set_num_notify(&channel.comm, Channel::counters);
+  for (Channel& channel : channels) mpixrma::test::rma_set_num_notify(&channel.comm, Channel::counters);
   channels.back().bases = memory.places().of_kind[1];
   MPIX_RMA_Set_base(memory.own(1), &channels.back().comm);
 }

@@ -1,5 +1,6 @@
-/// The calls of MPIX_RMA that allocate memory, ask about it and count notifications, for tests and examples:
-/// a change of their signatures changes this file.
+/// The calls of MPIX_RMA that allocate memory, ask about it and count notifications, for tests: a change of
+/// their signatures changes this file. Functions that return MPI's codes, and objects for tests in which
+/// these calls cannot fail.
 #pragma once
 
 #include <mpi.h>
@@ -12,6 +13,31 @@
 #include "include/mpix_rma.h"
 
 namespace mpixrma::test {
+
+inline int rma_allocate(MPI_Aint bytes, MPI_Info info, MPI_Comm* comm, void** bases) {
+  return MPIX_RMA_Allocate(bytes, info, comm, bases);
+}
+inline int rma_allocate_local(MPI_Aint bytes, MPI_Info info, void** base) {
+  return MPIX_RMA_Allocate_local(bytes, info, base);
+}
+inline int rma_free(void* base, MPI_Comm* comm) { return MPIX_RMA_Free(base, comm); }
+inline int rma_free_local(void* base) { return MPIX_RMA_Free_local(base); }
+inline int rma_register(void* base, MPI_Aint bytes) { return MPIX_RMA_Register(base, bytes); }
+inline int rma_deregister(void* base) { return MPIX_RMA_Deregister(base); }
+inline int rma_query(MPI_Comm* comm, int rank, void* address, int* flag, void** base, MPI_Aint* size) {
+  return MPIX_RMA_Query(comm, rank, address, flag, base, size);
+}
+inline int rma_set_num_notify(MPI_Comm* comm, int count) { return MPIX_RMA_Set_num_notify(comm, count); }
+inline int rma_get_num_notify(MPI_Comm* comm, int* count) { return MPIX_RMA_Get_num_notify(comm, count); }
+inline int rma_get_notify_value(MPI_Comm* comm, int index, MPI_Count* value) {
+  return MPIX_RMA_Get_notify_value(comm, index, value);
+}
+inline int rma_reset_notify_value(MPI_Comm* comm, int index, MPI_Count* value) {
+  return MPIX_RMA_Reset_notify_value(comm, index, value);
+}
+inline int rma_wait_notify_value(MPI_Comm* comm, int index, MPI_Count threshold, MPI_Request* request) {
+  return MPIX_RMA_Wait_notify_value(comm, index, threshold, request);
+}
 
 /// Throws for an error code.
 inline void require(int code, char const* call) {
@@ -26,9 +52,9 @@ class CommunicatableMemory {
     MPI_Comm_size(comm_, &size);
     MPI_Comm_rank(comm_, &rank_);
     bases_.resize(static_cast<std::size_t>(size));
-    require(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm_, bases_.data()), "MPIX_RMA_Allocate");
+    require(rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases_.data()), "MPIX_RMA_Allocate");
   }
-  ~CommunicatableMemory() { MPIX_RMA_Free(own(), &comm_); }
+  ~CommunicatableMemory() { rma_free(own(), &comm_); }
   CommunicatableMemory(CommunicatableMemory const&) = delete;
   CommunicatableMemory& operator=(CommunicatableMemory const&) = delete;
 
@@ -45,9 +71,9 @@ class CommunicatableMemory {
 class Registration {
  public:
   Registration(void* base, MPI_Aint bytes) : base_(base) {
-    require(MPIX_RMA_Register(base, bytes), "MPIX_RMA_Register");
+    require(rma_register(base, bytes), "MPIX_RMA_Register");
   }
-  ~Registration() { MPIX_RMA_Deregister(base_); }
+  ~Registration() { rma_deregister(base_); }
   Registration(Registration const&) = delete;
   Registration& operator=(Registration const&) = delete;
 
@@ -58,19 +84,19 @@ class Registration {
 /// Whether the address of a rank is communicatable.
 inline bool is_communicatable(MPI_Comm comm, int rank, void* address) {
   int flag = 0;
-  require(MPIX_RMA_Query(&comm, rank, address, &flag, nullptr, nullptr), "MPIX_RMA_Query");
+  require(rma_query(&comm, rank, address, &flag, nullptr, nullptr), "MPIX_RMA_Query");
   return flag != 0;
 }
 
 /// Gives every rank `count` notification counters, all zero. Collective.
 inline void set_notification_counters(MPI_Comm comm, int count) {
-  require(MPIX_RMA_Set_num_notify(&comm, count), "MPIX_RMA_Set_num_notify");
+  require(rma_set_num_notify(&comm, count), "MPIX_RMA_Set_num_notify");
 }
 
 /// The present value of a counter of this process.
 inline std::int64_t notification_value(MPI_Comm comm, int index) {
   MPI_Count value = 0;
-  require(MPIX_RMA_Get_notify_value(&comm, index, &value), "MPIX_RMA_Get_notify_value");
+  require(rma_get_notify_value(&comm, index, &value), "MPIX_RMA_Get_notify_value");
   return value;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "include/mpix_rma.h"
+#include "tests/support/communicatable.hpp"
 
 namespace mpixrma::test {
 
@@ -26,10 +27,10 @@ class Memory {
     MPI_Comm_size(comm_, &size_);
     auto const ranks = static_cast<std::size_t>(size_);
     std::vector<void*> bases(ranks);
-    EXPECT_EQ(MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm_, bases.data()), MPI_SUCCESS);
+    EXPECT_EQ(rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases.data()), MPI_SUCCESS);
     registered_.resize(static_cast<std::size_t>(bytes));
     plain_.resize(static_cast<std::size_t>(bytes));
-    EXPECT_EQ(MPIX_RMA_Register(registered_.data(), bytes), MPI_SUCCESS);
+    EXPECT_EQ(rma_register(registered_.data(), bytes), MPI_SUCCESS);
     allocated_ = static_cast<char*>(bases[static_cast<std::size_t>(rank_)]);
     std::memset(allocated_, 0, static_cast<std::size_t>(bytes));
     for (int kind = 0; kind < kinds; ++kind) {
@@ -43,8 +44,8 @@ class Memory {
   }
   ~Memory() {
     MPI_Barrier(comm_);
-    EXPECT_EQ(MPIX_RMA_Free(allocated_, &comm_), MPI_SUCCESS);
-    EXPECT_EQ(MPIX_RMA_Deregister(registered_.data()), MPI_SUCCESS);
+    EXPECT_EQ(rma_free(allocated_, &comm_), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(registered_.data()), MPI_SUCCESS);
   }
   Memory(Memory const&) = delete;
   Memory& operator=(Memory const&) = delete;

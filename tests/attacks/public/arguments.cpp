@@ -152,25 +152,25 @@ TEST_F(ArgumentAttacks, AddressesAtTheEndsOfTheAddressSpaceAreErrors) {
 
 TEST_F(ArgumentAttacks, RegistrationsOfStrangeRangesAreRefusedOrWork) {
   auto const wild = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
-  EXPECT_NE(MPIX_RMA_Register(wild(4096), 4096), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(wild(~std::uintptr_t{0} - 10), 4096), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(wild(std::uintptr_t{1} << 63), 4096), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(memory_.own(2), LLONG_MAX), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(memory_.own(2), MPI_Aint{1} << 62), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(memory_.own(2), LLONG_MIN), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Register(memory_.own(0), MPI_Aint{1} << 40), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Deregister(nullptr), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Deregister(memory_.own(2) + 1), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Free_local(nullptr), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Free_local(memory_.own(2)), MPI_SUCCESS);
-  EXPECT_NE(MPIX_RMA_Free_local(memory_.own(0) + 8), MPI_SUCCESS);
+  EXPECT_NE(rma_register(wild(4096), 4096), MPI_SUCCESS);
+  EXPECT_NE(rma_register(wild(~std::uintptr_t{0} - 10), 4096), MPI_SUCCESS);
+  EXPECT_NE(rma_register(wild(std::uintptr_t{1} << 63), 4096), MPI_SUCCESS);
+  EXPECT_NE(rma_register(memory_.own(2), LLONG_MAX), MPI_SUCCESS);
+  EXPECT_NE(rma_register(memory_.own(2), MPI_Aint{1} << 62), MPI_SUCCESS);
+  EXPECT_NE(rma_register(memory_.own(2), LLONG_MIN), MPI_SUCCESS);
+  EXPECT_NE(rma_register(memory_.own(0), MPI_Aint{1} << 40), MPI_SUCCESS);
+  EXPECT_NE(rma_deregister(nullptr), MPI_SUCCESS);
+  EXPECT_NE(rma_deregister(memory_.own(2) + 1), MPI_SUCCESS);
+  EXPECT_NE(rma_free_local(nullptr), MPI_SUCCESS);
+  EXPECT_NE(rma_free_local(memory_.own(2)), MPI_SUCCESS);
+  EXPECT_NE(rma_free_local(memory_.own(0) + 8), MPI_SUCCESS);
   void* base = nullptr;
   for (MPI_Aint size : {MPI_Aint{LLONG_MAX}, MPI_Aint{LLONG_MAX} - 4096, MPI_Aint{1} << 62, MPI_Aint{1} << 50,
                         MPI_Aint{LLONG_MIN}, MPI_Aint{-1}})
-    EXPECT_NE(MPIX_RMA_Allocate_local(size, MPI_INFO_NULL, &base), MPI_SUCCESS) << size;
+    EXPECT_NE(rma_allocate_local(size, MPI_INFO_NULL, &base), MPI_SUCCESS) << size;
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   for (MPI_Aint size : {MPI_Aint{LLONG_MAX}, MPI_Aint{1} << 62, MPI_Aint{-1}})
-    EXPECT_NE(MPIX_RMA_Allocate(memory_.rank() == 0 ? size : 64, MPI_INFO_NULL, &world, bases.data()),
+    EXPECT_NE(rma_allocate(memory_.rank() == 0 ? size : 64, MPI_INFO_NULL, &world, bases.data()),
               MPI_SUCCESS);
   for (char const* alignment : {"0", "3", "-8", "99999999999999999999", "", "x", "8x", " 64", "2147483648"}) {
     MPI_Info info = MPI_INFO_NULL;
@@ -179,20 +179,20 @@ TEST_F(ArgumentAttacks, RegistrationsOfStrangeRangesAreRefusedOrWork) {
       MPI_Info_set(info, "mpi_minimum_memory_alignment", alignment);
     else
       MPI_Info_set(info, "mpi_minimum_memory_alignment", " ");
-    int const code = MPIX_RMA_Allocate_local(100, info, &base);
+    int const code = rma_allocate_local(100, info, &base);
     if (code == MPI_SUCCESS) {
       EXPECT_STREQ(alignment, " 64");
-      EXPECT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+      EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
     }
     MPI_Info_free(&info);
   }
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "1073741824");
-  int const code = MPIX_RMA_Allocate_local(100, info, &base);
+  int const code = rma_allocate_local(100, info, &base);
   if (code == MPI_SUCCESS) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % (1u << 30), 0u);
-    EXPECT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+    EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
   }
   MPI_Info_free(&info);
   MPI_Barrier(world);
@@ -211,7 +211,7 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
     EXPECT_EQ(class_of(MPIX_RMA_Complete(&comm, 0)), MPI_ERR_COMM);
     EXPECT_EQ(class_of(MPIX_RMA_Fence(&comm, 0)), MPI_ERR_COMM);
     int flag = 0;
-    EXPECT_EQ(class_of(MPIX_RMA_Query(&comm, 0, there, &flag, nullptr, nullptr)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(rma_query(&comm, 0, there, &flag, nullptr, nullptr)), MPI_ERR_COMM);
     MPIX_RMA_Path_statistics statistics;
     EXPECT_EQ(class_of(MPIX_RMA_Statistics(&comm, 0, &statistics)), MPI_ERR_COMM);
     MPI_Request request = reinterpret_cast<MPI_Request>(garbage);
@@ -228,7 +228,7 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
               rank == MPI_PROC_NULL ? MPI_SUCCESS : MPI_ERR_RANK)
         << rank;
     int flag = 0;
-    EXPECT_EQ(class_of(MPIX_RMA_Query(&world, rank, there, &flag, nullptr, nullptr)), MPI_ERR_RANK) << rank;
+    EXPECT_EQ(class_of(rma_query(&world, rank, there, &flag, nullptr, nullptr)), MPI_ERR_RANK) << rank;
     MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
     EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, rank, MPI_LONG, &world, nullptr, &bound)),
               MPI_ERR_RANK)

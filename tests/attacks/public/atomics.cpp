@@ -154,7 +154,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 5), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(&comm, 5), MPI_SUCCESS);
   int const right = (rank() + 1) % size();
   MPI_Datatype vector = MPI_DATATYPE_NULL;
   MPI_Type_vector(8, 1, 2, MPI_LONG, &vector);
@@ -220,14 +220,13 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   MPI_Sendrecv(expected, 5, MPI_COUNT, right, 0, arriving, 5, MPI_COUNT, (rank() + size() - 1) % size(), 0,
                comm, MPI_STATUS_IGNORE);
   MPI_Request waits[5];
-  for (int i = 0; i < 5; ++i)
-    ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(rma_wait_notify_value(&comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
   ASSERT_EQ(MPI_Waitall(5, waits, MPI_STATUSES_IGNORE), MPI_SUCCESS);
   MPI_Barrier(comm);
   for (int i = 0; i < 5; ++i) {
     MPI_Count value = -1;
-    EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, i, &value), MPI_SUCCESS);
+    EXPECT_EQ(rma_get_notify_value(&comm, i, &value), MPI_SUCCESS);
     EXPECT_EQ(value, arriving[i]) << i;
   }
   MPI_Type_free(&vector);
@@ -238,19 +237,19 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
 TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
-  ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 1), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
   constexpr int rounds = 300;
   std::atomic<bool> done{false};
   MPI_Count taken = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  EXPECT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, MPI_Count{1} << 40, &request), MPI_SUCCESS);
+  EXPECT_EQ(rma_wait_notify_value(&comm, 0, MPI_Count{1} << 40, &request), MPI_SUCCESS);
   std::thread reader([&] {
     while (!done.load()) {
       MPI_Count before = 0;
-      EXPECT_EQ(MPIX_RMA_Reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
+      EXPECT_EQ(rma_reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
       taken += before;
       MPI_Request soon = MPI_REQUEST_NULL;
-      EXPECT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 0, &soon), MPI_SUCCESS);
+      EXPECT_EQ(rma_wait_notify_value(&comm, 0, 0, &soon), MPI_SUCCESS);
       EXPECT_EQ(MPI_Wait(&soon, MPI_STATUS_IGNORE), MPI_SUCCESS);
       std::this_thread::yield();
     }
@@ -272,11 +271,11 @@ TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
   done.store(true);
   reader.join();
   MPI_Count rest = 0;
-  EXPECT_EQ(MPIX_RMA_Get_notify_value(&comm, 0, &rest), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(&comm, 0, &rest), MPI_SUCCESS);
   EXPECT_EQ(taken + rest, MPI_Count{rounds} * size());
   MPI_Barrier(comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  EXPECT_EQ(MPIX_RMA_Set_num_notify(&comm, 0), MPI_SUCCESS);
+  EXPECT_EQ(rma_set_num_notify(&comm, 0), MPI_SUCCESS);
   EXPECT_NE(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   MPI_Comm_free(&comm);
 }

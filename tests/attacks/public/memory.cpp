@@ -66,11 +66,11 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
       std::size_t const begin = random() % (bytes - 8) & ~std::size_t{random() % 2 == 0 ? 7u : 0u};
       std::size_t const length =
           1 + random() % std::min<std::size_t>(bytes - begin, random() % 2 == 0 ? 100 : 20000);
-      ASSERT_EQ(MPIX_RMA_Register(arena.data() + begin, static_cast<MPI_Aint>(length)), MPI_SUCCESS);
+      ASSERT_EQ(rma_register(arena.data() + begin, static_cast<MPI_Aint>(length)), MPI_SUCCESS);
       registered.push_back({base + begin, base + begin + length});
     } else if (!registered.empty()) {
       std::uintptr_t const which = registered[random() % registered.size()].begin;
-      ASSERT_EQ(MPIX_RMA_Deregister(reinterpret_cast<void*>(which)), MPI_SUCCESS);
+      ASSERT_EQ(rma_deregister(reinterpret_cast<void*>(which)), MPI_SUCCESS);
       auto const newest =
           std::find_if(registered.rbegin(), registered.rend(), [&](Range r) { return r.begin == which; });
       registered.erase(std::next(newest).base());
@@ -80,7 +80,7 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
       int flag = -1;
       void* found = nullptr;
       MPI_Aint size = 0;
-      ASSERT_EQ(MPIX_RMA_Query(&world, rank_, reinterpret_cast<void*>(address), &flag, &found, &size),
+      ASSERT_EQ(rma_query(&world, rank_, reinterpret_cast<void*>(address), &flag, &found, &size),
                 MPI_SUCCESS);
       Range const expected = segment_of(registered, address);
       ASSERT_EQ(flag, expected.end != 0 ? 1 : 0) << round;
@@ -93,15 +93,15 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
     }
   }
   for (Range const& range : registered)
-    EXPECT_EQ(MPIX_RMA_Deregister(reinterpret_cast<void*>(range.begin)), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(reinterpret_cast<void*>(range.begin)), MPI_SUCCESS);
 }
 
 TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
   long* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   MPI_Win_allocate(8192, 1, MPI_INFO_NULL, world, &base, &window);
-  EXPECT_EQ(class_of(MPIX_RMA_Free_local(base)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Free(base, &world)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free_local(base)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free(base, &world)), MPI_ERR_ARG);
   long const value = rank_;
   int const right = (rank_ + 1) % size_;
   MPI_Win_fence(0, window);
@@ -111,16 +111,16 @@ TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
   MPI_Win_free(&window);
   void* from_mpi = nullptr;
   MPI_Alloc_mem(8192, MPI_INFO_NULL, &from_mpi);
-  EXPECT_EQ(class_of(MPIX_RMA_Free_local(from_mpi)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free_local(from_mpi)), MPI_ERR_ARG);
   EXPECT_EQ(MPI_Free_mem(from_mpi), MPI_SUCCESS);
 }
 
 TEST_F(MemoryAttacks, OfTwoThreadsThatFreeTheSameOneSucceeds) {
   for (int round = 0; round < 200; ++round) {
     void* base = nullptr;
-    ASSERT_EQ(MPIX_RMA_Allocate_local(5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate_local(5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
     std::atomic<int> freed{0};
-    auto const release = [&] { freed += MPIX_RMA_Free_local(base) == MPI_SUCCESS ? 1 : 0; };
+    auto const release = [&] { freed += rma_free_local(base) == MPI_SUCCESS ? 1 : 0; };
     std::thread other(release);
     release();
     other.join();
@@ -158,7 +158,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
   constexpr int slots = 8;
   std::vector<void*> bases(static_cast<std::size_t>(size_));
-  ASSERT_EQ(MPIX_RMA_Allocate(slots * 8 + 64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(slots * 8 + 64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
   auto* const table = static_cast<std::uint64_t*>(bases[static_cast<std::size_t>(rank_)]);
   std::fill_n(table, slots + 8, 0);
   MPI_Barrier(world);
@@ -174,20 +174,20 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
         void* const base = mine[slot];
         mine[slot] = nullptr;
         if (kind[slot] == 0) {
-          ASSERT_EQ(MPIX_RMA_Free_local(base), MPI_SUCCESS);
+          ASSERT_EQ(rma_free_local(base), MPI_SUCCESS);
         }
         if (kind[slot] == 1) {
-          ASSERT_EQ(MPIX_RMA_Deregister(base), MPI_SUCCESS);
+          ASSERT_EQ(rma_deregister(base), MPI_SUCCESS);
         }
         if (kind[slot] != 0) ReservedAddresses::unmap(base, bytes);
       } else {
         kind[slot] = static_cast<int>(random() % 3);
         if (kind[slot] == 0) {
-          ASSERT_EQ(MPIX_RMA_Allocate_local(bytes, MPI_INFO_NULL, &mine[slot]), MPI_SUCCESS);
+          ASSERT_EQ(rma_allocate_local(bytes, MPI_INFO_NULL, &mine[slot]), MPI_SUCCESS);
         } else {
           mine[slot] = reserved.map(2 * slot * bytes, bytes);
           if (kind[slot] == 1) {
-            ASSERT_EQ(MPIX_RMA_Register(mine[slot], bytes), MPI_SUCCESS);
+            ASSERT_EQ(rma_register(mine[slot], bytes), MPI_SUCCESS);
           }
         }
         __atomic_store_n(&table[slot], reinterpret_cast<std::uint64_t>(mine[slot]), __ATOMIC_RELEASE);
@@ -198,10 +198,10 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
     for (int slot = 0; slot < slots; ++slot) {
       if (mine[slot] == nullptr) continue;
       if (kind[slot] == 0) {
-        EXPECT_EQ(MPIX_RMA_Free_local(mine[slot]), MPI_SUCCESS);
+        EXPECT_EQ(rma_free_local(mine[slot]), MPI_SUCCESS);
       }
       if (kind[slot] == 1) {
-        EXPECT_EQ(MPIX_RMA_Deregister(mine[slot]), MPI_SUCCESS);
+        EXPECT_EQ(rma_deregister(mine[slot]), MPI_SUCCESS);
       }
     }
   } else {
@@ -258,7 +258,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
     if (rank_ == 1) std::printf("%ld of %ld operations failed\n", failures, operations);
     MPI_Barrier(world);
   }
-  EXPECT_EQ(MPIX_RMA_Free(table, &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(table, &world), MPI_SUCCESS);
 }
 
 /// Memory whose protection changes while others put, get and accumulate.
@@ -268,7 +268,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
   void* const mine = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   bool const registers = rank_ % 2 == 0;
   if (registers) {
-    ASSERT_EQ(MPIX_RMA_Register(mine, bytes), MPI_SUCCESS);
+    ASSERT_EQ(rma_register(mine, bytes), MPI_SUCCESS);
   }
   std::vector<std::intptr_t> all(static_cast<std::size_t>(size_));
   auto const own = reinterpret_cast<std::intptr_t>(mine);
@@ -310,7 +310,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
   EXPECT_EQ(back, value);
   MPI_Barrier(world);
   if (registers) {
-    EXPECT_EQ(MPIX_RMA_Deregister(mine), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(mine), MPI_SUCCESS);
   }
   munmap(mine, bytes);
 }

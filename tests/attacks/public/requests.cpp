@@ -188,12 +188,12 @@ TEST_F(RequestAttacks, FreedWaitForACounterFailsNobody) {
     ASSERT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
-    ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 1), MPI_SUCCESS);
+    ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
     for (MPI_Request& request : requests) {
-      ASSERT_EQ(MPIX_RMA_Wait_notify_value(&comm, 0, 5, &request), MPI_SUCCESS);
+      ASSERT_EQ(rma_wait_notify_value(&comm, 0, 5, &request), MPI_SUCCESS);
       ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
     }
-    ASSERT_EQ(MPIX_RMA_Set_num_notify(&comm, 0), MPI_SUCCESS);
+    ASSERT_EQ(rma_set_num_notify(&comm, 0), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
     MPI_Comm_free(&comm);

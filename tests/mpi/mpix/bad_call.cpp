@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tests/support/communicatable.hpp"
+
 namespace {
 
 MPI_Comm world = MPI_COMM_WORLD;
@@ -23,9 +25,9 @@ Case const cases[] = {
        MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_DOUBLE, 7, &value, 1, MPI_DOUBLE, nullptr, &world, nullptr);
      }},
     {"no communicator", "] MPIX_RMA_Register: size -8 is not positive\n",
-     [] { MPIX_RMA_Register(&value, -8); }},
+     [] { mpixrma::test::rma_register(&value, -8); }},
     {"collective", "MPIX_RMA_Set_num_notify: num -1 is negative\n",
-     [] { MPIX_RMA_Set_num_notify(&world, -1); }},
+     [] { mpixrma::test::rma_set_num_notify(&world, -1); }},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "include/mpix_rma.h"
+#include "tests/support/communicatable.hpp"
 
 namespace {
 
@@ -31,7 +32,7 @@ bool is_refused(MPI_Win window) {
 
 bool increments(int rank) {
   void* counter = nullptr;
-  if (MPIX_RMA_Allocate_local(sizeof(long), MPI_INFO_NULL, &counter) != MPI_SUCCESS) return false;
+  if (mpixrma::test::rma_allocate_local(sizeof(long), MPI_INFO_NULL, &counter) != MPI_SUCCESS) return false;
   *static_cast<long*>(counter) = 0;
   MPI_Aint address = 0;
   MPI_Get_address(counter, &address);
@@ -47,7 +48,7 @@ bool increments(int rank) {
   int size = 0;
   MPI_Comm_size(world, &size);
   well = well && before >= 0 && before < size && (rank != 0 || *static_cast<long*>(counter) == size);
-  return MPIX_RMA_Free_local(counter) == MPI_SUCCESS && well;
+  return mpixrma::test::rma_free_local(counter) == MPI_SUCCESS && well;
 }
 
 }  // namespace

@@ -136,13 +136,13 @@ TEST_F(DeviceOrigin, is_refused_by_read_modify_writes) {
 }
 
 TEST_F(DeviceOrigin, cannot_be_registered) {
-  expect_refused(MPIX_RMA_Register(device.at(), DevicePages::bytes));
+  expect_refused(rma_register(device.at(), DevicePages::bytes));
   int flag = 1;
-  EXPECT_EQ(MPIX_RMA_Query(&world, memory.rank(), device.at(), &flag, nullptr, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(rma_query(&world, memory.rank(), device.at(), &flag, nullptr, nullptr), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   std::array<long, 8> host{};
-  EXPECT_EQ(MPIX_RMA_Register(host.data(), sizeof host), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_Deregister(host.data()), MPI_SUCCESS);
+  EXPECT_EQ(rma_register(host.data(), sizeof host), MPI_SUCCESS);
+  EXPECT_EQ(rma_deregister(host.data()), MPI_SUCCESS);
 }
 
 }  // namespace

@@ -258,15 +258,15 @@ TEST_F(Errors, rmw_arguments_give_their_classes) {
 TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
   int local = 0;
   void* base = nullptr;
-  EXPECT_EQ(class_of(MPIX_RMA_Free_local(&local)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Deregister(&local)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Allocate_local(0, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Allocate_local(-5, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Register(nullptr, 8)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Register(memory_.own(Memory::allocated) + 248, 16)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free_local(&local)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_deregister(&local)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_allocate_local(0, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_allocate_local(-5, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_register(nullptr, 8)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_register(memory_.own(Memory::allocated) + 248, 16)), MPI_ERR_ARG);
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   // One rank's bad size fails the call everywhere.
-  EXPECT_EQ(class_of(MPIX_RMA_Allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data())),
+  EXPECT_EQ(class_of(rma_allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data())),
             MPI_ERR_ARG);
 }
 

@@ -73,15 +73,15 @@ TEST_F(ErrorTexts, rmw_names_operand_and_address) {
 TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
   int local = 0;
   void* base = nullptr;
-  expect(MPIX_RMA_Allocate_local(-5, MPI_INFO_NULL, &base), MPI_ERR_ARG,
+  expect(rma_allocate_local(-5, MPI_INFO_NULL, &base), MPI_ERR_ARG,
          {"MPIX_RMA_Allocate_local: size -5 is negative"});
-  expect(MPIX_RMA_Register(nullptr, 8), MPI_ERR_ARG, {"MPIX_RMA_Register: base is a null"});
-  expect(MPIX_RMA_Register(memory_.own(Memory::allocated) + 248, 16), MPI_ERR_ARG,
+  expect(rma_register(nullptr, 8), MPI_ERR_ARG, {"MPIX_RMA_Register: base is a null"});
+  expect(rma_register(memory_.own(Memory::allocated) + 248, 16), MPI_ERR_ARG,
          {"16 bytes at 0x", "over the end"});
   char where[32];
   std::snprintf(where, sizeof where, "base %p", static_cast<void*>(&local));
-  expect(MPIX_RMA_Deregister(&local), MPI_ERR_ARG, {where, "not registered"});
-  expect(MPIX_RMA_Free_local(&local), MPI_ERR_ARG, {where, "MPIX_RMA_Free_local: "});
+  expect(rma_deregister(&local), MPI_ERR_ARG, {where, "not registered"});
+  expect(rma_free_local(&local), MPI_ERR_ARG, {where, "MPIX_RMA_Free_local: "});
   MPI_Request request = MPI_REQUEST_NULL;
   expect(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
          {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_COMMUNICATABLE"});
@@ -94,12 +94,12 @@ TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
   bool const failed_here = memory_.rank() == last;
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   std::string const other = "at rank " + std::to_string(last);
-  expect(MPIX_RMA_Allocate(failed_here ? -1 : 64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_ARG,
+  expect(rma_allocate(failed_here ? -1 : 64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_ARG,
          {"MPIX_RMA_Allocate: ", failed_here ? "size -1 is negative" : other});
-  expect(MPIX_RMA_Set_num_notify(&world, failed_here ? -2 : 0), MPI_ERR_ARG,
+  expect(rma_set_num_notify(&world, failed_here ? -2 : 0), MPI_ERR_ARG,
          {"MPIX_RMA_Set_num_notify: ", failed_here ? "num -2 is negative" : other});
   int local = 0;
-  expect(MPIX_RMA_Free(failed_here ? &local : nullptr, &world), MPI_ERR_ARG,
+  expect(rma_free(failed_here ? &local : nullptr, &world), MPI_ERR_ARG,
          {"MPIX_RMA_Free: ", failed_here ? "was not allocated" : other});
 }
 

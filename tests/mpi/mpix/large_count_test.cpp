@@ -300,7 +300,7 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
   MPI_Comm_size(world, &size);
   if (size != 2) GTEST_SKIP() << "needs 2 ranks";
   void* bases[2];
-  ASSERT_EQ(MPIX_RMA_Allocate(rank == 1 ? bytes : 0, MPI_INFO_NULL, &world, bases), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(rank == 1 ? bytes : 0, MPI_INFO_NULL, &world, bases), MPI_SUCCESS);
   int wrong = 0;
   if (rank == 0) {
     std::unique_ptr<signed char[]> const origin(new signed char[length]);
@@ -325,7 +325,7 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
     EXPECT_EQ(wrong, 0);
   }
   MPI_Barrier(world);
-  EXPECT_EQ(MPIX_RMA_Free(bases[rank], &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(bases[rank], &world), MPI_SUCCESS);
 }
 
 }  // namespace

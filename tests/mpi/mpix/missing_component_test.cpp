@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "include/mpix_rma.h"
+#include "tests/support/communicatable.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace {
@@ -36,7 +37,7 @@ void expect(int line, int code, int error_class, char const* word) {
 
 /// What all collective calls that may be made on it do on a communicator.
 void call_together(MPI_Comm comm, char const* word) {
-  EXPECT(MPIX_RMA_Set_num_notify(&comm, 2), transport_class, word);
+  EXPECT(mpixrma::test::rma_set_num_notify(&comm, 2), transport_class, word);
   EXPECT(MPIX_RMA_Set_base(nullptr, &comm), transport_class, word);
 }
 
@@ -50,7 +51,8 @@ void call_between_groups() {
   call_together(both, "osc/mpix");
   if (rank != without) {
     std::vector<void*> bases(8);
-    EXPECT(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &both, bases.data()), MPI_ERR_COMM, "intercommunicator");
+    EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, &both, bases.data()), MPI_ERR_COMM,
+           "intercommunicator");
   }
   MPI_Comm_free(&both);
   MPI_Comm_free(&group);
@@ -74,15 +76,15 @@ int main(int argc, char** argv) {
 
   std::vector<void*> bases(static_cast<std::size_t>(size));
   char const* const word = rank == without ? "in this process" : "at rank 1";
-  EXPECT(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &world, bases.data()), transport_class, word);
-  EXPECT(MPIX_RMA_Free(nullptr, &world), transport_class, word);
+  EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, &world, bases.data()), transport_class, word);
+  EXPECT(mpixrma::test::rma_free(nullptr, &world), transport_class, word);
   call_together(world, word);
   call_between_groups();
 
   int value = 0;
   if (rank == without) {
     EXPECT(MPIX_RMA_Complete(&world, 0), transport_class, "MPIX_RMA_Complete: ");
-    EXPECT(MPIX_RMA_Register(&value, sizeof value), transport_class, "MPIX_RMA_Register: ");
+    EXPECT(mpixrma::test::rma_register(&value, sizeof value), transport_class, "MPIX_RMA_Register: ");
   } else {
     EXPECT(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, without, &value, 1, MPI_INT, nullptr, &world,
                          nullptr),
