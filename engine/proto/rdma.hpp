@@ -1,15 +1,12 @@
-/// UCX put and get with remote keys, for registered memory of other hosts. Updates never go this way: the
-/// target's agent is the one place where they are executed.
-/// Under the channel's lock throughout.
+/// UCX put and get with remote keys, for registered memory of other hosts: the origin's side. Updates never
+/// go this way: the target's agent is the one place where they are executed. Under the channel's lock
+/// throughout.
 #pragma once
 
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <span>
-#include <vector>
 
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/ucx_context.hpp"
@@ -23,7 +20,6 @@ namespace mpixrma::engine {
 /// Whether UCX finds a network device that writes to remote memory without the target's processor.
 bool hardware_rdma_present();
 
-/// The origin's side.
 class RdmaPath {
  public:
   /// Whether this path is worth it for the transfer, provided that the memory is registered.
@@ -49,34 +45,6 @@ class RdmaPath {
 
   /// Whether every operation up to `number` has ended; starts a flush where that is what is missing.
   static bool reached(Peer& peer, std::uint64_t number);
-};
-
-/// The target's side: registrations with the network, made when a peer first asks for a key. Thread-safe, for
-/// peers ask on any channel.
-class Registrations {
- public:
-  explicit Registrations(UcxContext const& context) : context_(context) {}
-
-  std::vector<std::byte> key_of(OwnSegment const& segment);
-  /// Whether somebody has asked for the key of the segment.
-  bool has(OwnSegment const& segment) const {
-    std::lock_guard const held(lock_);
-    return registered_.contains(segment.generation);
-  }
-  void remove(OwnSegment const& segment) noexcept { remove(segment.generation); }
-  void clear() noexcept;
-
- private:
-  struct Registration {
-    ucp_mem_h memory = nullptr;
-    std::vector<std::byte> key;
-  };
-
-  void remove(std::uint64_t generation) noexcept;
-
-  UcxContext const& context_;
-  mutable std::mutex lock_;
-  std::map<std::uint64_t, Registration> registered_;  ///< by the segment's generation
 };
 
 }  // namespace mpixrma::engine

@@ -9,19 +9,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/base/liveness.hpp"
+#include "engine/runtime/channels.hpp"
+#include "engine/runtime/inspection.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/net/session.hpp"
+#include "engine/runtime/engine.hpp"
 #include "engine/base/log.hpp"
+#include "engine/proto/rdma.hpp"
+#include "engine/proto/registrations.hpp"
+#include "engine/net/address.hpp"
+#include "engine/base/liveness.hpp"
 #include "engine/memory/memory_type.hpp"
 #include "engine/memory/segment_table.hpp"
-#include "engine/net/address.hpp"
-#include "engine/net/session.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/rdma.hpp"
-#include "engine/runtime/channels.hpp"
-#include "engine/runtime/engine.hpp"
-#include "engine/runtime/inspection.hpp"
 #include "engine/runtime/watches.hpp"
-#include "engine/sync/lock_table.hpp"
 
 namespace mpixrma::engine {
 
