@@ -22,26 +22,36 @@ void HeldLocks::Group::add(LockClock& clock, LockId lock, SharedLock const& word
   enrol();
 }
 
-void HeldLocks::Group::note_granted(LockMode mode, LockTime time) {
+std::uint64_t HeldLocks::Group::note_granted(LockMode mode, LockTime time) {
   std::lock_guard const held(all_.mutex_);
   enrol();
   if (mode == LockMode::exclusive) {
     ++exclusives_;
   } else {
-    oldest_ = shares_ == 0 ? time : std::min(oldest_, time);
-    ++shares_;
+    oldest_ = shares_.empty() ? time : std::min(oldest_, time);
+    shares_.emplace_hint(shares_.end(), all_.grants_ + 1, time);
+  }
+  return ++all_.grants_;
+}
+
+void HeldLocks::Group::note_released(LockMode mode, std::uint64_t grant) noexcept {
+  std::lock_guard const held(all_.mutex_);
+  if (mode == LockMode::exclusive) {
+    --exclusives_;
+  } else {
+    shares_.erase(grant);
   }
 }
 
-void HeldLocks::Group::note_released(LockMode mode) noexcept {
-  std::lock_guard const held(all_.mutex_);
-  --(mode == LockMode::exclusive ? exclusives_ : shares_);
-}
-
 /// A process that waits for an exclusive lock may itself hold any other: such a lock counts as the oldest.
-void HeldLocks::Group::look(bool* any, LockTime* time) const {
-  *any = *any || shares_ != 0 || exclusives_ != 0;
-  if (shares_ != 0) *time = std::min(*time, oldest_);
+void HeldLocks::Group::look(std::uint64_t asked_after, bool* any, LockTime* time) const {
+  *any = *any || !shares_.empty() || exclusives_ != 0;
+  if (!shares_.empty() && shares_.begin()->first > asked_after) {
+    *time = std::min(*time, oldest_);
+  } else {
+    for (auto share = shares_.upper_bound(asked_after); share != shares_.end(); ++share)
+      *time = std::min(*time, share->second);
+  }
   if (exclusives_ != 0) *time = 0;
   if (!may_hold_()) return;
   for (InMemory const& one : in_memory_) {
@@ -52,11 +62,12 @@ void HeldLocks::Group::look(bool* any, LockTime* time) const {
   }
 }
 
-void HeldLocks::describe(LockTime now, LockRequest* request) const {
+void HeldLocks::describe(LockTime now, std::uint64_t* asked_after, LockRequest* request) const {
   std::lock_guard const held(mutex_);
   request->overtakes = false;
   request->time = now;
-  for (Group const* const group : groups_) group->look(&request->overtakes, &request->time);
+  for (Group const* const group : groups_) group->look(*asked_after, &request->overtakes, &request->time);
+  *asked_after = grants_;
 }
 
 }  // namespace mpixrma::engine

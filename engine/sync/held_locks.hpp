@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -31,10 +33,10 @@ class HeldLocks {
     /// A lock that the group takes and gives back in shared memory, of a process with this clock.
     void add(LockClock& clock, LockId lock, SharedLock const& word);
     /// A lock was granted by its agent, or will be before any other is asked for, to a request with this
-    /// time.
-    void note_granted(LockMode mode, LockTime time);
-    /// Such a lock was given back.
-    void note_released(LockMode mode) noexcept;
+    /// time. Returns the number of the grant, which is not 0.
+    std::uint64_t note_granted(LockMode mode, LockTime time);
+    /// The lock of this grant was given back.
+    void note_released(LockMode mode, std::uint64_t grant) noexcept;
     /// The group goes away: before the memory of its locks.
     void forget() noexcept;
 
@@ -47,25 +49,28 @@ class HeldLocks {
     };
 
     void enrol();
-    void look(bool* any, LockTime* time) const;
+    void look(std::uint64_t asked_after, bool* any, LockTime* time) const;
 
     HeldLocks& all_;
     Holder const holder_;
     std::function<bool()> const may_hold_;
     std::vector<InMemory> in_memory_;
-    std::size_t shares_ = 0;      ///< granted by agents
-    std::size_t exclusives_ = 0;  ///< the same
-    LockTime oldest_ = 0;         ///< of the requests for the shares
+    std::map<std::uint64_t, LockTime> shares_;  ///< granted by agents: times of the requests, by grant
+    LockTime oldest_ = 0;                       ///< of all shares since there was none
+    std::size_t exclusives_ = 0;                ///< granted by agents
     bool enrolled_ = false;
     std::list<Group const*>::iterator place_;
   };
 
   /// Fills in `overtakes` and `time` of a request for a share. `now`: the time of the process's clock and, as
-  /// far as it is at hand, of the target's.
-  void describe(LockTime now, LockRequest* request) const;
+  /// far as it is at hand, of the target's. `*asked_after`: of the lock that is asked for, 0 before the first
+  /// request: the times of granted shares count once for each lock, so that a process that keeps them does
+  /// not pass the same requests for ever.
+  void describe(LockTime now, std::uint64_t* asked_after, LockRequest* request) const;
 
  private:
   mutable std::mutex mutex_;  ///< for the groups, too
+  std::uint64_t grants_ = 0;  ///< so far
   std::list<Group const*> groups_;
 };
 

@@ -1,5 +1,6 @@
 /// Window: memory at a memory server. One process asks the server for all.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "mpi-windows/state/window.hpp"
@@ -7,6 +8,9 @@
 namespace mpixrma::windows {
 
 namespace {
+
+/// Locks at memory servers that the windows of this process hold.
+std::atomic<std::size_t> nam_locks_held{0};
 
 /// Error class of what `call` throws, and why; MPI_SUCCESS.
 template <typename Call>
@@ -131,7 +135,7 @@ int Window::connect(MPI_Comm comm) {
   });
   if (error != MPI_SUCCESS) return error;
   size_ = nam_->ranks();
-  pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+  targets_.open(size_);
   RankEntry* const entries = table_.open(size_);
   for (int rank = 0; rank < size_; ++rank) {
     entries[rank].size = nam_->size(rank);
@@ -154,13 +158,21 @@ void Window::persist() {
 }
 
 int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
-  bool has_turn = may_overtake(mode);
+  NamLockWait wait(nam_patience_, target.rank, mode);
+  auto const holds_others = [] {
+    engine::LockRequest asked;
+    std::uint64_t none = 0;
+    held_locks.describe(0, &none, &asked);
+    // Relaxed: a thread that waits has itself counted what it holds.
+    return asked.overtakes || nam_locks_held.load(std::memory_order_relaxed) != 0;
+  };
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
   int error = MPI_SUCCESS;
   engine_.wait_until([&] {
     std::string reason;
     bool taken = false;
-    error = outcome_of([&] { taken = nam_->try_lock(target.rank, mode, &has_turn); }, &reason);
+    auto const attempt = [&](bool* has_turn) { return nam_->try_lock(target.rank, mode, has_turn); };
+    error = outcome_of([&] { taken = wait.attempt(attempt, holds_others); }, &reason);
     if (error == MPI_ERR_ACCESS)
       error = code_with(error, "no lock of rank %d: %s", target.rank, reason.c_str());
     if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
@@ -169,10 +181,16 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
   });
   if (error == MPI_SUCCESS) {
     target.lock = held;
+    nam_locks_held.fetch_add(1, std::memory_order_relaxed);
   } else {
     nam_->unlock(target.rank);
   }
   return error;
+}
+
+void Window::give_back_nam_lock(Target& target) noexcept {
+  nam_->unlock(target.rank);
+  nam_locks_held.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace mpixrma::windows

@@ -161,7 +161,7 @@ int Window::start(MPI_Group group, int assertion) {
   if (!may_begin()) return MPI_ERR_RMA_SYNC;
   begin_epoch(Epoch::group);
   unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
-  for (int const rank : targets) known_target(rank)->in_group = true;
+  for (int const rank : targets) targets_.find(rank)->in_group = true;
   group_ = std::move(targets);
   return MPI_SUCCESS;
 }
@@ -187,7 +187,7 @@ int Window::complete() {
   if (epoch_.load(std::memory_order_relaxed) != Epoch::group) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
   for (int const rank : group_) {
-    Target& target = *known_target(rank);
+    Target& target = *targets_.find(rank);
     bool const used = target.access.load(std::memory_order_relaxed) == Access::open;
     if (!used && !unchecked_) wait_for_post(target);
     error = first_of(error, tell_completed(target));

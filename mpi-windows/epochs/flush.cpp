@@ -27,7 +27,7 @@ int Window::flush_any(int rank, Level level) {
 int Window::flush_all(Level level) {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
   if (level == Level::remote) return complete_all();
-  for_each_target([this](Target& target) { complete_locally(target); });
+  targets_.for_each([this](Target& target) { complete_locally(target); });
   return MPI_SUCCESS;
 }
 
@@ -52,14 +52,14 @@ int Window::order(int rank) {
 int Window::order_all() {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
-  for_each_target([&](Target& target) { error = first_of(error, order(target)); });
+  targets_.for_each([&](Target& target) { error = first_of(error, order(target)); });
   settle();
   return error;
 }
 
 int Window::begin_flush_all() {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
-  for_each_target([this](Target& target) {
+  targets_.for_each([this](Target& target) {
     for_each_part(target, [this](Target& part) {
       if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
         (void)engine_.test(*part.memory, sequence);
@@ -112,7 +112,7 @@ int Window::iflush(int rank, Level level, MPI_Request* request) {
 int Window::iflush_all(Level level, MPI_Request* request) {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
   std::vector<Target*> pending;
-  for_each_target([&](Target& target) { add_outstanding(target, pending); });
+  targets_.for_each([&](Target& target) { add_outstanding(target, pending); });
   return iflush(pending, level, request);
 }
 

@@ -119,7 +119,7 @@ int Window::begin_access(int rank, Target** out) {
 int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next) {
   if (nam_ != nullptr) return take_nam_lock(target, mode, held);
   engine::LockRequest request{.lock = target.lock_id, .mode = mode, .owner = lock_owner};
-  if (mode == engine::LockMode::shared) describe_held(*target.process, &request);
+  if (mode == engine::LockMode::shared) describe_held(target, &request);
   if (!threads_ && target.memory == target.process) {
     if (auto const issued = engine_.lock_in_stream(*target.process, request, context_, with_next)) {
       if (engine::failed(issued->status)) return class_of(issued->status);
@@ -132,24 +132,15 @@ int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool 
   return wait_for_lock(target, request, held);
 }
 
-/// Adds the locks that this process holds to a request for a share of a lock of `process`.
-void Window::describe_held(engine::Peer& process, engine::LockRequest* request) {
+/// Adds the locks that this process holds to a request for a share of the target's lock.
+void Window::describe_held(Target& target, engine::LockRequest* request) {
   engine::LockClock& own = engine_.lock_clock();
-  if (engine::LockClock const* const target = engine_.lock_clock(process)) own.raise(target->now());
-  held_locks.describe(own.now(), request);
+  if (engine::LockClock const* const its = engine_.lock_clock(*target.process)) own.raise(its->now());
+  held_locks.describe(own.now(), &target.lock_asked_after, request);
 }
 
 void Window::note_granted(Target& target, engine::LockRequest const& request) {
-  target.granted = true;
-  held_.note_granted(request.mode, request.time);
-}
-
-/// At a memory server: epochs of MPI_Win_lock_all take their locks one by one, in the order in which
-/// operations come. Two of them that hold what the other has yet to take must not be kept apart by those who
-/// wait behind them.
-bool Window::may_overtake(engine::LockMode mode) {
-  Guard const guard(spin_);
-  return mode == engine::LockMode::shared && opened_.size() > 1;
+  target.granted = held_.note_granted(request.mode, request.time);
 }
 
 int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held) {
@@ -192,13 +183,15 @@ int Window::give_back_slowly(Target& target) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MPI_SUCCESS;
   }
-  if (std::exchange(target.granted, false))
-    held_.note_released(held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared);
+  if (std::uint64_t const grant = std::exchange(target.granted, 0); grant != 0) {
+    auto const mode = held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
+    held_.note_released(mode, grant);
+  }
   int error = MPI_SUCCESS;
   if (nam_ != nullptr) {
     if (target.outstanding.is_set()) error = complete_messages(target);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    nam_->unlock(target.rank);
+    give_back_nam_lock(target);
     return error;
   }
   if (target.memory != target.process && target.outstanding.is_set()) error = complete_messages(target);

@@ -49,9 +49,10 @@ struct Target {
   std::byte* control = nullptr;     ///< its control memory where it is mapped, else null
   engine::ExposureId control_name{};
   std::uint32_t lock_id = 0;
-  Lock lock = Lock::none;  ///< under the window's lock, as the rest
-  bool granted = false;    ///< the lock is held by the grant of the rank's agent
-  bool in_group = false;   ///< of the present access epoch, begun by MPI_Win_start
+  std::uint64_t lock_asked_after = 0;  ///< as of HeldLocks::describe
+  Lock lock = Lock::none;              ///< under the window's lock, as the rest
+  std::uint64_t granted = 0;  ///< the grant of the rank's agent by which the lock is held; 0: by none
+  bool in_group = false;      ///< of the present access epoch, begun by MPI_Win_start
   std::uint8_t posts_seen = 0;
   std::size_t place = 0;  ///< among the open targets
   /// The lock where it is taken and given back by load and store, else null.

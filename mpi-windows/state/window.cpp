@@ -44,7 +44,7 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
   PMPI_Comm_size(comm, &size_);
   PMPI_Comm_group(comm, &members_);
   layout_ = ControlLayout{size_};
-  pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+  targets_.open(size_);
 }
 
 int Window::verbose = 0;
@@ -58,12 +58,11 @@ Window::~Window() {
   give_up_counters();
   if (control_ != nullptr) (void)engine_.free(control_);
   if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
-  for_each_target([this](Target& target) {
+  targets_.for_each([this](Target& target) {
     if (target.process != nullptr) engine_.release(*target.process);
     release_memory(target);
     delete &target;
   });
-  for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   PMPI_Group_free(&members_);
   if (origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
 }
@@ -71,7 +70,7 @@ Window::~Window() {
 Target* Window::make_target(int rank) {
   if (rank < 0 || rank >= size_) return nullptr;
   std::lock_guard const held(creation_);
-  if (Target* const made = known_target(rank)) return made;
+  if (Target* const made = targets_.find(rank)) return made;
   RankEntry const entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->rank = rank;
@@ -96,12 +95,7 @@ Target* Window::make_target(int rank) {
   if (target->lock_word != nullptr)
     held_.add(*engine_.lock_clock(*target->process), entry.lock, *target->lock_word);
   say_path(*target);
-  auto const place = static_cast<std::size_t>(rank);
-  std::atomic<Page*>& page = pages_[place / page_size];
-  // Release, twice: pairs with the acquires in known_target().
-  if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
-  Page* const there = page.load(std::memory_order_relaxed);
-  there->targets[place % page_size].store(target.get(), std::memory_order_release);
+  targets_.add(*target);
   return target.release();
 }
 
@@ -190,7 +184,7 @@ void Window::say_path(Target const& target) const {
 /// The first failure of what is complete, or MPI_SUCCESS.
 int Window::take_failures() {
   int error = MPI_SUCCESS;
-  for_each_target([&](Target& target) {
+  targets_.for_each([&](Target& target) {
     for_each_part(target, [&](Target& part) {
       engine::LateError late;
       if (part.memory != nullptr && engine::failed(engine_.take_error(*part.memory, context_, &late)))
@@ -268,7 +262,7 @@ int Window::complete_locally(Target& target) {
 
 int Window::complete_all() {
   int error = MPI_SUCCESS;
-  for_each_target([&](Target& target) {
+  targets_.for_each([&](Target& target) {
     if (target.outstanding.is_set()) error = first_of(error, complete_messages(target));
   });
   settle();

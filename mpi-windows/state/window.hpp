@@ -25,10 +25,12 @@
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
+#include "mpi-windows/nam/lock_wait.hpp"
 #include "mpi-windows/state/rank_table.hpp"
 #include "mpi-windows/state/shared_places.hpp"
 #include "mpi-windows/state/spinlock.hpp"
 #include "mpi-windows/state/target.hpp"
+#include "mpi-windows/state/target_table.hpp"
 
 struct mpix_window {};
 
@@ -83,7 +85,7 @@ class Window : public mpix_window {
   /// The target for `rank` where an operation may go there at once; else nullptr, and begin_access() has to
   /// be asked.
   Target* open_target(int rank) const noexcept {
-    Target* const known = known_target(rank);
+    Target* const known = targets_.find(rank);
     // Acquire: pairs with the release in begin_access(); the operation comes after what opened the epoch.
     return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
                                                                                              : nullptr;
@@ -214,11 +216,6 @@ class Window : public mpix_window {
   }
 
  private:
-  // Memory is taken per page of ranks that are talked to, not per rank of the job.
-  static constexpr std::size_t page_size = 64;
-  struct Page {
-    std::atomic<Target*> targets[page_size] = {};
-  };
   using Guard = std::lock_guard<Spinlock>;
 
   /// The stores leave this processor's buffer: from here on everybody sees them. Where they were all by
@@ -233,17 +230,10 @@ class Window : public mpix_window {
     if (!threads_) stored_.store(false, std::memory_order_relaxed);
   }
 
-  Target* known_target(int rank) const noexcept {
-    if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
-    auto const place = static_cast<std::size_t>(rank);
-    // Acquire, twice: pairs with the releases in make_target().
-    Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
-    return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
-  }
   /// nullptr: the rank is out of range, or its process cannot be reached.
   Target* target(int rank) {
     if (Target& recent = recent_target(rank); &recent != &nobody) return &recent;
-    Target* const known = known_target(rank);
+    Target* const known = targets_.find(rank);
     if (known == nullptr) return make_target(rank);
     note_recent(*known);
     return known;
@@ -260,21 +250,6 @@ class Window : public mpix_window {
   void release_memory(Target& target);
   void map_memory(Target& target);
   void say_path(Target const& target) const;
-  /// Of all that were made so far.
-  template <typename Visitor>
-  void for_each_target(Visitor visit) {
-    for (std::size_t i = 0; i < page_count(); ++i) {
-      Page* const page = pages_[i].load(std::memory_order_acquire);
-      if (page == nullptr) continue;
-      for (auto& entry : page->targets) {
-        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
-      }
-    }
-  }
-  std::size_t page_count() const noexcept {
-    return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
-  }
-
   __attribute__((cold)) int told_failure(int error, char const* call, Subject const& subject);
   __attribute__((cold, noinline)) int told_failure(int error, char const* call, int rank);
   char const* epoch_text() const noexcept;
@@ -314,8 +289,8 @@ class Window : public mpix_window {
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
   int request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next);
   int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
-  bool may_overtake(engine::LockMode mode);
-  void describe_held(engine::Peer& process, engine::LockRequest* request);
+  void give_back_nam_lock(Target& target) noexcept;
+  void describe_held(Target& target, engine::LockRequest* request);
   void note_granted(Target& target, engine::LockRequest const& request);
   int wait_for_lock(Target& target, engine::LockRequest request, Lock held);
   bool may_leave(Target const& target) const noexcept;
@@ -375,7 +350,7 @@ class Window : public mpix_window {
   int rank_ = 0;
   int size_ = 0;
   std::uint32_t context_;  ///< mark at the engine, for late errors
-  std::unique_ptr<std::atomic<Page*>[]> pages_;
+  TargetTable targets_;
 
   bool fence_open_ = false;  ///< operations may follow the last fence
   bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
@@ -396,6 +371,7 @@ class Window : public mpix_window {
   std::uint64_t counters_round_ = 0;  ///< calls of set_counters()
 
   std::unique_ptr<NamWindow> nam_;  ///< where a memory server has the memory
+  NamLockPatience nam_patience_;
   /// The processes that are connected to memory of others: not null where they are not the targets.
   MPI_Comm origins_ = MPI_COMM_NULL;
   RankTable table_;

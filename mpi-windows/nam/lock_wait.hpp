@@ -1,0 +1,74 @@
+/// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
+///
+/// A request for a lock first takes the turn, which an exclusive one keeps until it gives the lock back. The
+/// request of a process that holds other locks takes the lock without its turn once its patience is over:
+/// whoever has the turn may wait, by way of others, for these locks.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "engine/sync/lock.hpp"
+
+namespace mpixrma::windows {
+
+/// How long the requests of a process wait for their turn at the locks of a window. Thread-safe.
+class NamLockPatience {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr Clock::duration first = std::chrono::milliseconds(10);
+  static constexpr unsigned max_doublings = 6;
+
+  /// Twice as long for each time that the process has passed others there since it last had its turn.
+  Clock::duration at(int rank) const {
+    std::lock_guard const held(mutex_);
+    auto const found = passes_.find(rank);
+    return found == passes_.end() ? first : first * (1u << std::min(found->second, max_doublings));
+  }
+  void note_passed(int rank) {
+    std::lock_guard const held(mutex_);
+    ++passes_[rank];
+  }
+  void note_turn(int rank) noexcept {
+    std::lock_guard const held(mutex_);
+    passes_.erase(rank);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int, unsigned> passes_;  ///< by rank, of ranks where the process has passed others
+};
+
+/// One wait for the lock of a rank.
+class NamLockWait {
+ public:
+  using Clock = NamLockPatience::Clock;
+
+  NamLockWait(NamLockPatience& patience, int rank, engine::LockMode mode,
+              Clock::time_point now = Clock::now())
+      : patience_(patience), rank_(rank), mode_(mode), end_(now + patience.at(rank)) {}
+
+  /// `try_lock(bool* has_turn)`: as NamWindow::try_lock. `holds_others()`: whether the process holds any
+  /// lock. True: the lock is held.
+  template <typename TryLock, typename HoldsOthers>
+  bool attempt(TryLock try_lock, HoldsOthers holds_others, Clock::time_point now = Clock::now()) {
+    bool const shared = mode_ == engine::LockMode::shared;
+    if (shared && !has_turn_ && now >= end_ && holds_others()) has_turn_ = passes_ = true;
+    if (!try_lock(&has_turn_)) return false;
+    passes_ ? patience_.note_passed(rank_) : patience_.note_turn(rank_);
+    return true;
+  }
+
+ private:
+  NamLockPatience& patience_;
+  int const rank_;
+  engine::LockMode const mode_;
+  Clock::time_point const end_;
+  bool has_turn_ = false;
+  bool passes_ = false;
+};
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,73 @@
+/// The targets of a window by rank, from their first use on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "mpi-windows/state/target.hpp"
+
+namespace mpixrma::windows {
+
+/// Memory is taken per page of ranks that are talked to, not per rank of the job. Targets are read without a
+/// lock; they are added under one, and belong to the window.
+class TargetTable {
+ public:
+  TargetTable() = default;
+  ~TargetTable() {
+    for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
+  }
+  TargetTable(TargetTable const&) = delete;
+  TargetTable& operator=(TargetTable const&) = delete;
+
+  /// For ranks below `size`. Before anything else.
+  void open(int size) {
+    size_ = size;
+    pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
+  }
+
+  /// nullptr: the rank is out of range, or not used yet.
+  Target* find(int rank) const noexcept {
+    if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
+    auto const place = static_cast<std::size_t>(rank);
+    // Acquire, twice: pairs with the releases in add().
+    Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
+    return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
+  }
+
+  void add(Target& target) {
+    auto const place = static_cast<std::size_t>(target.rank);
+    std::atomic<Page*>& page = pages_[place / page_size];
+    // Release, twice: pairs with the acquires in find().
+    if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
+    Page* const there = page.load(std::memory_order_relaxed);
+    there->targets[place % page_size].store(&target, std::memory_order_release);
+  }
+
+  /// Of all that were added so far.
+  template <typename Visitor>
+  void for_each(Visitor visit) const {
+    for (std::size_t i = 0; i < page_count(); ++i) {
+      Page* const page = pages_[i].load(std::memory_order_acquire);
+      if (page == nullptr) continue;
+      for (auto& entry : page->targets) {
+        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t page_size = 64;
+  struct Page {
+    std::atomic<Target*> targets[page_size] = {};
+  };
+
+  std::size_t page_count() const noexcept {
+    return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
+  }
+
+  int size_ = 0;
+  std::unique_ptr<std::atomic<Page*>[]> pages_;
+};
+
+}  // namespace mpixrma::windows

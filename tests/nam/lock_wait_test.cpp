@@ -1,0 +1,147 @@
+/// The rule by which requests for locks at a memory server pass others (docs/decisions/0010-queued-locks.md),
+/// on the locks themselves, with random programs and a clock of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "nam/protocol/shared_control.hpp"
+#include "mpi-windows/nam/lock_wait.hpp"
+
+namespace mpixrma::windows {
+namespace {
+
+using engine::LockMode;
+using Random = std::mt19937;
+
+unsigned below(Random& random, std::size_t end) { return static_cast<unsigned>(random() % end); }
+
+std::uint32_t seed() {
+  char const* const wanted = std::getenv("MPIX_TEST_SEED");
+  std::uint32_t const seed = wanted != nullptr ? static_cast<std::uint32_t>(std::strtoul(wanted, nullptr, 10))
+                                               : std::random_device{}();
+  std::cout << "MPIX_TEST_SEED=" << seed << '\n';
+  return seed;
+}
+
+/// Takes the locks of `order` one by one, then gives all of them back; again and again.
+class Process {
+ public:
+  Process(nam::SharedControl const& control, std::vector<std::uint32_t> order, LockMode mode, int epochs)
+      : control_(control.reopen()), order_(std::move(order)), mode_(mode), epochs_(epochs) {}
+
+  bool has_ended() const { return epochs_ == 0; }
+  bool is_exclusive() const { return mode_ == LockMode::exclusive; }
+  /// The lock that it asks for and has not got, if it has asked.
+  std::optional<std::uint32_t> wanted() const { return wait_ ? std::optional(order_[held_]) : std::nullopt; }
+  /// True: it has got a lock.
+  bool go(NamLockWait::Clock::time_point now) {
+    if (held_ == order_.size()) {
+      for (std::uint32_t const rank : order_) control_.unlock(0, rank);
+      held_ = 0;
+      --epochs_;
+      return false;
+    }
+    std::uint32_t const rank = order_[held_];
+    if (!wait_) wait_.emplace(patience_, static_cast<int>(rank), mode_, now);
+    auto const try_lock = [&](bool* has_turn) { return control_.try_lock(0, rank, mode_, has_turn); };
+    if (!wait_->attempt(
+            try_lock, [this] { return held_ != 0; }, now))
+      return false;
+    wait_.reset();
+    ++held_;
+    return true;
+  }
+
+ private:
+  nam::SharedControl const control_;
+  std::vector<std::uint32_t> const order_;
+  LockMode const mode_;
+  int epochs_;
+  std::size_t held_ = 0;
+  NamLockPatience patience_;
+  std::optional<NamLockWait> wait_;
+};
+
+struct World {
+  std::vector<std::unique_ptr<Process>> processes;
+  std::vector<std::vector<int>> passes;  ///< of each exclusive request that waits, by each process
+  int most = 0;
+
+  /// Until all have ended. False: that takes too long.
+  bool run(Random& random) {
+    constexpr int most_steps = 200000;
+    NamLockWait::Clock::time_point now{};
+    passes.assign(processes.size(), std::vector<int>(processes.size()));
+    for (int step = 0; step < most_steps; ++step) {
+      now += std::chrono::milliseconds(1);
+      if (std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); }))
+        return true;
+      std::size_t const next = below(random, processes.size());
+      Process& process = *processes[next];
+      if (process.has_ended()) continue;
+      auto const wanted = process.wanted();
+      if (!process.go(now)) continue;
+      if (process.is_exclusive()) {
+        std::ranges::fill(passes[next], 0);
+      } else {
+        count(next, wanted);
+      }
+    }
+    return false;
+  }
+  /// Exclusive requests for the lock that wait, and whose process has gone behind this one.
+  void count(std::size_t passer, std::optional<std::uint32_t> rank) {
+    for (std::size_t other = 0; other < processes.size(); ++other) {
+      bool const waits = processes[other]->is_exclusive() && rank && processes[other]->wanted() == rank;
+      if (waits) most = std::max(most, ++passes[other][passer]);
+    }
+  }
+};
+
+TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
+  std::uint32_t const first = seed();
+  for (std::uint32_t round = 0; round < 100; ++round) {
+    Random random(first + round);
+    nam::SharedControl const control = nam::SharedControl::make(1);
+    World world;
+    for (unsigned i = 4 + below(random, 4); i != 0; --i) {
+      std::vector<std::uint32_t> order{0, 1, 2};
+      std::ranges::shuffle(order, random);
+      bool const exclusive = below(random, 2) == 0;
+      if (exclusive) order.resize(1);
+      world.processes.push_back(
+          std::make_unique<Process>(control, order, exclusive ? LockMode::exclusive : LockMode::shared, 5));
+    }
+    ASSERT_TRUE(world.run(random)) << "seed " << first + round;
+  }
+}
+
+/// Each of eight processes has a lock of its own first.
+TEST(NamLocks, LetEachProcessPassAnExclusiveRequestAFewTimesOnly) {
+  constexpr std::uint32_t sharing = 8;
+  constexpr int passes_expected = 12;  // where holders pass at once there are hundreds
+  std::uint32_t const first = seed();
+  int most = 0;
+  for (std::uint32_t round = 0; round < 10; ++round) {
+    Random random(first + round);
+    nam::SharedControl const control = nam::SharedControl::make(1);
+    World world;
+    for (std::uint32_t i = 0; i < sharing; ++i)
+      world.processes.push_back(
+          std::make_unique<Process>(control, std::vector{i + 1, 0u}, LockMode::shared, 500));
+    for (int i = 0; i < 2; ++i)
+      world.processes.push_back(std::make_unique<Process>(control, std::vector{0u}, LockMode::exclusive, 20));
+    ASSERT_TRUE(world.run(random)) << "seed " << first + round;
+    most = std::max(most, world.most);
+  }
+  EXPECT_LE(most, passes_expected);
+}
+
+}  // namespace
+}  // namespace mpixrma::windows
