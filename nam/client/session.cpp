@@ -89,9 +89,29 @@ void GrantMapping::check(WindowInfo const& window) const {
   if (!fits) refuse_window();
 }
 
+namespace {
+
+/// A connection on which the request that makes it a session was answered. The server may hand a session to a
+/// data process that has just died, and closes the connection then: the next one gets the process's successor.
+template <typename... Patience>
+Client open_client(Address const& server, Json const& request, Json* answer, Patience... patience_ms) {
+  Client client(server, patience_ms...);
+  try {
+    *answer = client.request(request);
+    return client;
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::unavailable) throw;
+  }
+  Client again(server, patience_ms...);
+  *answer = again.request(request);
+  return again;
+}
+
+}  // namespace
+
 Session Session::open(Locator const& grant, int patience_ms) {
-  Client client(grant.address, patience_ms);
-  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  Json answer;
+  Client client = open_client(grant.address, {{"op", "open"}, {"grant", grant.grant}}, &answer, patience_ms);
   client.keep_lease();
   return Session(std::move(client));
 }
@@ -101,8 +121,9 @@ Session Session::connect(std::string const& port, WindowInfo* window) {
 }
 
 Session Session::connect(std::string const& port, Address const& server, WindowInfo* window) {
-  Client client(server);
-  *window = window_from(client.request({{"op", "connect"}, {"port", port}}));
+  Json answer;
+  Client client = open_client(server, {{"op", "connect"}, {"port", port}}, &answer);
+  *window = window_from(answer);
   window->port = port;
   client.keep_lease();
   return Session(std::move(client));
