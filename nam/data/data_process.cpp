@@ -339,6 +339,7 @@ void DataProcess::open_session(Message& message) {
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
+  session.connection->serve_in_turn(std::to_string(session.identity.uid));
   watch_client(id, client ? client->pid : 0);
   Message first{head.at("request"), {}, {}};
   try {

@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 
+#include <utility>
+
 #include "nam/process/log.hpp"
 
 namespace mpixrma::nam {
@@ -32,19 +34,51 @@ FileDescriptor Connection::release() {
   return channel_.release();
 }
 
-void Connection::on_events(std::uint32_t events) {
-  if (closed_) return;
-  if (!channel_.flush()) return close();
-  bool const ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
-  bool const open = !(ended || (events & EPOLLIN) != 0) || channel_.fill();
-  take_messages();
-  if (closed_) return;
-  if (!open || ended) return close();
+void Connection::serve_in_turn(std::string user) {
+  user_ = std::move(user);
   update_interest();
 }
 
+void Connection::on_events(std::uint32_t events) {
+  if (user_.empty()) return handle(events);
+  interest_ = 0;  // EPOLLONESHOT: watched again after the turn, where the event is reported again
+  if (!awaits_turn_) await_turn(events);
+}
+
+void Connection::await_turn(std::uint32_t events) {
+  awaits_turn_ = true;
+  loop_.in_turn(user_, [this, life = std::weak_ptr<void>(life_), events] {
+    if (life.expired()) return;
+    awaits_turn_ = false;
+    try {
+      handle(events);
+    } catch (...) {
+      close();
+      throw;
+    }
+  });
+}
+
+void Connection::handle(std::uint32_t events) {
+  if (closed_) return;
+  if (!channel_.flush()) return close();
+  bool const hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
+  if (hung_up || (events & EPOLLIN) != 0) has_ended_ = !channel_.fill() || hung_up;
+  take_messages();
+  if (closed_) return;
+  if (has_ended_ && !awaits_turn_) return close();
+  update_interest();
+}
+
+/// All that have arrived, or one of them, and the next one in the next turn.
 void Connection::take_messages() {
+  bool const takes_one = !user_.empty();
+  bool has_taken = false;
   while (!closed_ && !closing_ && !paused_ && !channel_.has_output()) {
+    if (takes_one && std::exchange(has_taken, true)) {
+      if (channel_.has_input() && !awaits_turn_) await_turn(0);
+      return;
+    }
     try {
       std::optional<Message> message = channel_.next();
       if (!message) return;
@@ -88,8 +122,10 @@ void Connection::close_when_sent() {
 
 void Connection::update_interest() {
   if (closing_ && !channel_.has_output()) return close();
+  if (awaits_turn_) return;
   bool const takes = !paused_ && !closing_ && !channel_.has_output();
-  std::uint32_t const wanted = (takes ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u);
+  std::uint32_t const wanted =
+      (takes ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u) | (user_.empty() ? 0u : EPOLLONESHOT);
   if (wanted == interest_) return;
   interest_ = wanted;
   loop_.change(channel_.descriptor(), wanted);

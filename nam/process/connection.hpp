@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "nam/process/event_loop.hpp"
 #include "nam/protocol/channel.hpp"
@@ -28,12 +30,17 @@ class Connection {
   void resume();
   bool is_paused() const noexcept { return paused_; }
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
+  /// From now on each event and each message waits for the turn of `user` (EventLoop::in_turn), so that the
+  /// connections of one user do not delay those of others. Called again when the user is known.
+  void serve_in_turn(std::string user);
+  std::string const& user() const noexcept { return user_; }
   void protect(SecureStream stream) { channel_.protect(std::move(stream)); }
   std::string stream_state() const { return channel_.stream_state(); }
   /// After what is under way.
   void close_when_sent();
   /// At once.
   void close();
+  bool has_output() const noexcept { return channel_.has_output(); }
   /// Whether everything that came is taken in and everything posted is sent.
   bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
   /// Gives the socket away; nothing happens here any more.
@@ -41,6 +48,8 @@ class Connection {
 
  private:
   void on_events(std::uint32_t events);
+  void await_turn(std::uint32_t events);
+  void handle(std::uint32_t events);
   void take_messages();
   void update_interest();
 
@@ -52,6 +61,10 @@ class Connection {
   bool closed_ = false;
   bool closing_ = false;
   bool quiet_ = false;
+  std::string user_;          ///< whose turn it waits for; empty: does not wait
+  bool awaits_turn_ = false;  ///< the descriptor is not watched meanwhile
+  bool has_ended_ = false;    ///< the peer has closed; messages that came before are served
+  std::shared_ptr<void> life_ = std::make_shared<char>();  ///< ends with this object, for tasks that wait
   std::uint32_t interest_;
 };
 

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds first_suspension{10};
 constexpr unsigned most_doublings = 10;
+constexpr std::size_t most_turns = 64;  ///< between two looks at descriptors
 
 /// Whether `action` returns: an exception of one event must not end the process that serves all others.
 template <typename Action>
@@ -169,17 +170,23 @@ void EventLoop::run_tasks() {
   }
 }
 
+void EventLoop::run_round() {
+  for (auto const& task : turns_.next_round(most_turns)) (void)returns(task);
+}
+
 std::span<epoll_event const> EventLoop::wait(std::span<epoll_event> room) {
   int count = 0;
   auto const look = [&](int timeout) {
     count = ::epoll_wait(epoll_.get(), room.data(), static_cast<int>(room.size()), timeout);
     if (count < 0 && errno != EINTR) fail("epoll_wait");
   };
-  if (linger_.count() != 0) {
+  if (!turns_.empty()) {
+    look(0);
+  } else if (linger_.count() != 0) {
     for (look(0); count == 0 && std::chrono::steady_clock::now() - happened_ < linger_; look(0))
       ::sched_yield();
   }
-  if (count == 0) look(milliseconds_to_resume());
+  if (count == 0 && turns_.empty()) look(milliseconds_to_resume());
   if (linger_.count() != 0) happened_ = std::chrono::steady_clock::now();
   return room.first(static_cast<std::size_t>(std::max(count, 0)));
 }
@@ -205,6 +212,7 @@ void EventLoop::run() {
   while (!stopping_) {
     for (epoll_event const& event : wait(room)) dispatch(event.data.fd, event.events);
     resume_suspended();
+    run_round();
     run_tasks();
   }
 }

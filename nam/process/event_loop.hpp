@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/shared_memory.hpp"
+#include "nam/process/turns.hpp"
 
 namespace mpixrma::nam {
 
@@ -43,6 +44,9 @@ class EventLoop {
   /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
   /// that throws is logged.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
+  /// Runs `task` when it is the turn of `user`: one task of each user between two looks at descriptors. A
+  /// task that throws is logged.
+  void in_turn(std::string const& user, std::function<void()> task) { turns_.add(user, std::move(task)); }
 
   /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake
   /// up may take longer than what is asked for. Never unless it is called.
@@ -61,6 +65,7 @@ class EventLoop {
   };
 
   void run_tasks();
+  void run_round();
   void dispatch(int fd, std::uint32_t events);
   void suspend(int fd, Watched& watched, std::chrono::milliseconds span);
   void resume_suspended();
@@ -73,6 +78,7 @@ class EventLoop {
   std::map<int, Watched> watched_;
   std::size_t suspended_ = 0;  ///< entries of `watched_`
   std::vector<std::function<void()>> tasks_;
+  Turns turns_;
   bool stopping_ = false;
   std::chrono::microseconds linger_{0};
   std::chrono::steady_clock::time_point happened_;

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "nam/protocol/error.hpp"
 #include "nam/process/call_filter.hpp"
+#include "nam/protocol/error.hpp"
 
 namespace mpixrma::nam {
 

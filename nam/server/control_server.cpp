@@ -182,6 +182,13 @@ void ControlServer::take_connections(FileDescriptor const& listener) {
   }
 }
 
+namespace {
+
+/// The name of a user for shares and turns.
+std::string share_of(uid_t uid) { return "user " + std::to_string(uid); }
+
+}  // namespace
+
 void ControlServer::admit(FileDescriptor socket) {
   Client client;
   auto const credentials = credentials_of(socket);
@@ -189,10 +196,10 @@ void ControlServer::admit(FileDescriptor socket) {
   client.from = describe_peer(socket);
   if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
+  std::string const peer = credentials ? share_of(credentials->uid) : host_of_peer(socket);
   try {
-    client.place = credentials ? admission_.admit("user " + std::to_string(credentials->uid),
-                                                  standing_of(credentials->uid))
-                               : admission_.admit(host_of_peer(socket), Standing::unauthenticated);
+    client.place =
+        admission_.admit(peer, credentials ? standing_of(credentials->uid) : Standing::unauthenticated);
   } catch (Error const& error) {
     Channel channel(std::move(socket), stranger_limits);
     channel.post(to_answer(error));
@@ -208,6 +215,7 @@ void ControlServer::admit(FileDescriptor socket) {
       loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
       [this, id](Message& message) { on_request(id, message); },
       [this, id] { loop_.later([this, id] { clients_.erase(id); }); });
+  client.connection->serve_in_turn(peer);
   clients_.emplace(id, std::move(client));
 }
 
@@ -221,7 +229,8 @@ Standing ControlServer::standing_of(uid_t uid) const {
 /// From here on the connection counts for its user.
 void ControlServer::authenticated(Client& client) {
   uid_t const uid = client.identity->uid;
-  client.place = admission_.admit("user " + std::to_string(uid), standing_of(uid), std::move(client.place));
+  client.place = admission_.admit(share_of(uid), standing_of(uid), std::move(client.place));
+  client.connection->serve_in_turn(share_of(uid));
 }
 
 /// Once a second.
