@@ -301,14 +301,15 @@ TEST(Engine, is_not_for_other_users) {
   server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo"});
   server.admit_all_users();
   Locator const grant = server.grant(1u << 20);
-  WindowInfo const window = make_persistent(grant, 1000, 1, {.mode = 0666});
+  WindowInfo const window = make_persistent(grant, 1000, 1, {.mode = 0644});
   EXPECT_TRUE(as_user(nobody, [&] {
     WindowInfo found;
     Session session = Session::connect(window.port, &found);
     bool has_turn = false;
     bool const reaches = refusal([&] { session.reach(); }) == ErrorCode::denied;
-    bool const locks = refusal([&] { session.try_lock(found, 1, 0, engine::LockMode::shared, &has_turn); }) ==
-                       ErrorCode::denied;
+    bool const locks = refusal([&] {
+                         session.try_lock(found, 1, 0, engine::LockMode::exclusive, &has_turn);
+                       }) == ErrorCode::denied;
     return reaches && locks && content(session, found, 0) == pattern(1000, 1);
   }));
 }
