@@ -274,7 +274,7 @@ wire::MessageClass Transport::seal(ucp_ep_h endpoint, wire::MessageClass kind, M
   std::span<std::byte> const header = std::span(message.header_).first(message.header_bytes_);
   Sealer* const sealer = seals_.sealer_of(endpoint);
   if (sealer == nullptr || is_handshake(kind, header)) return kind;
-  // What is not in the message's own memory could not be encrypted, and is left out.
+  // Data outside of the message's own memory cannot be encrypted, and is left out.
   if (message.payload_ != message.storage_.get()) message.payload_bytes_ = 0;
   message.header_bytes_ =
       sealer->seal(kind, header, {message.storage_.get(), message.copied_bytes()}, message.header_);

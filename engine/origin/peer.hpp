@@ -101,7 +101,7 @@ class Peer : public mpix_engine_peer {
   /// to cover what the caller knows of by other means.
   std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
-  /// What the engine keeps beyond the hot path (engine/origin/peer_state.hpp).
+  /// The state beyond the hot path (engine/origin/peer_state.hpp).
   PeerState& state() noexcept { return *state_; }
 
   /// Where reach() looks for an address in a segment of `length` bytes. Of a peer on this host.

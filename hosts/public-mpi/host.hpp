@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-/// What hosts/public-mpi/init.cpp, connecting.cpp and waits.cpp call, which stand in each of the libraries that a
-/// program may be linked with.
+/// Marks the functions that init.cpp, connecting.cpp and waits.cpp call: these are in each of the libraries that
+/// a program may be linked with.
 #define MPIX_HOST_API __attribute__((visibility("default")))
 
 namespace mpixrma::host {

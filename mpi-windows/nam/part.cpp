@@ -29,7 +29,7 @@ std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encry
   return grant;
 }
 
-/// What another process has asked the server for, told to a session of this one.
+/// Joins a window that another process has opened, in a session of this process.
 nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
   nam::WindowInfo info = grant.ask([&](nam::Session& session) { return session.join(window.id); });
   info.port = window.port;

@@ -19,7 +19,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
                                           nam::WindowWishes const& wishes);
 /// The persistent window that `session` has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
-/// What another process has told of its window; `is_mapped` and `encrypt` as of NamWindow::join.
+/// The window that another process has described; `is_mapped` and `encrypt` as of NamWindow::join.
 std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt);
 
 }  // namespace mpixrma::windows

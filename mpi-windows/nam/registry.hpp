@@ -1,4 +1,4 @@
-/// What this process uses of memory servers, of one kind: kept for later windows. It is known by
+/// Objects of one kind that this process uses at memory servers: kept for later windows. It is known by
 /// Grant::name_of(locator): the identifier of a grant alone does not tell its server, and anybody can write
 /// it into a port name.
 #pragma once

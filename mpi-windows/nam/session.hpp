@@ -22,7 +22,7 @@ class NamSession {
   NamSession(NamSession const&) = delete;
   NamSession& operator=(NamSession const&) = delete;
 
-  /// What `call` returns, which is handed the session.
+  /// Calls `call` with the session, and returns its result.
   template <typename Call>
   auto ask(Call call) {
     std::lock_guard const held(lock_);

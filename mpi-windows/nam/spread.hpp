@@ -18,7 +18,7 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
 /// The window of all parts, in order: one part alone is the window.
 std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
                                       nam::Spread const& spread);
-/// What the description of another process's window says; `is_mapped` and `encrypt` as of NamWindow::join.
+/// The window that another process has described; `is_mapped` and `encrypt` as of NamWindow::join.
 std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt);
 
 }  // namespace mpixrma::windows

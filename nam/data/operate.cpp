@@ -10,7 +10,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Whoever has the stripes may be stopped: this process has other sessions to serve.
+/// The holder of the stripes may be stopped: this process has other sessions to serve.
 bool acquire_soon(engine::StripeHold& hold) noexcept {
   constexpr int most_attempts = 64;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {

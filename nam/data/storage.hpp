@@ -18,7 +18,7 @@ enum class StorageKind { memory, huge, file };
 StorageKind parse_storage(std::string const& name);
 char const* to_string(StorageKind kind) noexcept;
 
-/// What `bytes` bytes take of the machine's memory: whole pages.
+/// The memory of the machine that `bytes` bytes take: whole pages.
 std::uint64_t bytes_of_pages(StorageKind kind, std::uint64_t bytes) noexcept;
 
 class Storage {

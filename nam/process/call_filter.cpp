@@ -98,7 +98,7 @@ constexpr std::array allowed_calls{
     "socketcall", "socketpair", "bind", "listen", "accept", "accept4", "connect", "shutdown", "getsockname",
     "getpeername", "getsockopt", "setsockopt", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom",
     "recvmsg", "recvmmsg", "recvmmsg_time64",
-    // What it is, and where.
+    // The call, and its address.
     "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid", "getuid32", "geteuid", "geteuid32",
     "getgid", "getgid32", "getegid", "getegid32", "getresuid", "getresuid32", "getresgid", "getresgid32",
     "getgroups", "getgroups32", "capget", "prctl", "getrlimit", "ugetrlimit", "setrlimit", "prlimit64",

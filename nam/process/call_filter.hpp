@@ -3,7 +3,7 @@
 
 namespace mpixrma::nam {
 
-/// From here on this process makes only the calls that the server, the C library and UCX need. A call that
+/// Limits this process to the calls that the server, the C library and UCX need. A call that
 /// would reach other processes or the system is EPERM. A call that this filter does not know is ENOSYS, as on
 /// a kernel before that call: libraries then use what they used before it. MPIX_NAMD_UNKNOWN_CALLS in the
 /// environment says what an unknown call does instead: "log" makes it, with a line in the kernel's audit log,
