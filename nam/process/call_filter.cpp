@@ -58,7 +58,7 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-/// By all data processes: the server, the C library from glibc 2.36 to 2.41, libstdc++, and UCX with its
+/// By all data processes: the server, glibc (tested with 2.36), libstdc++, and UCX with its
 /// transports by TCP, shared memory and verbs.
 constexpr std::array allowed_calls{
     // Memory.

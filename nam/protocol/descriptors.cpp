@@ -33,7 +33,7 @@ bool is_open_elsewhere(int memory) noexcept {
   if (::fstat(memory, &status) != 0) return false;
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return false;
-  // Who opens the memory in this moment, as root may, breaks the lease: by default a signal that ends the
+  // A process that opens the memory in this moment, as root may, breaks the lease: by default a signal that ends the
   // process.
   (void)::fcntl(own.get(), F_SETSIG, SIGURG);
   ::setfsuid(status.st_uid);

@@ -42,7 +42,7 @@ struct Connection {
   SealKeys keys;
 };
 
-/// What became of the message, and, where it was opened, that it is this one.
+/// The verdict on the message; an opened message has these contents.
 Verdict open(Opener& opener, Sealed const& sealed, Bytes const& header = {}, Bytes const& payload = {}) {
   OpenedMessage opened;
   Bytes into(sealed.payload.size());

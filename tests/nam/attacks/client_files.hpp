@@ -1,4 +1,4 @@
-/// What a client by TCP needs, in files of a test: this process's secret at a server, and the keys that it
+/// Files of a test that a client by TCP needs: this process's secret at a server, and the keys that it
 /// pins.
 #pragma once
 

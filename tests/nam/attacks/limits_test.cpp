@@ -189,7 +189,7 @@ TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
   EXPECT_EQ(second->descriptors.size(), 2u);
 }
 
-/// What is received, and what is to be sent, is in the account, and leaves it.
+/// Received bytes and bytes to be sent are in the account, and leave it.
 TEST(Channels, AccountBoundsWhatIsKept) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);

@@ -342,7 +342,7 @@ TEST_F(Network, UnfinishedRequestsOfSessionsTakeBoundedMemory) {
   EXPECT_TRUE(server_.answers());
 }
 
-/// What somebody says who is no server cannot steer the terminal.
+/// Texts of a false server cannot steer the terminal.
 TEST_F(Network, TextsOfServersArePrintable) {
   try {
     throw_if_refused({{"error", "denied"}, {"text", "\x1b]0;title\a"}});

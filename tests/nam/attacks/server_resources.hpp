@@ -1,4 +1,4 @@
-/// What a server of a test may take of the machine, and what it takes.
+/// Limits on the resources of a server of a test, and the resources that it takes.
 #pragma once
 
 #include <sys/resource.h>
