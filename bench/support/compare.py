@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from base_build import build_revision
@@ -70,10 +71,14 @@ class Build:
 
     def check_libraries(self, command, suite):
         """Ends the comparison unless every library and the component come from this build."""
-        done = self.start(command, suite, "LD_DEBUG=files", "BENCH_ONLY=none of the lines")
-        if done.returncode == SKIPPED and suite.two_hosts:
-            return
-        loaded = {os.path.realpath(path) for path in LIBRARIES.findall(done.stderr)}
+        # Into a file for each process: lines of several processes on one stream run into each other.
+        with tempfile.TemporaryDirectory() as told:
+            done = self.start(command, suite, "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={told}/of",
+                              "BENCH_ONLY=none of the lines")
+            if done.returncode == SKIPPED and suite.two_hosts:
+                return
+            files = "".join(path.read_text(errors="replace") for path in pathlib.Path(told).iterdir())
+        loaded = {os.path.realpath(path) for path in LIBRARIES.findall(files)}
         foreign = [path for path in loaded if not path.startswith(f"{self.library_directory}/")]
         if foreign or not any("mca_osc_mpix" in path for path in loaded):
             sys.exit(f"bench/run: {suite.program} of {self.directory} loads {', '.join(foreign) or 'no component'}")
