@@ -144,7 +144,7 @@ int refuse_value(mpix_engine_parameter const& parameter, char const* value, char
   bool const from_zero = parameter.permits_zero != 0 && parameter.minimum <= 1;
   bool const or_zero = parameter.permits_zero != 0 && !from_zero;
   bool const has_unit = *parameter.unit != '\0';
-  return refuse(why, bytes, "%s is %s%s%s, and is to be %llu to %llu%s", parameter.name, value,
+  return refuse(why, bytes, "%s is %s%s%s; expected %llu to %llu%s", parameter.name, value,
                 has_unit ? " " : "", parameter.unit,
                 static_cast<unsigned long long>(from_zero ? 0 : parameter.minimum),
                 static_cast<unsigned long long>(parameter.maximum), or_zero ? ", or 0" : "");
@@ -185,7 +185,7 @@ int set_rdma(mpix_engine_config& config, std::string_view word, char* why, std::
   } else if (word == "always") {
     config.rdma_without_hardware = 1;
   } else if (word != "auto") {
-    return refuse(why, bytes, "rdma is \"%.*s\", and is to be auto, always or never",
+    return refuse(why, bytes, "rdma is \"%.*s\"; expected auto, always or never",
                   static_cast<int>(word.size()), word.data());
   }
   return 0;
@@ -230,8 +230,7 @@ int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter
 
 int mpix_engine_check_config(const mpix_engine_config* config, char* why, std::size_t bytes) {
   auto const refuse_pair = [&](char const* less, std::size_t least, char const* more, std::size_t most) {
-    return refuse(why, bytes, "%s is %zu bytes, and is to be at least %s, %zu bytes", less, least, more,
-                  most);
+    return refuse(why, bytes, "%s is %zu bytes; expected at least %s, %zu bytes", less, least, more, most);
   };
   if (config->window_bytes < config->fragment_bytes)
     return refuse_pair("window_size", config->window_bytes, "fragment_size", config->fragment_bytes);

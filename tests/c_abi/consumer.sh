@@ -121,17 +121,17 @@ refused() { # parameter value text
   expect "osc_mpix_$1 $3" env "OMPI_MCA_osc_mpix_$1=$2"
   grep -qF 'class transport' "$dir/log" || fail "the first call succeeds with osc_mpix_$1=$2"
 }
-refused fragment_size 1 'is 1 bytes, and is to be 256 to 16777216'
-refused window_size 0 'is 0 bytes, and is to be 256 to 1073741824'
-refused heap_size -5 'is -5 bytes, and is to be 65536 to 1099511627776'
-refused target_memory 1 'is 1 bytes, and is to be 65536 to 1099511627776'
-refused process_memory 70000 'is 70000 bytes, and is to be at least target_memory, 8388608 bytes'
-refused agent_poll_us -1 'is -1 microseconds, and is to be 1 to 1000000'
-refused agent_linger_us -1 'is -1 microseconds, and is to be 0 to 1000000'
-refused join_size 512 'is 512 bytes, and is to be 1024 to 1048576, or 0'
-refused max_endpoints 0 'is 0, and is to be 1 to 16777216'
-refused channels 17 'is 17, and is to be 0 to 16'
-refused rdma sometimes 'is "sometimes", and is to be auto, always or never'
+refused fragment_size 1 'is 1 bytes; expected 256 to 16777216'
+refused window_size 0 'is 0 bytes; expected 256 to 1073741824'
+refused heap_size -5 'is -5 bytes; expected 65536 to 1099511627776'
+refused target_memory 1 'is 1 bytes; expected 65536 to 1099511627776'
+refused process_memory 70000 'is 70000 bytes; expected at least target_memory, 8388608 bytes'
+refused agent_poll_us -1 'is -1 microseconds; expected 1 to 1000000'
+refused agent_linger_us -1 'is -1 microseconds; expected 0 to 1000000'
+refused join_size 512 'is 512 bytes; expected 1024 to 1048576, or 0'
+refused max_endpoints 0 'is 0; expected 1 to 16777216'
+refused channels 17 'is 17; expected 0 to 16'
+refused rdma sometimes 'is "sometimes"; expected auto, always or never'
 refused path direct,telepathy 'has "telepathy", which is none of'
 probe_argument=without-descriptors
 expect 'out of file descriptors'

@@ -90,11 +90,11 @@ TEST(Parameters, ZeroStandsForNever) {
 }
 
 TEST(Parameters, RefusalNamesParameterValueAndRange) {
-  EXPECT_EQ(set("join_size", "512").why, "join_size is 512 bytes, and is to be 1024 to 1048576, or 0");
-  EXPECT_EQ(set("channels", "17").why, "channels is 17, and is to be 0 to 16");
+  EXPECT_EQ(set("join_size", "512").why, "join_size is 512 bytes; expected 1024 to 1048576, or 0");
+  EXPECT_EQ(set("channels", "17").why, "channels is 17; expected 0 to 16");
   EXPECT_EQ(set("path", "direct,far").why,
             "path has \"far\", which is none of direct, cross_memory, rdma, agent, auto");
-  EXPECT_EQ(set("rdma", "maybe").why, "rdma is \"maybe\", and is to be auto, always or never");
+  EXPECT_EQ(set("rdma", "maybe").why, "rdma is \"maybe\"; expected auto, always or never");
 }
 
 TEST(Parameters, WordsSetPaths) {
