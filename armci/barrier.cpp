@@ -34,7 +34,8 @@ void Barrier::open(MPI_Comm comm) {
   several_hosts_ = mpixrma::agree(comm, met_by_mpi) > 1;
 }
 
-/// Whether all flags that this process writes are within reach.
+/// Maps the flags of the other processes of this host. Returns whether this process can write all the flags
+/// that it must.
 bool Barrier::map_flags() {
   int const size = mpixrma::size_of(host_);
   int const rank = rank_in(host_);
@@ -80,7 +81,7 @@ void Barrier::wait() {
 
 void Barrier::wait_on_host() {
   mpixrma::engine::Engine& engine = mpixrma::engine_of_process();
-  // About as long as it takes a process that is running; one that is not may need this core.
+  // About as long as a running process takes. A process that is not running may need this core.
   int const looks = engine.yields_when_idle() ? 0 : 200;
   ++reached_;
   for (Round const& round : rounds_) {

@@ -1,4 +1,4 @@
-/// A barrier of processes that costs a few cache misses between those of one host.
+/// A barrier that costs a few cache misses among the processes of one host.
 #pragma once
 
 #include <mpi.h>
@@ -9,26 +9,27 @@
 
 namespace armci {
 
-/// Processes of one host meet at flags in communicatable memory; one process of each host then meets the
-/// others through MPI. A process whose host's memory is out of reach of loads and stores meets all others
-/// through MPI.
+/// The processes of a host synchronise through flags in communicatable memory; then one process of each host
+/// synchronises with the others through MPI. A process that cannot map its host's flags synchronises with all
+/// others through MPI.
 class Barrier {
  public:
-  /// Collective over `comm`, which outlives the barrier. Throws a Failure, at every process.
+  /// Collective over `comm`, which must outlive the barrier. On failure every process throws a Failure.
   void open(MPI_Comm comm);
   /// Collective, after the last wait().
   void close();
   bool is_open() const noexcept { return host_ != MPI_COMM_NULL; }
 
-  /// Returns when every process has called it. What they stored before is visible afterwards.
+  /// Returns when every process has called it. Stores made before the call are visible afterwards.
   void wait();
 
  private:
-  /// Written by one process, waited for by another: number of the newest barrier that the writer has reached.
+  /// Number of the newest barrier that the writer has reached. One process writes it, another one waits for
+  /// it.
   struct alignas(64) Flag {
     std::atomic<std::uint64_t> reached;
   };
-  /// In round k each process tells the one 2^k behind it, and waits for the one 2^k ahead of it.
+  /// In round k each process signals the process 2^k behind it and waits for the process 2^k ahead of it.
   struct Round {
     Flag* theirs;
     Flag const* mine;

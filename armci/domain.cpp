@@ -1,5 +1,5 @@
-/// Domains: processes that may dereference each other's ARMCI addresses. Every process is one by itself,
-/// because an address is valid in its own process only.
+/// Domains: sets of processes that may dereference each other's ARMCI addresses. Every process is a domain of
+/// its own, because an address is valid in its own process only.
 #include "armci/state.hpp"
 
 using namespace armci;

@@ -25,7 +25,7 @@ Failure failure_of(char const* head, char const* format, std::va_list arguments)
   return failure;
 }
 
-/// Which call it was, about which memory.
+/// The beginning of an error text: the call, the remote address and the process.
 struct Head {
   Head(char const* call, int process, void const* remote) noexcept {
     int const used = std::snprintf(text, sizeof text, "%.60s", call);
@@ -100,7 +100,7 @@ void check_mpi(char const* call, int code) {
 void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
   bool const failed = mpixrma::agree(comm, mine.failed() ? 1 : 0) != 0;
   mine.check();
-  if (failed) fail(call, "it failed at another process");
+  if (failed) fail(call, "the call failed at another process");
 }
 
 Failure failure_of_exception() noexcept {

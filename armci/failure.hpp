@@ -1,4 +1,4 @@
-/// Calls that cannot be served. What their one line on stderr says is put together here and nowhere else.
+/// Errors of ARMCI calls, and the one line that each of them prints on stderr.
 #pragma once
 
 #include <mpi.h>
@@ -13,8 +13,8 @@
 
 namespace armci {
 
-/// A call that cannot be served. The text names the call, the argument and its value, and the process and the
-/// address where the call has them. Never leaves the library.
+/// An error of a call. The text names the call, the argument and its value, and the process and the address
+/// if the call has them. Never leaves the library.
 struct Failure {
   char text[400];
 };
@@ -22,23 +22,23 @@ struct Failure {
 /// Throws a Failure "CALL: ...", printf-style.
 [[noreturn]] void fail(char const* call, char const* format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/// Of a call about memory of a process: "CALL at REMOTE of process PROCESS: ...". With `remote` null it is
-/// "CALL with process PROCESS: ...", with `process` negative as fail().
+/// Throws a Failure of a call on memory of a process: "CALL at REMOTE of process PROCESS: ...", "CALL with
+/// process PROCESS: ..." if `remote` is null, and the text of fail() if `process` is negative.
 [[noreturn]] void fail_at(char const* call, int process, void const* remote, char const* format, ...)
     __attribute__((format(printf, 4, 5), cold));
 
-/// An operation that failed, as its own call or one that waits for it tells.
+/// The description of an operation in its error text.
 struct FailedOperation {
   char const* call = nullptr;
   int process = -1;
   void const* remote = nullptr;
   mpixrma::engine::Status status = mpixrma::engine::Status::ok;
-  std::size_t bytes = 0;   ///< at the target; 0: not known
-  std::uint64_t peer = 0;  ///< the process at the engine, where `bytes` are known
-  bool contiguous = true;  ///< the memory of the target
+  std::size_t bytes = 0;   ///< number of bytes at the target; 0 if unknown
+  std::uint64_t peer = 0;  ///< engine's identity of the process, valid if `bytes` is not 0
+  bool contiguous = true;  ///< whether the target memory is contiguous
 };
 
-/// Throws a Failure when `status` is one: of the call's own operation, ...
+/// Throws a Failure if the call's own operation has the error `status`.
 [[noreturn]] void fail_operation(FailedOperation const& operation) __attribute__((cold));
 inline void check(char const* call, int process, void const* remote, mpixrma::engine::Status status) {
   if (mpixrma::engine::failed(status)) [[unlikely]]
@@ -61,23 +61,22 @@ inline void check_operation(char const* call, mpixrma::Target const& target, Ope
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation(named(call, target, operation, status));
 }
-/// ... of one that `call` has waited for, ...
+/// Throws a Failure for a failed operation that `call` has waited for.
 void check_waited(char const* call, FailedOperation const& operation);
-/// ... or of one that had returned before it was refused at its target.
+/// Throws a Failure for an operation whose call had returned before the target rejected it.
 void check_complete(char const* call, mpixrma::LateFailure const& late);
 
-/// The communicators return errors.
+/// Throws a Failure if an MPI function returned an error code; ARMCI's communicators return errors.
 void check_mpi(char const* call, int code);
 
-/// Inside of a handler: what is being thrown as a Failure, memory that cannot be had too.
+/// Returns the exception being handled as a Failure, std::bad_alloc included. Call it in a catch block.
 Failure failure_of_exception() noexcept __attribute__((cold));
 
-/// What the lines on stderr begin with: the rank of this process, or, when negative, as before ARMCI_Init,
-/// nothing.
+/// Sets the rank that begins each line on stderr. A negative rank, as before ARMCI_Init, prints no prefix.
 void report_as(int rank) noexcept;
 
-/// The body of a function that returns an error code: 0, or `failed` after one line on stderr. The program
-/// goes on.
+/// Runs the body of a function that returns an error code: 0, or `failed` after one line on stderr. The
+/// program continues.
 void report_exception() noexcept __attribute__((cold));
 template <typename Body>
 int returning(Body body, int failed = 1) noexcept {
@@ -89,7 +88,7 @@ int returning(Body body, int failed = 1) noexcept {
   }
 }
 
-/// The body of a function that has no error code: a failure ends the program through ARMCI_Error.
+/// Runs the body of a function that has no error code: a failure ends the program through ARMCI_Error.
 [[noreturn]] void end_by_exception() noexcept __attribute__((cold));
 template <typename Body>
 auto ending(Body body) noexcept {
@@ -100,7 +99,7 @@ auto ending(Body body) noexcept {
   }
 }
 
-/// Steps that are all taken, whichever of them fail.
+/// Runs all steps even if some of them fail.
 class Steps {
  public:
   template <typename Step>
@@ -112,7 +111,7 @@ class Steps {
     }
   }
   bool failed() const noexcept { return first_.has_value(); }
-  /// Throws the first failure, if there was one.
+  /// Throws the first failure, if any.
   void check() const {
     if (first_) throw *first_;
   }
@@ -121,7 +120,7 @@ class Steps {
   std::optional<Failure> first_;
 };
 
-/// Collective over `comm`: throws a Failure at every process when a step failed at one.
+/// Collective over `comm`: throws a Failure at every process if a step failed at one of them.
 void check_together(char const* call, MPI_Comm comm, Steps const& mine);
 
 }  // namespace armci

@@ -15,8 +15,8 @@ ARMCI_Group const nobody{MPI_COMM_NULL, MPI_COMM_NULL, nullptr, nullptr, -1, 0};
 ARMCI_Group world_group = nobody;
 ARMCI_Group default_group = nobody;
 
-/// By the communicator of the group; each made at its first use, which all members make. The struct of a
-/// group is the application's, and copied by it.
+/// The barriers by communicator. Each barrier is created at its first use, which is collective over the
+/// group. The table is needed because the application owns and copies the struct of a group.
 class GroupBarriers {
  public:
   void wait(MPI_Comm comm) {
@@ -42,7 +42,7 @@ class GroupBarriers {
 };
 GroupBarriers barriers;
 
-/// Fills in what the struct tells about a communicator.
+/// Sets the fields of `group` that derive from the communicator.
 void describe(MPI_Comm comm, ARMCI_Group* group) {
   group->comm = comm;
   group->noncoll_pgroup_comm = MPI_COMM_NULL;
@@ -63,7 +63,7 @@ void describe(MPI_Comm comm, ARMCI_Group* group) {
   MPI_Group_free(&all);
 }
 
-// A zeroed struct is no group either.
+// A zeroed struct is not a group.
 void check_group(char const* call, ARMCI_Group const* group) {
   if (group == nullptr || group->comm == MPI_Comm{}) fail(call, "the group is null");
 }
@@ -72,7 +72,8 @@ void check_output(char const* call, void const* output) {
   if (output == nullptr) fail(call, "the address of the result is null");
 }
 
-/// Whether the caller is one of the `count` processes of `list`. Throws a Failure for a list that names none.
+/// Returns whether the caller is one of the `count` processes in `list`. Throws a Failure for an invalid
+/// list.
 bool check_members(char const* call, int count, int const* list, ARMCI_Group const& parent) {
   if (count < 0 || count > parent.size) fail(call, "size %d is not in 0..%d", count, parent.size);
   if (list == nullptr && count > 0) fail(call, "the list of processes is null");
@@ -92,7 +93,7 @@ void create(char const* call, int count, int const* list, ARMCI_Group* group, AR
   MPI_Comm const comm = comm_of(call, &parent);
   check_output(call, group);
   bool const member = check_members(call, count, list, parent);
-  // A process outside of the group gets an empty one.
+  // A process outside of the group gets an empty group.
   *group = nobody;
   if (!member) return;
   MPI_Group all = MPI_GROUP_NULL;
@@ -100,7 +101,7 @@ void create(char const* call, int count, int const* list, ARMCI_Group* group, AR
   MPI_Comm created = MPI_COMM_NULL;
   MPI_Comm_group(comm, &all);
   MPI_Group_incl(all, count, list, &some);
-  // Groups that are created at once do not overlap in a member, so one tag serves all.
+  // Groups that are created concurrently have no common member, so one tag serves all.
   int const code = MPI_Comm_create_group(comm, some, 0, &created);
   MPI_Group_free(&some);
   MPI_Group_free(&all);
@@ -163,7 +164,7 @@ void ARMCI_Group_create(int grp_size, int* pid_list, ARMCI_Group* group_out) {
 void ARMCI_Group_free(ARMCI_Group* group) {
   ending([&] {
     check_group("ARMCI_Group_free", group);
-    // The world is there until ARMCI_Finalize.
+    // ARMCI_Finalize frees the world group.
     if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
     if (group->comm == default_group.comm) default_group = world_group;
     barriers.close(group->comm);

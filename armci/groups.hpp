@@ -8,13 +8,13 @@ namespace armci {
 void open_world_group();
 void close_world_group();
 
-/// The communicator of a group that the caller belongs to, or a Failure.
+/// Returns the communicator of a group that the caller belongs to; otherwise throws a Failure.
 MPI_Comm comm_of(char const* call, ARMCI_Group const* group);
 
 /// Returns when every process of the group has called it. Collective over `group`.
 void wait_for_group(char const* call, ARMCI_Group const* group);
 
-/// A group of the same processes with a communicator of its own. Collective over `group`.
+/// Creates a group of the same processes with its own communicator. Collective over `group`.
 void duplicate(char const* call, ARMCI_Group const* group, ARMCI_Group* copy);
 
 }  // namespace armci

@@ -15,13 +15,14 @@ namespace {
 using mpixrma::engine::Engine;
 using mpixrma::engine::Status;
 
-// A handle without anything to wait for, also one that was zeroed; others count `explicit_pending` from 1.
+// A handle without pending operations, including a zeroed handle; `explicit_pending` numbers the others from
+// 1.
 constexpr int no_pending = 0;
 
 std::mutex tables_lock;
 std::deque<Pending> explicit_pending;
 std::vector<int> unused_pending;
-std::map<int, Pending> implicit_pending;  ///< by process; only of processes with messages
+std::map<int, Pending> implicit_pending;  ///< by process; only processes with outstanding messages
 std::deque<PendingOperation> operations;
 std::vector<PendingOperation*> unused_operations;
 
@@ -39,7 +40,7 @@ void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t
   pending.count.fetch_sub(1, std::memory_order_release);
 }
 
-/// What a handle names; nullptr of one that names nothing, whatever it holds.
+/// Returns the Pending that a handle refers to, or nullptr if the handle is invalid or empty.
 Pending* find(armci_hdl_t const& handle) {
   auto const index = static_cast<std::size_t>(handle.target) - 1;  // wraps for no_pending
   if (index >= explicit_pending.size() || !explicit_pending[index].in_use) return nullptr;
@@ -82,7 +83,7 @@ PendingList implicit_operations() {
   return all;
 }
 
-/// Of a handle; nullptr where there is nothing to wait for, which takes no lock.
+/// Returns the pending operations of a handle, or nullptr if there are none, which takes no lock.
 Pending* operations_of(armci_hdl_t const& handle) {
   if (handle.target == no_pending) return nullptr;
   std::lock_guard const held(tables_lock);
@@ -95,13 +96,13 @@ void release(armci_hdl_t& handle) {
   unused_pending.push_back(std::exchange(handle.target, no_pending));
 }
 
-/// Waits; the first operation that failed, if any.
+/// Waits for the operations and returns the first failure, if any.
 FailedOperation finish(Pending& pending) {
   mpixrma::engine_of_process().wait_until([&] { return is_complete(pending); });
   return std::exchange(pending.failed, {});
 }
 
-/// Of all of them.
+/// Waits for the operations of all processes and returns the first failure, if any.
 FailedOperation finish(PendingList const& all) {
   FailedOperation first;
   for (Pending* const pending : all) {
@@ -111,7 +112,7 @@ FailedOperation finish(PendingList const& all) {
   return first;
 }
 
-/// Of a handle, which then names nothing.
+/// Waits for the operations of a handle and empties the handle.
 FailedOperation finish(armci_hdl_t& handle, Pending& pending) {
   FailedOperation const failed = finish(pending);
   release(handle);
@@ -192,7 +193,7 @@ using namespace armci;
 void ARMCI_INIT_HANDLE(armci_hdl_t* hdl) {
   ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = {no_pending, 0}; });
 }
-// Every handle can hold several operations: an aggregate needs no mark.
+// Every handle can hold several operations, so an aggregate needs no mark.
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* handle) {
   ending([&] { checked("ARMCI_SET_AGGREGATE_HANDLE", handle).aggregate = 1; });
 }

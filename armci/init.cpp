@@ -1,4 +1,4 @@
-/// Beginning and end.
+/// Initialisation and finalisation.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,13 +21,13 @@ namespace {
 int initialisations = 0;
 bool owns_mpi = false;
 
-// A child made by fork() has no part in the world.
+// A child made by fork() is not a member of the world.
 mpixrma::ChildHandler const child_handler{+[]() noexcept {
   world.communicator = nullptr;
   initialisations = 0;
 }};
 
-/// Initialises MPI unless it runs already.
+/// Initialises MPI unless it is initialised already.
 void start_mpi(int thread_level) {
   char const* const call = "ARMCI_Init";
   int finalized = 0;
@@ -43,12 +43,12 @@ void start_mpi(int thread_level) {
   owns_mpi = true;
 }
 
-/// Collective over `comm`. Throws a Failure at every process where one is at fault.
+/// Collective over `comm`. Throws a Failure at every process if one process fails.
 void open_world(MPI_Comm comm) {
   char const* const call = "ARMCI_Init";
   if (comm == MPI_COMM_NULL) fail(call, "the communicator is null");
   MPI_Comm_dup(comm, &world.comm);
-  // What fails is told by ARMCI's own return values.
+  // ARMCI reports errors by its own return values.
   MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world.comm, &world.rank);
   report_as(world.rank);
@@ -57,7 +57,8 @@ void open_world(MPI_Comm comm) {
   local.take([&] {
     world.communicator = mpixrma::Communicator::find(world.comm);
     if (world.communicator == nullptr)
-      fail(call, "the one-sided engine does not run: %s (docs/debugging.md)", mpixrma::why_no_host().c_str());
+      fail(call, "the one-sided engine is not running: %s (docs/debugging.md)",
+           mpixrma::why_no_host().c_str());
     read_settings(world.rank);
   });
   check_together(call, world.comm, local);
@@ -65,7 +66,7 @@ void open_world(MPI_Comm comm) {
   open_world_group();
 }
 
-/// Of a world that was opened, or failed to open.
+/// Closes a world, also one whose initialisation failed.
 void close_world() {
   close_world_group();
   world.barrier.close();
@@ -111,7 +112,7 @@ int PARMCI_Initialized(void) { return initialisations > 0 ? 1 : 0; }
 
 int PARMCI_Finalize(void) {
   if (initialisations == 0 || --initialisations > 0) return 0;
-  // The others do all of this, whatever fails here.
+  // The later steps run even if an earlier one fails.
   Steps steps;
   steps.take([] { wait_for_all("ARMCI_Finalize"); });
   steps.take([] { complete_everywhere("ARMCI_Finalize"); });
@@ -136,7 +137,7 @@ ARMCI_ALIAS(Initialized);
 ARMCI_ALIAS(Finalize);
 
 void ARMCI_Cleanup(void) {
-  // Shared memory is anonymous and goes with the process.
+  // The kernel frees anonymous shared memory with the process.
 }
 
 void ARMCI_Error(const char* msg, int code) {
@@ -147,7 +148,7 @@ void ARMCI_Error(const char* msg, int code) {
     std::fflush(stdout);
     std::fprintf(stderr, "%d: %s %d\n", rank, text, code);
     ARMCI_Cleanup();
-    if (mpixrma::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI is the parent's
+    if (mpixrma::is_forked()) ::_exit(code != 0 ? code : 1);  // MPI belongs to the parent
     MPI_Abort(world.comm != MPI_COMM_NULL ? world.comm : MPI_COMM_WORLD, code != 0 ? code : 1);
   });
 }

@@ -11,9 +11,9 @@
 namespace armci {
 
 namespace {
-std::set<void*> allocated;  ///< of this process
+std::set<void*> allocated;  ///< allocations of this process
 
-// What is not collective bypasses MPI's error handlers: the calls have return values of their own.
+// Calls that are not collective bypass MPI's error handlers, because they have return values of their own.
 int class_of(int code) {
   int error_class = code;
   MPI_Error_class(code, &error_class);
@@ -27,7 +27,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   (void)running_world(call);
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  // Collective also when it fails: a wrong argument of one process is an error of all.
+  // Collective even if it fails: a wrong argument at one process is an error at all of them.
   int const code = MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, &comm, bases);
   if (bases == nullptr) fail(call, "the pointer array is null");
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
@@ -40,12 +40,12 @@ void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
   bool const known = base == nullptr || is_allocated(base);
-  // Operations of this process through the world communicator too: a group has its own.
+  // Complete also the operations that this process issued on the world communicator: a group has its own.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(all, &late);
-  // Collective also when it fails: a wrong base at one process is refused at all of them.
+  // Collective even if it fails: a wrong base at one process is an error at all of them.
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
-  if (!known) fail(call, "%p was not allocated, or is free already", base);
+  if (!known) fail(call, "%p was not allocated or was freed before", base);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
   allocated.erase(base);
   modes.forget(base, comm);
@@ -87,7 +87,7 @@ int ARMCI_Free_group(void* ptr, ARMCI_Group* group) {
     return 0;
   });
 }
-// Memory of special devices is not distinguished.
+// Memory kinds of special devices are not distinguished.
 int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) {
   return returning([&] { return PARMCI_Malloc(ptr_arr, bytes); });
 }
@@ -105,16 +105,16 @@ void* PARMCI_Malloc_local(armci_size_t size) {
     void* base = nullptr;
     if (size > 0)
       (void)mpixrma::engine_of_process().allocate(static_cast<std::size_t>(size),
-                                               &base);  // null when there is none
+                                                  &base);  // null if there is no memory
     return base;
   });
 }
 int PARMCI_Free_local(void* ptr) {
   return returning([&] {
     (void)running_world("ARMCI_Free_local");
-    if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p is of ARMCI_Malloc", ptr);
+    if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
     if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().free(ptr)))
-      fail("ARMCI_Free_local", "%p was not allocated, or is free already", ptr);
+      fail("ARMCI_Free_local", "%p was not allocated or was freed before", ptr);
     return 0;
   });
 }

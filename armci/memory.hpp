@@ -9,10 +9,10 @@ namespace armci {
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm);
 void release(char const* call, void* base, MPI_Comm comm);
 
-/// Whether `base` is the begin of an allocation of this process.
+/// Returns whether `base` is the first address of an allocation of this process.
 bool is_allocated(void* base);
 
-/// Frees what the program has left allocated at this process.
+/// Frees the allocations that the program has not freed at this process.
 void free_all_memory();
 
 }  // namespace armci

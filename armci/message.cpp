@@ -20,12 +20,12 @@ void take_magnitudes(void* x, int n) {
   for (int i = 0; i < n; ++i) values[i] = magnitude(values[i]);
 }
 
-/// MPI's name of one element type, and what MPI does not do with it.
+/// The MPI datatype of an ARMCI element type, with the functions that MPI lacks for it.
 struct Type {
   MPI_Datatype datatype;
   std::size_t bytes;
   void (*take_magnitudes)(void* x, int n);
-  bool (*less)(void const* a, void const* b);  ///< of two values, wherever they are
+  bool (*less)(void const* a, void const* b);  ///< compares two values at any addresses
   bool integer;
 };
 
@@ -53,10 +53,10 @@ Type type_of(char const* call, int type) {
   }
 }
 
-/// GA passes blank-padded Fortran strings too: only the beginning counts.
+/// GA passes blank-padded Fortran strings too, so only the prefix is compared.
 bool begins(char const* op, char const* name) { return std::strncmp(op, name, std::strlen(name)) == 0; }
 
-/// An operation by the name that callers give it.
+/// A reduction and the name that callers give it.
 struct Reduction {
   char const* name;
   MPI_Op operation;
@@ -65,7 +65,7 @@ struct Reduction {
 };
 
 Reduction reduction_of(char const* call, char const* op, Type const& type) {
-  // A name that begins another stands behind it.
+  // A name that is a prefix of another one stands behind it.
   Reduction const known[] = {
       {"+", MPI_SUM},
       {"*", MPI_PROD},
@@ -99,7 +99,7 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
-/// The memory of a message.
+/// Checks the buffer of a message.
 void check_buffer(char const* call, void const* buffer, int bytes) {
   if (bytes < 0) fail(call, "length %d is negative", bytes);
   if (buffer == nullptr && bytes > 0) fail(call, "the buffer is null");
@@ -114,7 +114,8 @@ int receive(char const* call, int tag, void* buffer, int bytes, int* received, i
   return status.MPI_SOURCE;
 }
 
-/// A domain is one process: within it there is nobody else, and everybody is a master.
+/// Returns whether the scope contains only the caller: a domain is one process, and every process is a
+/// master.
 bool alone(char const* call, int scope) {
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
   return scope == SCOPE_NODE;
@@ -134,7 +135,7 @@ void select(char const* call, int scope, void* x, int n, char const* op, int typ
   if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
   bool const smallest = begins(op, "min");
   if (!smallest && !begins(op, "max")) fail(call, "unknown operation \"%.8s\"", op);
-  // One record per process: whether it takes part, then its bytes.
+  // One record per process: a flag whether it takes part, then its bytes.
   std::size_t const record = static_cast<std::size_t>(n) + 1;
   std::vector<char> mine(record);
   std::vector<char> all(record * static_cast<std::size_t>(world.size));
@@ -167,7 +168,7 @@ using namespace armci;
 
 int armci_msg_me(void) {
   if (world.rank >= 0) return world.rank;
-  int rank = 0;  // GA asks before ARMCI_Init
+  int rank = 0;  // GA calls this function before ARMCI_Init
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }

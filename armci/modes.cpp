@@ -11,10 +11,10 @@ AccessModes modes;
 
 namespace {
 
-/// What each process says of an allocation.
+/// The arguments of one process for an allocation.
 struct Part {
   int process;
-  int mode;  ///< 0: cannot be set
+  int mode;  ///< 0: the mode is invalid
   mpixrma::RemoteAddress base;
   std::uint64_t bytes;
 };
@@ -37,14 +37,14 @@ Part part_of(int mode, void* base, bool allocated) {
 
 void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
-  // The mode that ends covers all that was issued under it.
+  // The mode that ends covers all operations that were issued under it.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(*running_world(call).communicator, &late);
   Part const mine = part_of(mode, base, allocated);
   auto const parts = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
-  if (mine.mode == 0) fail(call, "mode %d is not one, or %p is not the begin of an allocation", mode, base);
+  if (mine.mode == 0) fail(call, "mode %d is unknown, or %p is not the base of an allocation", mode, base);
   for (Part const& part : parts) {
-    if (part.mode != mode) fail(call, "process %d has called it with other or wrong arguments", part.process);
+    if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }
   check_complete(call, late);
   comms_.insert(comm);

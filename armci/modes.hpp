@@ -1,4 +1,4 @@
-/// Access modes: what a program promises about the accesses to an allocation for a while.
+/// Access modes: a program's temporary promise about the accesses to an allocation.
 #pragma once
 
 #include <mpi.h>
@@ -11,15 +11,15 @@
 
 namespace armci {
 
-/// The allocations that have another mode than ARMCIX_MODE_ALL. Nearly always none.
+/// The allocations with a mode other than ARMCIX_MODE_ALL; almost always empty.
 class AccessModes {
  public:
-  /// Collective over the communicator of the allocation whose base here is `base`, nullptr where it is empty;
-  /// `allocated`: whether one begins there. Throws a Failure, at every process.
+  /// Collective over the communicator of the allocation whose local base is `base` (nullptr if empty);
+  /// `allocated` tells whether an allocation begins there. On failure every process throws a Failure.
   void set(int mode, void* base, bool allocated, MPI_Comm comm);
-  /// Mode of the memory at `address` of `process`.
+  /// Returns the mode of the memory at `address` of `process`.
   int get(int process, mpixrma::RemoteAddress address) const;
-  /// The allocation is being freed; collective over its communicator.
+  /// Removes an allocation that is being freed; collective over its communicator.
   void forget(void* base, MPI_Comm comm);
 
   bool all_default() const noexcept { return ranges_.empty(); }
@@ -32,7 +32,7 @@ class AccessModes {
   };
 
   std::map<Start, Range> ranges_;
-  std::set<MPI_Comm> comms_;  ///< of the allocations that ever had a mode
+  std::set<MPI_Comm> comms_;  ///< communicators of the allocations that ever had a mode
 };
 
 extern AccessModes modes;

@@ -1,4 +1,4 @@
-/// Mutexes: locks of the engine.
+/// Mutexes, implemented by the engine's locks.
 #include "armci/mutex.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using mpixrma::engine::LockId;
 using mpixrma::engine::Status;
 
-/// The library's view of an armcix_mutex_hdl_t: of the public struct it uses grp, a duplicate, and the
+/// The library's view of an armcix_mutex_hdl_t. Of the public struct it uses `grp`, a duplicate, and the
 /// counts.
 struct MutexSet : armcix_mutex_hdl_s {
   MutexSet() { grp.comm = MPI_COMM_NULL; }
@@ -28,10 +28,10 @@ struct MutexSet : armcix_mutex_hdl_s {
   MutexSet(MutexSet const&) = delete;
   MutexSet& operator=(MutexSet const&) = delete;
 
-  std::vector<int> counts;         ///< mutexes per process of the group
-  std::vector<int> first_locks;    ///< the lock of each process that is its first mutex
-  std::vector<std::size_t> begin;  ///< of each process's mutexes among all
-  std::vector<char> held;          ///< of all of them, by this process
+  std::vector<int> counts;         ///< number of mutexes per process of the group
+  std::vector<int> first_locks;    ///< lock number of each process's first mutex
+  std::vector<std::size_t> begin;  ///< index of each process's first mutex in `held`
+  std::vector<char> held;          ///< whether this process holds the mutex, for all mutexes
 };
 
 /// A mutex of a set.
@@ -48,7 +48,8 @@ MutexSet& open(char const* call, armcix_mutex_hdl_t handle) {
   return *static_cast<MutexSet*>(handle);
 }
 
-/// The locks of this process for its mutexes; a Failure at all when they cannot be had at one.
+/// Allocates the locks of this process's mutexes. Every process throws a Failure if the allocation fails at
+/// one.
 void make_locks(char const* call, MutexSet& set) {
   LockId first = 0;
   Steps steps;
@@ -75,10 +76,10 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
   set->windows = nullptr;
   set->bases = nullptr;
   set->counts = mpixrma::exchange(set->grp.comm, count, set->grp.size);
-  // Of all, once all know it.
+  // Check all counts after the exchange, so that all processes fail together.
   if (count < 0) fail(call, "count %d is negative", count);
   if (*std::min_element(set->counts.begin(), set->counts.end()) < 0)
-    fail(call, "another process has called it with a negative count");
+    fail(call, "another process passed a negative count");
   set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
   set->begin.resize(set->counts.size() + 1);
   std::partial_sum(set->counts.begin(), set->counts.end(), set->begin.begin() + 1);
@@ -91,7 +92,7 @@ int destroy(char const* call, armcix_mutex_hdl_t handle) {
   return returning([&] {
     std::unique_ptr<MutexSet> const set(&open(call, handle));
     Steps steps;
-    // Whoever has given a mutex back has done so before it ends.
+    // Unlocks that this process has issued must complete before the locks are freed.
     steps.take([&] { complete_everywhere(call); });
     MPI_Barrier(set->grp.comm);
     steps.take([&] { end_locks(call, *set); });
@@ -117,7 +118,7 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
   found.held = 1;
 }
 
-/// What was done under the mutex at its process is seen by its next holder.
+/// The next holder sees all updates that were made under the mutex at its process.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
   if (found.held == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);

@@ -1,4 +1,4 @@
-/// Mutexes that live with a process and are locked from anywhere.
+/// Mutexes that belong to a process and can be locked by any process.
 #pragma once
 
 namespace armci {

@@ -1,4 +1,4 @@
-/// The one way of all transfers: contiguous, strided and vector, blocking and not.
+/// The common implementation of all transfers: contiguous, strided and vector, blocking and non-blocking.
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,26 @@ using mpixrma::engine::Layout;
 
 enum class Direction { put, get, accumulate };
 
-/// The engine's name of put and get.
+/// The engine's RMA operation for put and get.
 template <Direction direction>
 inline constexpr auto moved =
     direction == Direction::put ? mpixrma::engine::Direction::put : mpixrma::engine::Direction::get;
 
-/// Whether the call returns when complete, or leaves that to a handle.
+/// Whether a call returns on completion or leaves the operation to a handle.
 struct Blocking {};
 struct NonBlocking {
   armci_hdl_t* handle;
 };
 
-/// What accumulate adds: null for put and get.
+/// The datatype and scale of an accumulate; null for put and get.
 struct Scaled {
   int datatype = -1;
   void const* scale = nullptr;
 };
 
-/// Reduction of an ARMCI_ACC_ type on memory of `process`, atomic unless the program promised that nobody
-/// else accesses that memory meanwhile; a scale of one is left out. Throws a Failure for an unknown type.
+/// Returns the reduction of an ARMCI_ACC_ type on memory of `process`. It is atomic unless the program
+/// promised exclusive access to that memory (an access mode). A scale of one is omitted. Throws a Failure for
+/// an unknown type.
 mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
 
 template <typename Operation>
@@ -45,12 +46,12 @@ void run(char const* call, mpixrma::Target& target, Operation& operation, NonBlo
   issue_nonblocking(call, target, operation, mode.handle);
 }
 
-/// Before a put with a flag: throws a Failure for a flag that cannot be written.
+/// Checks the flag of a put with a flag before the put. Throws a Failure if the flag cannot be written.
 void check_flag(char const* call, int const* flag, int process);
-/// The second half of a put with a flag: the flag is not written where what was put before was refused.
+/// Writes the flag of a put with a flag. The flag is not written if the target rejected the data.
 int put_flag(char const* call, int* flag, int value, int process);
 
-/// Fills in what the direction asks for.
+/// Sets the fields of the operation that depend on the direction.
 template <Direction direction>
 void describe(char const*, int, void const*, Scaled const&, mpixrma::engine::Transfer& operation) {
   operation.direction = moved<direction>;
@@ -68,14 +69,14 @@ void describe(char const* call, int process, void const* remote, Scaled const& s
     fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
 }
 
-/// Moves between `local` here and `remote` at `process`; both layouts have the same size.
+/// Transfers between `local` here and `remote` at `process`; both layouts have the same size.
 template <Direction direction, typename Mode>
 void transfer(char const* call, void* local, Layout const& local_layout, void* remote,
               Layout const& remote_layout, int process, Scaled const& scaled, Mode mode) {
   using namespace mpixrma::engine;
   mpixrma::Target& target = target_of(call, process);
   std::conditional_t<direction == armci::Direction::accumulate, Update, Transfer> operation;
-  // Operations to one process take effect in the order of issue.
+  // Operations to one process take effect in issue order.
   operation.guarantees = Guarantee::ordered;
   operation.origin = static_cast<std::byte*>(local);
   operation.origin_layout = local_layout;
@@ -86,20 +87,20 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   run(call, target, operation, mode);
 }
 
-/// As mpixrma::try_direct_accumulate; false for what is not a multiple of the element, too.
+/// As mpixrma::try_direct_accumulate; also returns false if the size is not a multiple of the element.
 inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
                                 int process, Scaled const& scaled) {
   mpixrma::Target& target = target_of(call, process);
   mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
-  // A power of two: no division.
+  // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
   mpixrma::engine::order_before_store(true);
   return mpixrma::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpixrma::RemoteAddress>(remote),
                                      bytes);
 }
 
-/// By load and store, in the call; false, with nothing done, where that does not serve. A put or get calls
-/// nothing here.
+/// Transfers by load and store within the call. Returns false without side effects if that is impossible. A
+/// put or get calls no other function here.
 template <Direction direction>
 bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
                    Scaled const& scaled) {
@@ -116,7 +117,8 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   }
 }
 
-/// What contiguous() leaves. Not inlined: it saves registers, for which the common case has no use.
+/// The uncommon cases of contiguous(). Not inlined, because it saves registers that the common case does not
+/// use.
 template <Direction direction, typename Mode>
 [[gnu::noinline]] int contiguous_otherwise(char const* call, void* local, void* remote, int bytes,
                                            int process, Scaled const& scaled, Mode mode) {

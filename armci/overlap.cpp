@@ -14,7 +14,7 @@ std::ptrdiff_t end_of(Segment const& segment) noexcept {
   return segment.offset + static_cast<std::ptrdiff_t>(segment.length);
 }
 
-/// Of segments in ascending order only neighbours can overlap.
+/// In ascending order only neighbouring segments can overlap.
 bool neighbours_overlap(std::span<Segment const> segments) {
   auto const meet = [](Segment const& a, Segment const& b) { return end_of(a) > b.offset; };
   return std::adjacent_find(segments.begin(), segments.end(), meet) != segments.end();

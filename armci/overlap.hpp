@@ -1,4 +1,4 @@
-/// Whether segments of memory share a byte.
+/// A test for segments of memory that share a byte.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace armci {
 
-/// True when two of the segments overlap. O(N) for segments in ascending order, O(N log N) for others.
+/// Returns whether two of the segments overlap. O(N) for segments in ascending order, else O(N log N).
 bool overlap(std::span<mpixrma::engine::Segment const> segments);
 
 }  // namespace armci

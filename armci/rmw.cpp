@@ -9,8 +9,8 @@ namespace {
 
 using mpixrma::engine::Operation;
 
-/// The value that was there goes to `local`, from where a swap takes its operand. That is not read before it
-/// is known that it can be. Inline in each call: a few nanoseconds count.
+/// Writes the previous value to `local`, which also holds the operand of a swap. `local` is read only after
+/// it is known to be readable. Inlined into each call, where a few nanoseconds count.
 template <Operation operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {
@@ -34,7 +34,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   described.type = sizeof(T) == 4 ? ElementType::int32 : ElementType::int64;
   described.guarantees = Guarantee::ordered | Guarantee::element_atomic;
   described.origin = reinterpret_cast<std::byte const*>(&operand);
-  described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // not the operand too
+  described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // must not be the operand
   described.target = address;
   described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
   check_operation(call, target, described, mpixrma::issue_and_wait(target, described));

@@ -1,11 +1,11 @@
-/// What the environment asks for: the variables of ARMCI-MPI, as far as they make sense here.
+/// The settings from the environment: the variables of ARMCI-MPI that apply here.
 #pragma once
 
 namespace armci {
 
-/// How a vector of segments is transferred.
+/// The method by which a vector of segments is transferred.
 enum class IovMethod {
-  automatic,    ///< direct, or conservative where destinations overlap
+  automatic,    ///< direct, or conservative if destinations overlap
   direct,       ///< all segments of a descriptor in one operation
   batched,      ///< at most `batch` segments in one operation
   conservative  ///< one operation per segment
@@ -20,7 +20,8 @@ struct Settings {
 };
 extern Settings settings;
 
-/// Reads the environment. Process 0 tells under ARMCI_VERBOSE what is set; wrong values are an error of all.
+/// Reads the environment. With ARMCI_VERBOSE, process 0 prints the settings. An invalid value is an error at
+/// every process.
 void read_settings(int rank);
 
 }  // namespace armci

@@ -1,4 +1,4 @@
-/// The library's state, and what every family of calls begins with.
+/// The library's state, and the checks that begin each call.
 #pragma once
 
 #include <mpi.h>
@@ -10,15 +10,15 @@
 #include "mpix/xfer/transfer.hpp"
 
 /// Gives a PARMCI_ function, defined before in the same file, its weak ARMCI_ name, so that a tool can
-/// put its own function in between.
+/// interpose its own function.
 #define ARMCI_ALIAS(name) \
   extern "C" decltype(ARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name)))
 
 namespace armci {
 
-/// Between ARMCI_Init and ARMCI_Finalize.
+/// The state between ARMCI_Init and ARMCI_Finalize.
 struct World {
-  MPI_Comm comm = MPI_COMM_NULL;  ///< private duplicate of the communicator of initialisation
+  MPI_Comm comm = MPI_COMM_NULL;  ///< private duplicate of the communicator that ARMCI was initialised with
   mpixrma::Communicator* communicator = nullptr;
   int rank = -1;
   int size = 0;
@@ -26,7 +26,7 @@ struct World {
 };
 extern World world;
 
-/// The world of a call that needs one, or a Failure.
+/// Returns the world, or throws a Failure outside of ARMCI_Init and ARMCI_Finalize.
 [[noreturn]] void fail_not_running(char const* call) __attribute__((cold));
 inline World& running_world(char const* call) {
   if (world.communicator == nullptr) [[unlikely]]
@@ -36,7 +36,7 @@ inline World& running_world(char const* call) {
 
 [[noreturn]] void fail_process(char const* call, int process) __attribute__((cold));
 
-/// The target of process `process`, or a Failure.
+/// Returns the target of process `process`; otherwise throws a Failure.
 inline mpixrma::Target& target_of(char const* call, int process) {
   mpixrma::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
   if (target == nullptr) [[unlikely]]
@@ -44,23 +44,23 @@ inline mpixrma::Target& target_of(char const* call, int process) {
   return *target;
 }
 
-/// target_of() where it takes a few instructions only; else nullptr.
+/// As target_of(), but returns nullptr if the look-up needs more than a few instructions.
 inline mpixrma::Target* known_target(int process) noexcept {
   return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
 }
 
-/// A range check alone, for calls that send nothing to `process`.
+/// Checks the range of `process`, for calls that send nothing to it.
 inline void check_process(char const* call, int process) {
   if (static_cast<unsigned>(process) >= static_cast<unsigned>(running_world(call).size)) [[unlikely]]
     fail_process(call, process);
 }
 
-/// Completes the operations of this process at every target. Throws a Failure that names a process where one
-/// failed.
+/// Completes the operations of this process at every target. If one failed, throws a Failure that names the
+/// process.
 void complete_everywhere(char const* call);
 
 void complete_messages_at(char const* call, mpixrma::Target& target);
-/// The same for one target.
+/// Completes the operations of this process at one target. Throws a Failure if one failed.
 inline void complete_at(char const* call, int process) {
   mpixrma::Target& target = target_of(call, process);
   if (!mpixrma::complete_stores(target)) complete_messages_at(call, target);

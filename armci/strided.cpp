@@ -13,16 +13,16 @@ namespace {
 
 using mpixrma::engine::Dimension;
 
-constexpr int max_levels = 8;  // of the ARMCI interface
+constexpr int max_levels = 8;  // limit of the ARMCI interface
 
-/// What the errors of a call name.
+/// The parts of a call that its error texts name.
 struct Subject {
   char const* call;
   int process = -1;
   void const* remote = nullptr;
 };
 
-/// One side of a strided transfer; refers to itself, so it stays where it is.
+/// One side of a strided transfer. Not movable, because it holds pointers to itself.
 class Strides {
  public:
   Strides(Subject const& at, int const* strides, int const* count, int levels) {
@@ -90,7 +90,8 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
   return 0;
 }
 
-/// Copies between a strided block here and a buffer; `copy` gets the block's layout and the buffer.
+/// Copies between a strided block here and a contiguous buffer; `copy` receives the block's layout and the
+/// buffer.
 template <typename Copy>
 void copy_block(char const* call, Side const& block, int const* count, int levels, char* buffer, Copy copy) {
   ending([&] {

@@ -1,4 +1,4 @@
-/// Transfers of one value.
+/// Transfers of a single value.
 #include "armci/onesided.hpp"
 
 namespace armci {

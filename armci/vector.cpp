@@ -14,7 +14,7 @@ namespace {
 
 using mpixrma::engine::Segment;
 
-/// Segments from `first` on, relative to its pointer.
+/// Appends the segments from `first` on, relative to that segment's pointer.
 void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
           std::vector<Segment>& segments) {
   auto const* const base = static_cast<char const*>(pointers[first]);
@@ -25,12 +25,12 @@ void list(char const* call, int process, void* const* pointers, int first, armci
   }
 }
 
-/// Where memory is mapped here all methods are the same: one segment after the other. Returns how many were
-/// done, from the first on.
+/// Copies segments one by one while the target memory is mapped here; all methods are equivalent then.
+/// Returns the number of segments copied.
 template <Direction direction>
 int move_segments(char const* call, void* const* local, void* const* remote, armci_giov_t const& set,
                   int process, Scaled const& scaled) {
-  // Long lists of accumulates take the locks of the memory once.
+  // A long list of accumulates takes the locks of the memory only once.
   constexpr int most_accumulates = 4;
   bool const locks_once = direction == Direction::accumulate && set.ptr_array_len > most_accumulates;
   if (settings.iov_checks || locks_once) return 0;
@@ -42,7 +42,7 @@ int move_segments(char const* call, void* const* local, void* const* remote, arm
   return done;
 }
 
-/// A part of a descriptor's segments in one operation.
+/// Transfers a part of a descriptor's segments in one operation.
 template <Direction direction, typename Mode>
 void transfer_segments(char const* call, Lists const& lists, std::size_t first, std::size_t count,
                        int process, Scaled const& scaled, Mode mode) {

@@ -8,7 +8,7 @@
 
 namespace armci {
 
-/// Segments of both sides, relative to their bases, in pairs.
+/// The segments of both sides in pairs, each relative to the base of its side.
 struct Lists {
   void* local_base = nullptr;
   void* remote_base = nullptr;

@@ -1,4 +1,4 @@
-/// Buffers at MPI_BOTTOM, of datatypes with absolute displacements.
+/// Buffers at MPI_BOTTOM, described by datatypes with absolute displacements.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace mpixrma {
 
-/// Below here a null pointer stands for no buffer at all: such a buffer is named by an address within it.
+/// Gives a buffer at MPI_BOTTOM a base address within the buffer, because a null pointer means "no buffer" in
+/// the layers below.
 class AbsoluteBuffer {
  public:
   AbsoluteBuffer() = default;
   AbsoluteBuffer(AbsoluteBuffer const&) = delete;
   AbsoluteBuffer& operator=(AbsoluteBuffer const&) = delete;
 
-  /// The address to which `*layout`, which may refer to this object then, is relative. Throws
+  /// Returns the address that `*layout` is relative to. `*layout` may refer to this object afterwards. Throws
   /// std::bad_alloc.
   std::byte* name(void* address, engine::Layout* layout) {
     if (address == nullptr && !layout->segments.empty()) [[unlikely]]

@@ -1,4 +1,4 @@
-/// Layouts out of smaller ones, as the constructors of derived datatypes need them.
+/// Composition of layouts, as the constructors of derived datatypes need it.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace mpixrma {
 
-/// `count` copies of `one` whose starts are `stride` bytes apart.
+/// Returns `count` copies of `one` whose starts are `stride` bytes apart.
 engine::OwnedLayout repeat(engine::OwnedLayout const& one, std::size_t count, std::ptrdiff_t stride);
 
-/// `layout`, `displacement` bytes further on.
+/// Returns `layout` shifted by `displacement` bytes.
 engine::OwnedLayout shift(engine::OwnedLayout const& layout, std::ptrdiff_t displacement);
 
 /// Collects pieces at displacements, in order, as a list of runs.
@@ -26,7 +26,7 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// A process's part of a distributed array (MPI 3.1, 4.1.4) with elements `one` of extent `extent`.
+/// Returns the process's part of a distributed array (MPI 3.1, 4.1.4) with elements `one` of extent `extent`.
 /// `integers` as MPI_Type_get_contents gives them: size, rank, ndims, gsizes, distribs, dargs, psizes, order.
 engine::OwnedLayout darray(engine::OwnedLayout const& one, std::ptrdiff_t extent,
                            std::span<int const> integers);

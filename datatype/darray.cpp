@@ -1,4 +1,5 @@
-/// Distributed arrays. Computed by their rules, not tried out by packing: MPI_Pack counts in int.
+/// Distributed arrays. The layout is computed by MPI's rules and not probed by packing, because MPI_Pack
+/// counts in int.
 #include <mpi.h>
 
 #include <algorithm>
@@ -11,12 +12,12 @@ namespace {
 
 using engine::OwnedLayout;
 
-/// One dimension of the array, in elements of it.
+/// One dimension of the array, in its elements.
 struct Distribution {
   std::size_t size;
   std::size_t processes;
-  std::size_t process;  ///< coordinate of the one whose part it is
-  std::size_t block;    ///< blocks are dealt out to the processes in turn
+  std::size_t process;  ///< coordinate of the process in this dimension
+  std::size_t block;    ///< block size; blocks are assigned to the processes cyclically
 
   static Distribution of(int size, int kind, int argument, int processes, std::size_t process) {
     auto const extent = static_cast<std::size_t>(size);
@@ -29,10 +30,10 @@ struct Distribution {
   }
 };
 
-/// The process's elements along one dimension, `stride` bytes apart in the array. Displacements count from
-/// its first block.
+/// Returns the process's elements along one dimension, `stride` bytes apart in the array. Displacements are
+/// relative to the process's first block.
 OwnedLayout deal(OwnedLayout const& inner, Distribution const& along, std::ptrdiff_t stride) {
-  std::size_t const blocks = (along.size + along.block - 1) / along.block;  // of all processes
+  std::size_t const blocks = (along.size + along.block - 1) / along.block;  // blocks of all processes
   std::size_t const own =
       along.process < blocks ? (blocks - along.process + along.processes - 1) / along.processes : 0;
   std::size_t const last_length = along.size - (blocks - 1) * along.block;
@@ -59,7 +60,7 @@ OwnedLayout darray(OwnedLayout const& one, std::ptrdiff_t extent, std::span<int 
   auto const arguments = integers.subspan(3 + 2 * dimensions, dimensions);
   auto const processes = integers.subspan(3 + 3 * dimensions, dimensions);
   bool const c_order = integers[3 + 4 * dimensions] == MPI_ORDER_C;
-  // The grid of processes is in C's order always.
+  // The grid of processes is always in C order.
   std::vector<std::size_t> coordinates(dimensions);
   auto rank = static_cast<std::size_t>(integers[1]);
   for (std::size_t d = dimensions; d-- > 0;) {

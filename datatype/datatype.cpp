@@ -14,14 +14,14 @@ namespace mpixrma {
 
 namespace {
 
-// One thread at a time makes states. Not taken by the delete callback, which runs under MPI's own lock of
-// attributes: that lock is taken inside of this one, and outside of the pool's.
+// Serializes the creation of states. The delete callback does not take this lock, because it runs under MPI's
+// lock of attributes. Lock order: this lock, MPI's lock, the pool's lock.
 std::mutex creation_lock;
 
 StatePool<Datatype> pool;
 
-int keyval = MPI_KEYVAL_INVALID;  ///< ties a Datatype to its MPI datatype
-/// Null outside of MPI's life.
+int keyval = MPI_KEYVAL_INVALID;  ///< attaches a Datatype to its MPI datatype
+/// Null before MPI_Init and after MPI_Finalize.
 std::atomic<int (*)(std::uintptr_t)> is_committed{nullptr};
 
 int datatype_freed(MPI_Datatype, int, void* state, void*) try {
@@ -32,13 +32,13 @@ int datatype_freed(MPI_Datatype, int, void* state, void*) try {
   return MPI_ERR_NO_MEM;
 }
 
-/// Half of what can be counted is left for where the first element lies.
+/// Leaves half of the range of MPI_Aint for the displacement of the first element.
 MPI_Count largest_count(FlatType const& flat) noexcept {
   auto const size = static_cast<std::ptrdiff_t>(flat.size);
   return PTRDIFF_MAX / 2 / std::max({size, std::abs(flat.extent), std::ptrdiff_t{1}});
 }
 
-/// A bit for each operation that is defined.
+/// Returns one bit for each operation that is defined on the element type.
 std::uint32_t operations_on(engine::ElementType element) noexcept {
   constexpr auto operations = static_cast<unsigned>(engine::Operation::count_);
   static_assert(operations <= 32);
@@ -61,7 +61,7 @@ Datatype const* Datatype::find_slowly(MPI_Datatype type) {
   std::lock_guard const creating(creation_lock);
   MPI_Type_get_attr(type, keyval, &attribute, &found);
   if (found == 0) {
-    FlatType flat = flatten(type);  // before a state is taken: it may throw
+    FlatType flat = flatten(type);  // before a state is allocated, because it may throw
     Datatype* const state = &pool.take();
     state->open(type, std::move(flat));
     MPI_Type_set_attr(type, keyval, state);

@@ -1,6 +1,7 @@
-/// MPI datatypes as layouts: flattened once, kept with the datatype.
+/// MPI datatypes as layouts: flattened once and cached with the datatype.
 ///
-/// Below everything that takes datatypes from users. Whoever is linked with it calls begin_datatypes() once.
+/// The base of all code that receives datatypes from users. Each linking component must call
+/// begin_datatypes() once.
 #pragma once
 
 #include <mpi.h>
@@ -15,64 +16,67 @@
 
 namespace mpixrma {
 
-/// What one element of a datatype is made of.
+/// The layout and the element type of one element of a datatype.
 struct FlatType {
-  engine::OwnedLayout layout;  ///< displacements included
-  std::ptrdiff_t extent = 0;   ///< bytes from one element to the next
-  std::size_t size = 0;        ///< data bytes
-  /// The predefined type that it is built of; meaningless when `mixed`.
+  engine::OwnedLayout layout;  ///< including displacements
+  std::ptrdiff_t extent = 0;   ///< extent in bytes
+  std::size_t size = 0;        ///< number of data bytes
+  /// The predefined type that the datatype consists of; undefined if `mixed`.
   engine::ElementType element = engine::ElementType::none;
   MPI_Datatype base = MPI_DATATYPE_NULL;
   bool mixed = false;
 };
 
-/// A datatype has a constructor that is not known here.
+/// The datatype has an unknown constructor.
 struct UnknownDatatype : std::exception {
-  char const* what() const noexcept override { return "a datatype has a constructor that is not known"; }
+  char const* what() const noexcept override { return "a datatype has an unknown constructor"; }
 };
 
-/// Between MPI's start and its end: Datatype::find works from here on. `is_committed` tells whether a valid
-/// handle, of which it gets the number, may be used in communication. Not thread-safe; may be called again.
+/// Enables Datatype::find, between MPI's initialisation and finalisation. `is_committed` receives the number
+/// of a valid handle and returns whether it may be used in communication. Not thread-safe; may be called
+/// again.
 void begin_datatypes(int (*is_committed)(std::uintptr_t type));
-/// Until the next begin_datatypes() nothing is found any more. Async-signal-safe.
+/// Makes Datatype::find return nullptr until the next begin_datatypes(). Async-signal-safe.
 void end_datatypes() noexcept;
 
-/// Decodes `type`, which must be a valid handle. Throws when there is not enough memory, or UnknownDatatype.
-/// The names follow MPI_Type_get_envelope.
+/// Decodes `type`, which must be a valid handle. Throws UnknownDatatype, or std::bad_alloc. The names follow
+/// MPI_Type_get_envelope.
 FlatType flatten(MPI_Datatype type);
 
 class Datatype {
  public:
-  /// nullptr when `type` is MPI_DATATYPE_NULL or not committed, or before begin_datatypes(). Predefined types
-  /// are always committed. Throws as flatten().
+  /// Returns nullptr if `type` is MPI_DATATYPE_NULL or not committed, or before begin_datatypes(). Predefined
+  /// types are always committed. Throws as flatten().
   static Datatype const* find(MPI_Datatype type) {
     Datatype const* const known = find_known(type);
     return known != nullptr ? known : find_slowly(type);
   }
-  /// find() where it takes a few instructions only; else nullptr.
+  /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
 
   MPI_Datatype handle() const noexcept { return type_.get(); }
   FlatType const& flat() const noexcept { return flat_; }
-  /// Elements follow each other without gaps, in memory order.
+  /// Whether the elements follow each other without gaps in memory order.
   bool is_contiguous() const noexcept { return contiguous_; }
   std::size_t size() const noexcept { return flat_.size; }
-  /// More elements than that have more data bytes, or reach over more memory, than can be counted.
+  /// Maximum element count whose data size and span in memory can be represented.
   MPI_Count max_count() const noexcept { return max_count_; }
-  /// 4 or 8 for an integer of that size, on which the CPU's atomics work; else 0.
+  /// Returns 4 or 8 for an integer of that size, which the CPU's atomic instructions support; else 0.
   unsigned atomic_word() const noexcept { return atomic_word_; }
-  /// Built of one predefined type on which the operation is defined.
+  /// Whether the datatype consists of one predefined type on which the operation is defined.
   bool defines(engine::Operation operation) const noexcept {
     return (operations_ >> static_cast<unsigned>(operation) & 1) != 0;
   }
-  /// Bytes of `count` elements that lie contiguously; 0: there are none, they do not, or are too many.
+  /// Returns the size in bytes of `count` contiguous elements; 0 if `count` is 0 or too large, or the
+  /// datatype is not contiguous.
   std::size_t contiguous_bytes(MPI_Count count) const noexcept {
     return static_cast<std::uint64_t>(count) <= contiguous_count_
                ? flat_.size * static_cast<std::size_t>(count)
                : 0;
   }
 
-  /// The layout of `count` elements. `dimensions` is room for its dimensions and must outlive it.
+  /// Returns the layout of `count` elements. `dimensions` provides the storage of its dimensions and must
+  /// outlive it.
   engine::Layout layout(std::size_t count,
                         engine::Dimension (&dimensions)[engine::max_dimensions]) const noexcept;
 
@@ -90,8 +94,8 @@ class Datatype {
   MPI_Count max_count_ = 0;
   bool contiguous_ = false;
   unsigned atomic_word_ = 0;
-  std::uint32_t operations_ = 0;        ///< bits of those that are defined on it
-  std::uint64_t contiguous_count_ = 0;  ///< as `max_count_`; 0 unless contiguous
+  std::uint32_t operations_ = 0;        ///< one bit for each operation that is defined on the type
+  std::uint64_t contiguous_count_ = 0;  ///< equals `max_count_` for a contiguous type, else 0
 };
 
 }  // namespace mpixrma

@@ -20,7 +20,7 @@ struct Code {
 };
 
 std::mutex lock;
-std::vector<Code> codes;  // the least recently used first
+std::vector<Code> codes;  // least recently used first
 
 /// Makes the code the most recently used one.
 int use(std::vector<Code>::iterator code) {

@@ -1,4 +1,4 @@
-/// Error codes whose strings say what was wrong with a call.
+/// MPI error codes whose strings describe the error of a call.
 #pragma once
 
 #include <mpi.h>
@@ -7,12 +7,12 @@
 
 namespace mpixrma {
 
-/// A code of `error_class` with this string: the one that has it, or else the one of the class that was used
-/// least recently, of a fixed number, so that a program that goes on after errors does not use up memory.
-/// The class itself when MPI has none to give.
+/// Returns an error code of `error_class` with this string. An existing code with the string is reused;
+/// otherwise the least recently used one of a fixed number of codes is overwritten, so that a program that
+/// continues after errors does not use up memory. Returns the class itself if MPI cannot create a code.
 int code_for(int error_class, std::string const& text);
 
-/// Whether `handler` is one of those that MPI has for ending the job. Frees the handle.
+/// Returns whether `handler` is a predefined handler that aborts the job. Frees the handle.
 inline bool ends_job_and_free(MPI_Errhandler handler) {
   bool ends = handler == MPI_ERRORS_ARE_FATAL;
 #ifdef MPI_ERRORS_ABORT

@@ -1,4 +1,4 @@
-/// From the constructors of a derived datatype to a layout.
+/// Converts the constructors of a derived datatype to a layout.
 #include <cstddef>
 #include <vector>
 
@@ -14,13 +14,14 @@ namespace {
 using engine::Layout;
 using engine::OwnedLayout;
 
-/// Made by MPI_Type_create_f90_real and its like: predefined, but with arguments.
+/// Whether the datatype was created by MPI_Type_create_f90_real, _complex or _integer: predefined, but with
+/// arguments.
 bool is_f90(int combiner) noexcept {
   return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-/// The arguments with which a datatype was made.
+/// The arguments that a datatype was constructed with.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int> integers;
@@ -51,7 +52,7 @@ struct Contents {
   int integer(std::size_t i) const { return integers[i]; }
 };
 
-/// Notes what `part` is built of.
+/// Merges the element type of `part` into `whole`.
 void join(FlatType& whole, FlatType const& part) {
   if (part.size == 0) return;
   if (whole.base == MPI_DATATYPE_NULL) {
@@ -63,7 +64,7 @@ void join(FlatType& whole, FlatType const& part) {
                  (whole.element != part.element || whole.element == engine::ElementType::none));
 }
 
-/// The data of MPI_SHORT_INT. The other pairs have their padding behind them, if any.
+/// The layout of MPI_SHORT_INT. The other pair types have padding at their end only, if any.
 OwnedLayout short_and_int() {
   struct Pair {
     short value;
@@ -88,7 +89,7 @@ FlatType flatten_named(MPI_Datatype type, Contents const& contents) {
   return flat;
 }
 
-/// Blocks of `length` old elements at displacements in bytes.
+/// Returns blocks of `length` old elements at displacements in bytes.
 OwnedLayout blocks(FlatType const& old, std::size_t count, auto length_of, auto displacement_of) {
   Pieces pieces;
   for (std::size_t i = 0; i < count; ++i) {
@@ -97,7 +98,7 @@ OwnedLayout blocks(FlatType const& old, std::size_t count, auto length_of, auto 
   return pieces.layout();
 }
 
-/// integers: ndims, sizes, subsizes, starts, order.
+/// The integers are ndims, sizes, subsizes, starts, order.
 OwnedLayout subarray(FlatType const& old, Contents const& contents) {
   auto const dimensions = static_cast<std::size_t>(contents.integer(0));
   bool const c_order = contents.integer(3 * dimensions + 1) == MPI_ORDER_C;
@@ -105,7 +106,7 @@ OwnedLayout subarray(FlatType const& old, Contents const& contents) {
   std::ptrdiff_t stride = old.extent;
   std::ptrdiff_t start = 0;
   for (std::size_t i = 0; i < dimensions; ++i) {
-    std::size_t const d = c_order ? dimensions - 1 - i : i;  // innermost first
+    std::size_t const d = c_order ? dimensions - 1 - i : i;  // innermost dimension first
     layout = repeat(layout, static_cast<std::size_t>(contents.integer(1 + dimensions + d)), stride);
     start += contents.integer(1 + 2 * dimensions + d) * stride;
     stride *= contents.integer(1 + d);

@@ -1,4 +1,4 @@
-/// MPI's handles as numbers: they are pointers in some MPI libraries and integers in others.
+/// Conversion of MPI handles to numbers: handles are pointers in some MPI libraries and integers in others.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::uintptr_t number_of(Handle handle) noexcept {
   }
 }
 
-/// The handle of which number_of() gave `number`.
+/// Returns the handle that number_of() converted to `number`.
 template <typename Handle>
 Handle handle_of(std::uintptr_t number) noexcept {
   if constexpr (std::is_pointer_v<Handle>) {

@@ -1,5 +1,5 @@
-/// From an MPI handle, of a datatype or a communicator, to our state of it, by one look into a small table
-/// without a lock.
+/// A lock-free cache from an MPI handle (datatype or communicator) to the library's state of the object, with
+/// one access to a small table.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@
 
 namespace mpixrma {
 
-/// The handle that a state stands for. It is what tells readers that the state is theirs, so it appears after
-/// the rest of the state is set.
+/// The handle that a state belongs to. Readers compare it to verify that they found the right state, so it is
+/// published after the rest of the state is set.
 template <typename Handle, template <typename> class Atomic = std::atomic>
 class PublishedHandle {
  public:
-  /// Acquire: pairs with the release in publish(). States are reused: whoever finds its handle here sees
-  /// what was set for it, not what an earlier use has left.
+  /// Acquire: pairs with the release in publish(). States are reused: a reader that finds its handle here
+  /// sees the members set for that handle, not those of an earlier use.
   Handle get() const noexcept { return handle_.load(std::memory_order_acquire); }
 
-  /// Of a state whose other members are set.
+  /// Publishes a state whose other members are set.
   void publish(Handle handle) noexcept { handle_.store(handle, std::memory_order_release); }
 
-  /// No handle from here on. Not a null handle, which might be looked up.
+  /// Invalidates the state. Does not store a null handle, which might be looked up.
   void withdraw() noexcept { publish(no_handle()); }
 
   bool is_published() const noexcept {
@@ -32,13 +32,14 @@ class PublishedHandle {
   }
 
  private:
-  static Handle no_handle() noexcept { return handle_of<Handle>(1); }  // MPI has no object there
+  static Handle no_handle() noexcept { return handle_of<Handle>(1); }  // no MPI object has this address
 
   Atomic<Handle> handle_{Handle{}};
 };
 
-/// `State` has `handle() const`, of a PublishedHandle. States are never deallocated, only reused: a thread
-/// that reads an entry while another replaces it sees some state, and compares the handle.
+/// `State` has `handle() const`, which returns the handle of a PublishedHandle. States are never deallocated,
+/// only reused: a thread that reads an entry while another thread replaces it sees some state, and compares
+/// the handle.
 template <typename Handle, typename State, template <typename> class Atomic = std::atomic>
 class HandleCache {
  public:
@@ -50,7 +51,7 @@ class HandleCache {
   void clear() noexcept {
     for (auto& entry : entries_) entry.store(nullptr, std::memory_order_relaxed);
   }
-  /// While nobody inserts another state of the same handle.
+  /// Must not run concurrently with an insert() of the same handle.
   void remove(State& state) noexcept {
     State* expected = &state;
     entries_[slot_of(state.handle())].compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
@@ -63,7 +64,7 @@ class HandleCache {
   static constexpr std::size_t size = 64;
   static std::size_t slot_of(Handle handle) noexcept {
     auto const bits = number_of(handle);
-    // Pointers lead to objects of some hundred bytes; integers differ in their last bits.
+    // Pointers lead to objects of some hundred bytes; integer handles differ in their last bits.
     if constexpr (std::is_pointer_v<Handle>) return (bits >> 6 ^ bits >> 12) % size;
     return bits % size;
   }
@@ -71,7 +72,8 @@ class HandleCache {
   Atomic<State*> entries_[size] = {};
 };
 
-/// Grows whenever an object is freed whose handle is kept here: the handle may come to name another.
+/// Incremented whenever an object is freed whose handle is cached: MPI may reuse the handle for another
+/// object.
 inline constinit std::atomic<std::uint64_t> handles_epoch{1};
 inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
 

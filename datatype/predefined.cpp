@@ -14,9 +14,9 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
     MPI_Datatype type;
     ElementType element;
   };
-  // Fortran's types have the sizes of the compiler that Open MPI was built for.
+  // Fortran types have the sizes of the compiler that Open MPI was built for.
   static Entry const table[] = {
-      // MPI defines no arithmetic for it, and MPI libraries have it: their programs use it.
+      // MPI defines no arithmetic on MPI_CHAR, but MPI libraries implement it and their users rely on it.
       {MPI_CHAR, std::is_signed_v<char> ? ElementType::int8 : ElementType::uint8},
       {MPI_SIGNED_CHAR, ElementType::int8},
       {MPI_UNSIGNED_CHAR, ElementType::uint8},
@@ -90,7 +90,7 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   };
   for (Entry const& entry : table) {
     if (entry.type != predefined) continue;
-    // A Fortran type that this build of MPI gives another size can be moved, but not computed with.
+    // A Fortran type whose size differs in this build of MPI can be transferred, but has no arithmetic.
     MPI_Count size = 0;
     MPI_Type_size_x(predefined, &size);
     return static_cast<std::size_t>(size) == element_size(entry.element) ? entry.element : ElementType::none;
@@ -119,7 +119,7 @@ char const* name_of(Operation operation) noexcept {
 }
 
 ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexcept {
-  // Fortran may have two kinds of 16 bytes: C's long double, and one that is more precise.
+  // Fortran may have two kinds of 16 bytes: C's long double, and one of higher precision.
   bool const quad = precision != MPI_UNDEFINED && precision > LDBL_DIG;
   bool const complex = combiner == MPI_COMBINER_F90_COMPLEX;
   if (complex || combiner == MPI_COMBINER_F90_REAL) {

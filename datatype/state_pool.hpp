@@ -1,5 +1,5 @@
-/// The states that tie what we know to MPI objects: made at first use, found again through an attribute of
-/// the object, reused when it is freed, never deallocated (see HandleCache).
+/// A pool of the states that the library attaches to MPI objects: created at first use, found through an
+/// attribute of the object, reused when the object is freed, never deallocated (see HandleCache).
 #pragma once
 
 #include <deque>

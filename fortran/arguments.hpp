@@ -1,4 +1,4 @@
-/// Arguments as Fortran passes them, converted for the time of one call. `fortran/generate` writes the calls.
+/// Conversion of Fortran arguments for the duration of one call. `fortran/generate` writes the calls.
 #pragma once
 
 #include <ISO_Fortran_binding.h>
@@ -23,7 +23,7 @@ class Communicator {
   MPI_Comm value_;
 };
 
-/// Fortran's variable gets the request when the call is over.
+/// Stores the request in Fortran's variable when the call ends.
 class Request {
  public:
   explicit Request(MPI_Fint* handle)
@@ -40,7 +40,7 @@ class Request {
   MPI_Request value_;
 };
 
-/// A request that the call makes, or none.
+/// A request that the call may create.
 class MadeRequest {
  public:
   explicit MadeRequest(MPI_Fint* handle) noexcept : handle_(handle) {}
@@ -54,7 +54,7 @@ class MadeRequest {
   MPI_Request value_ = MPI_REQUEST_NULL;
 };
 
-/// An array of windows; null where there is no memory for it.
+/// An array of windows; null if memory is exhausted.
 class Windows {
  public:
   Windows(MPI_Fint const* handles, int count)
@@ -67,7 +67,7 @@ class Windows {
   std::unique_ptr<MPI_Win[]> values_;
 };
 
-/// A position in an array, which Fortran counts from 1.
+/// An array index, which Fortran counts from 1.
 class Position {
  public:
   explicit Position(int* position) noexcept : position_(position) {}
@@ -81,7 +81,7 @@ class Position {
   int value_ = MPI_UNDEFINED;
 };
 
-/// The layout of type MPIX_RMA_Attributes in both modules.
+/// The layout of type MPIX_RMA_Attributes in both Fortran modules.
 struct FortranAttributes {
   std::uint64_t set;
   MPI_Fint accumulate_op;

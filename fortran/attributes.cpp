@@ -1,9 +1,9 @@
-/// Attributes that Fortran sets. MPI keeps what its Fortran interface sets as integers, of which C gets the
-/// address, and sets it without a call that libmpix_rma could see. So these calls are defined here, in front
-/// of MPI's: what is an attribute of the library is set as C sets it.
+/// Attributes set from Fortran. MPI stores attributes that its Fortran interface sets as integers whose
+/// address C receives, without a call that libmpix_rma could intercept. Therefore these functions precede
+/// MPI's own and set the library's attributes as C does.
 ///
-/// The names are those that gfortran and flang give to the calls of mpif.h and module mpi, and that Open MPI
-/// gives to those of mpi_f08. Another MPI's mpi_f08 adds its names here.
+/// The names are the symbols that gfortran and flang generate for mpif.h and module mpi, and those of Open
+/// MPI's mpi_f08. The symbols of another MPI's mpi_f08 have to be added here.
 #include <mpix_rma.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void pmpi_keyval_free_(MPI_Fint*, MPI_Fint*);
 
 namespace {
 
-/// The keys stay the same from MPI_Init to MPI_Finalize, outside of which these calls are errors.
+/// The keys do not change between MPI_Init and MPI_Finalize, and these calls are errors outside of that time.
 bool is_ours(int keyval) {
   static std::array<int, 8> const keys{
       MPIX_RMA_ATOMICITY,      MPIX_RMA_ORDERING,      MPIX_RMA_BLOCKING,         MPIX_RMA_REMOTE_COMPLETION,
@@ -73,7 +73,7 @@ MPIX_RMA_API void mpi_keyval_free_(MPI_Fint* keyval, MPI_Fint* ierror) {
   free_key(keyval, ierror, &pmpi_keyval_free_);
 }
 
-/// MPIX_RMA_OP_VALUE of the modules.
+/// Implements MPIX_RMA_OP_VALUE of the Fortran modules.
 MPIX_RMA_API MPI_Aint mpix_rma_op_value_f(MPI_Fint const* op) {
   return reinterpret_cast<MPI_Aint>(MPIX_RMA_OP_VALUE(MPI_Op_f2c(*op)));
 }

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <mutex>
 
-/// Of bottom.f90.
+/// Defined in bottom.f90.
 extern "C" void* mpix_rma_bottom_f();
 
 namespace mpixrma::fortran {
@@ -25,7 +25,7 @@ __attribute__((cold, format(printf, 3, 4))) Refusal made_refusal(int error_class
   return {error_class, text};
 }
 
-/// A code of each class, whose text is that of the newest refusal.
+/// Returns an error code of the refusal's class. Its string is the text of the newest refusal of that class.
 int code_of(Refusal const& refusal) {
   struct Code {
     int error_class;
@@ -50,7 +50,8 @@ CFI_index_t elements_of(CFI_cdesc_t const& buffer, int dimensions) noexcept {
   return elements;
 }
 
-/// The first `elements` of the section: whole slabs of the outermost dimension, then what is left of them.
+/// Returns the datatype of the first `elements` of the section: whole slabs of the outermost dimension, then
+/// the rest.
 MPI_Datatype make_datatype(CFI_cdesc_t const& buffer, CFI_index_t elements, MPI_Datatype element) {
   MPI_Datatype slabs[CFI_MAX_RANK + 1]{};
   MPI_Datatype pieces[CFI_MAX_RANK]{};
@@ -102,12 +103,12 @@ bool is_contiguous(CFI_cdesc_t const* buffer) noexcept {
 
 namespace {
 
-/// The call itself tells errors of the count and the datatype.
+/// Whether the arguments can be examined here. The C call reports a bad count or datatype.
 bool is_sound(MPI_Count count, MPI_Datatype datatype) noexcept {
   return count > 0 && datatype != MPI_DATATYPE_NULL && datatype != MPI_Datatype{};
 }
 
-/// 0: not known at once.
+/// Returns the size of a frequently used datatype, or 0 for any other datatype.
 MPI_Count size_of_usual(MPI_Datatype datatype) {
   struct Usual {
     MPI_Datatype type;
@@ -131,7 +132,7 @@ MPI_Count size_of_usual(MPI_Datatype datatype) {
   return 0;
 }
 
-/// From the address of the buffer to the end of the last element.
+/// Returns the number of bytes from the address of the buffer to the end of the last element.
 MPI_Count bytes_of(MPI_Count count, MPI_Datatype datatype) {
   if (MPI_Count const size = size_of_usual(datatype); size != 0) return count * size;
   MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
@@ -144,7 +145,7 @@ MPI_Count bytes_of(MPI_Count count, MPI_Datatype datatype) {
 
 Refusal check_contiguous(Buffer const& buffer) {
   if (is_contiguous(buffer.given)) return {};
-  return made_refusal(MPI_ERR_BUFFER, buffer, "is an array section with gaps, and has to be contiguous");
+  return made_refusal(MPI_ERR_BUFFER, buffer, "is an array section with gaps; it must be contiguous");
 }
 
 Refusal check_contiguous(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype) {

@@ -8,14 +8,14 @@
 
 namespace mpixrma::fortran {
 
-/// Why a buffer cannot be used: an error class, MPI_SUCCESS for none, and a text.
+/// The reason why a buffer cannot be used: an error class (MPI_SUCCESS for none) and a text.
 struct Refusal {
   int error_class = MPI_SUCCESS;
   std::string text;
   explicit operator bool() const noexcept { return error_class != MPI_SUCCESS; }
 };
 
-/// A buffer of a call as error texts name it.
+/// A buffer argument of a call, with the names that its error texts use.
 struct Buffer {
   char const* call;
   char const* argument;
@@ -23,20 +23,21 @@ struct Buffer {
   CFI_cdesc_t const* given;
 };
 
-/// Null where Fortran's optional argument is absent; C's MPI_BOTTOM for Fortran's, which is a variable.
+/// Returns null if Fortran's optional argument is absent, and C's MPI_BOTTOM for Fortran's, which is a
+/// variable.
 void* address_of(CFI_cdesc_t const* buffer) noexcept;
 
-/// Whether the elements follow each other in memory; also of absent, empty and assumed-size buffers.
+/// Whether the elements are contiguous; true for absent, empty and assumed-size buffers.
 bool is_contiguous(CFI_cdesc_t const* buffer) noexcept;
 
-/// For a buffer that has to be contiguous: gaps, or an array of fewer bytes than `count` elements of the
-/// datatype span. The length of a scalar is not known: it may be the first element that is meant of an array.
+/// Checks a buffer that must be contiguous. Errors: gaps, or an array of fewer bytes than `count` elements of
+/// the datatype span. A scalar passes, because it may be the first element of an array.
 Refusal check_contiguous(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype);
-/// The same of a call that has no count of elements.
+/// Checks the buffer of a call without an element count.
 Refusal check_contiguous(Buffer const& buffer);
 
-/// `count` elements of a datatype in an array section: as they are when they are contiguous, otherwise as one
-/// element of a datatype that leaves out the gaps.
+/// `count` elements of a datatype in an array section. Contiguous elements are passed unchanged, others as
+/// one element of a datatype that omits the gaps.
 class Section {
  public:
   Section(Buffer const& buffer, MPI_Count count, MPI_Datatype datatype);
@@ -58,14 +59,13 @@ class Section {
   void* address_;
   MPI_Count count_;
   MPI_Datatype datatype_;
-  bool made_ = false;  // datatype_ is to be freed
+  bool made_ = false;  // datatype_ must be freed
   Refusal refusal_;
 };
 
-/// Invokes the error handler of the communicator, MPI_COMM_WORLD's for null, and sets `ierror` unless it is
-/// null.
+/// Invokes the error handler of `communicator` (null: MPI_COMM_WORLD) and sets `ierror` unless it is null.
 void refuse(Refusal const& refusal, MPI_Fint const* communicator, int* ierror);
-/// The same with the error handler of the window.
+/// Invokes the error handler of the window and sets `ierror` unless it is null.
 void refuse_on_window(Refusal const& refusal, MPI_Win win, int* ierror);
 
 }  // namespace mpixrma::fortran

@@ -121,7 +121,7 @@ TEST_F(Arguments, sizes_and_shapes) {
 TEST_F(Arguments, memory_of_all_is_not_freed_by_one) {
   char base[32];
   std::snprintf(base, sizeof base, "%p", static_cast<void*>(remote.mine()));
-  expect_refused(std::string("ARMCI_Free_local: ") + base + " is of ARMCI_Malloc",
+  expect_refused(std::string("ARMCI_Free_local: ") + base + " was allocated by ARMCI_Malloc",
                  [&] { return ARMCI_Free_local(remote.mine()); });
   EXPECT_EQ(ARMCI_PutValueLong(7, remote.at(next), next), 0);
   ARMCI_Fence(next);
@@ -139,11 +139,12 @@ TEST_F(Arguments, groups) {
                  [&] { return ARMCI_Group_rank(&world, nullptr); });
   // Collective calls fail together.
   ARMCI_Group* const place = me() == 0 ? nullptr : &made;
-  std::string const reason = me() == 0 ? "the address of the result is null" : "it failed at another process";
+  std::string const reason =
+      me() == 0 ? "the address of the result is null" : "the call failed at another process";
   expect_refused("ARMCIX_Group_dup: " + reason, [&] { return ARMCIX_Group_dup(&world, place); });
   expect_refused("ARMCIX_Group_split: " + reason, [&] { return ARMCIX_Group_split(&world, 0, 0, place); });
   expect_refused(std::string("ARMCIX_Group_split: ") +
-                     (me() == size() - 1 ? "color -7 is negative" : "it failed at another process"),
+                     (me() == size() - 1 ? "color -7 is negative" : "the call failed at another process"),
                  [&] { return ARMCIX_Group_split(&world, me() == size() - 1 ? -7 : 0, 0, &made); });
   ASSERT_EQ(ARMCIX_Group_split(&world, 0, -me(), &made), 0);
   ASSERT_EQ(ARMCI_Group_rank(&made, &rank), 0);

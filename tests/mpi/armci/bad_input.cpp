@@ -112,7 +112,7 @@ Case const cases[] = {
        char many[64] = "";
        return ARMCI_Put(many, static_cast<char*>(bases[1]) + 8, 64, 1);
      }},
-    {"freed twice", "is free already", false,
+    {"freed twice", "was freed before", false,
      [] {
        void* mine[64];
        ARMCI_Malloc(mine, 64);
