@@ -2,9 +2,9 @@
  * The Open MPI OSC component that hosts the one-sided engine.
  *
  * Open MPI opens it in MPI_Init like its own components. It starts the engine, publishes the engine's
- * address with the process's other connection data, lets the engine make progress from opal_progress,
- * and lends it what only the inside of an MPI library can give: process identities behind ranks, and
- * requests that MPI_Wait and MPI_Test know. It takes windows, whose calls it hands over to windows/.
+ * address with the process's other connection data, registers the engine's progress with opal_progress,
+ * and provides services that only the inside of an MPI library has: the process identities of ranks, and
+ * requests that MPI_Wait and MPI_Test accept. It also implements windows by calls of mpi-windows/.
  */
 #ifndef OSC_MPIX_H
 #define OSC_MPIX_H
@@ -23,7 +23,8 @@ extern ompi_osc_base_component_t mca_osc_mpix_component;
 int ompi_osc_mpix_register(void);
 int ompi_osc_mpix_configure(struct mpix_engine_config *config);
 void ompi_osc_mpix_configure_windows(void);
-/* Of a window with this info object, which may be NULL; negative: it is left to the other components. */
+/* Priority for a window with this info object, which may be NULL; negative: leave the window to other
+ * components. */
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
 
 /* Whether a window with this info object, which may be NULL, has its memory at a memory server. */
@@ -41,7 +42,7 @@ const char *ompi_osc_mpix_interfaces(const char *chosen);
 /* osc_mpix_pvars.c: performance variables. */
 void ompi_osc_mpix_register_pvars(void);
 
-/* osc_mpix_modex.c: how processes find each other's engines. */
+/* osc_mpix_modex.c: the exchange of engine addresses. */
 void ompi_osc_mpix_modex_start(struct mpix_bootstrap *bootstrap);
 void ompi_osc_mpix_modex_stop(void);
 
@@ -64,10 +65,10 @@ mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_
                                                              mpix_handle_t *handle);
 void ompi_osc_mpix_request_start(mpix_host_request_t *request, mpix_handle_t communicator);
 int ompi_osc_mpix_request_is_active(mpix_host_request_t *request);
-/* Shows to Open MPI what was completed meanwhile; on application threads only. Returns how many. */
+/* Passes completions to Open MPI; application threads only. Returns their number. */
 int ompi_osc_mpix_requests_drain(void);
 
-/* Packs Open MPI's process name into the engine's process identity and back. */
+/* Converts Open MPI's process name to the engine's process identity and back. */
 static inline uint64_t ompi_osc_mpix_pack_name(opal_process_name_t name)
 {
     return ((uint64_t) name.jobid << 32) | name.vpid;

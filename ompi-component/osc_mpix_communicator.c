@@ -1,4 +1,4 @@
-/* What only the inside of the MPI library knows about handles. */
+/* Access to MPI handles that only the inside of the MPI library has. */
 #include "osc_mpix.h"
 
 #include "ompi/communicator/communicator.h"
@@ -9,7 +9,7 @@
 int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t *process)
 {
     ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
-    /* The remote group of an intracommunicator is its own. */
+    /* The remote group of an intracommunicator is its own group. */
     if (rank < 0 || rank >= ompi_group_size(comm->c_remote_group)) {
         return -1;
     }
@@ -21,7 +21,7 @@ int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t
     return 0;
 }
 
-/* The pointer may be dangling: it is compared with the live ones before it is looked into. */
+/* The pointer may dangle, so it is compared with the live communicators before it is dereferenced. */
 int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
 {
     ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
@@ -37,7 +37,7 @@ int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
     return 0;
 }
 
-/* Open MPI looks there before each call. */
+/* Open MPI checks this flag before each call on a communicator. */
 void ompi_osc_mpix_communicator_refuse_calls(mpix_handle_t communicator, int refuse)
 {
     ompi_communicator_t *comm = (ompi_communicator_t *) communicator;

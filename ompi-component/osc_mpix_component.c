@@ -1,4 +1,4 @@
-/* Life of the component. */
+/* Initialisation and finalisation of the component. */
 #include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
@@ -13,7 +13,7 @@ static void progress_everything(void *context)
     opal_progress();
 }
 
-/* mpirun sets it when there are more processes than slots; also the MCA parameter mpi_yield_when_idle. */
+/* mpirun sets this if there are more processes than slots; also the MCA parameter mpi_yield_when_idle. */
 static int yields_when_idle(void *context)
 {
     return opal_progress_yield_when_idle;
@@ -71,8 +71,8 @@ static void stop_engine(void)
     ompi_osc_mpix_modex_stop();
 }
 
-/* Called in MPI_Init before the processes exchange their connection data. An engine that does not start
- * must not take the job with it: the component is then closed and the front end says what is missing. */
+/* Called in MPI_Init before the processes exchange their connection data. If the engine cannot start, the
+ * job continues: the component is closed and the front end reports the reason. */
 static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
     struct mpix_engine_config config;
@@ -89,7 +89,7 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
         return OMPI_ERR_BAD_PARAM;
     }
     if (!ompi_osc_mpix_headers_fit()) {
-        mpix_host_refuse("it was built for another build of Open MPI");
+        mpix_host_refuse("the component was built for another build of Open MPI");
         return OMPI_ERR_NOT_AVAILABLE;
     }
     ompi_osc_mpix_modex_start(&bootstrap);
@@ -117,7 +117,7 @@ static int component_finalize(void)
     return OMPI_SUCCESS;
 }
 
-/* Each process chooses by itself: what is looked at is alike at all. Any negative value but
+/* Each process decides alone, from data that is the same at all processes. Any negative value other than
  * OMPI_ERR_RMA_SHARED passes the window on to the other components. */
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)

@@ -1,4 +1,4 @@
-/* Where the engine listens: on the interfaces that the job's other TCP connections use. */
+/* The interfaces that the engine listens on: those that the job's other TCP connections use. */
 #include "osc_mpix.h"
 #include "osc_mpix_versions.h"
 
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What btl/tcp is told by the parameter of this name: its value where the BTL is there, else what the user
- * has put into the environment. NULL or empty: nothing. */
+/* The value of this btl/tcp parameter: from the BTL if it is loaded, else from the user's environment. NULL
+ * or empty if unset. */
 static const char *of_btl_tcp(const char *name, const char *variable)
 {
     int index = mca_base_var_find("opal", "btl", "tcp", name);
@@ -24,8 +24,8 @@ static bool is_on_this_host(void)
     return (uint64_t) ompi_process_info.num_local_peers + 1 == ompi_process_info.num_procs;
 }
 
-/* No process of another host can come to talk to this one: all of the job are here, fill every slot that
- * there is for processes which they might spawn, and were not spawned by somebody else. */
+/* Whether no process of another host can connect to this one: all processes of the job are on this host, use
+ * every slot, so that spawned processes fit nowhere else, and were not spawned by another job. */
 static bool stays_on_this_host(void)
 {
     const char *slots = getenv("OMPI_UNIVERSE_SIZE");
@@ -33,7 +33,7 @@ static bool stays_on_this_host(void)
            NULL == getenv("OMPI_PARENT_PORT");
 }
 
-/* The interfaces of btl/tcp, behind `itself`. NULL: no memory. */
+/* The interfaces of btl/tcp after the prefix `itself`. NULL: out of memory. */
 static const char *those_of_btl_tcp(const char *itself)
 {
     static char *rule;
@@ -64,7 +64,7 @@ const char *ompi_osc_mpix_interfaces(const char *chosen)
     if (stays_on_this_host()) {
         return itself_only;
     }
-    /* Those who spawned it, or whom it spawns beyond the slots, may stay. */
+    /* Parent processes, and processes spawned beyond the slots, may be on this host. */
     const char *rule = those_of_btl_tcp(is_on_this_host() ? "+" : "");
     return NULL != rule ? rule : itself_only;
 }

@@ -1,8 +1,8 @@
-/* Publishing and looking up engine addresses. */
+/* Publication and look-up of engine addresses. */
 #include "osc_mpix.h"
 #include "osc_mpix_versions.h"
 
-/* The address that was given out last: the engine makes its own of it. */
+/* The most recently returned address. The engine copies it. */
 static uint8_t *given = NULL;
 
 void ompi_osc_mpix_modex_stop(void)
@@ -14,8 +14,8 @@ void ompi_osc_mpix_modex_stop(void)
 static int publish(void *context, const void *address, size_t length)
 {
     int ret;
-    /* Open MPI has committed its own data when components of this framework start, and waits for all
-     * processes once more at the end of MPI_Init: until then ours is committed too. */
+    /* Open MPI has already committed its own data when components of this framework start. It synchronises
+     * all processes again at the end of MPI_Init, by when this data is committed too. */
     OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
     if (OPAL_SUCCESS == ret) {
         ret = ompi_osc_mpix_modex_commit();
@@ -23,7 +23,7 @@ static int publish(void *context, const void *address, size_t length)
     return ret;
 }
 
-/* PMIx fetches the data of one process from its server when it is not here yet: no collective. */
+/* PMIx fetches the data of one process from its server on demand, without a collective call. */
 static int peer_address(void *context, uint64_t process, const void **address, size_t *length)
 {
     opal_process_name_t name = ompi_osc_mpix_unpack_name(process);

@@ -1,4 +1,4 @@
-/* Communication on windows: Open MPI's calls as the windows' layer has them. */
+/* Communication on windows: Open MPI's calls converted to those of mpi-windows/. */
 #include "osc_mpix_window.h"
 
 typedef const struct mpix_window_buffer buffer_t;

@@ -1,4 +1,4 @@
-/* MCA parameters: osc_mpix_*, seen with ompi_info --param osc mpix --level 9. */
+/* MCA parameters: osc_mpix_*, listed by ompi_info --param osc mpix --level 9. */
 #include "osc_mpix.h"
 
 #include "engine/runtime/parameters.h"
@@ -20,7 +20,7 @@ static size_t nam_size;
 static int priority;
 static bool maps_memory; /* as far as the parameters go */
 
-/* Of the engine's table, in its order: Open MPI keeps pointers to these. */
+/* In the order of the engine's table. Open MPI keeps pointers to these variables. */
 enum {
     max_parameters = 64
 };
@@ -111,8 +111,8 @@ int ompi_osc_mpix_register(void)
     return OMPI_SUCCESS;
 }
 
-/* One line for the job, not one for each process: all have the same parameters. The first call of the library
- * says it again wherever it is made. */
+/* Prints one line per job rather than one per process, because all processes have the same parameters. The
+ * library's first call repeats the line. */
 __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
 {
     char line[256];
@@ -127,10 +127,11 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
     return OMPI_ERR_BAD_PARAM;
 }
 
-/* As text that `mpix-rma info` finds in the file. */
+/* In a form that `mpix-rma info` finds in the file. */
 static const char own_version[] __attribute__((used)) = "osc/mpix version " MPIX_VERSION;
 
-/* A program that is linked with the library has loaded its engine, which is then this component's, too. */
+/* A program that is linked with the library has already loaded its engine, which this component then uses
+ * too. */
 static int check_version(void)
 {
     const char *version = own_version + sizeof("osc/mpix version ") - 1;
@@ -174,10 +175,10 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
         return refuse("osc_mpix_%s", why);
     }
     if (0 != strcmp(windows, "all") && 0 != strcmp(windows, "info") && 0 != strcmp(windows, "none")) {
-        return refuse("osc_mpix_windows is \"%s\", and is to be all, info or none", windows);
+        return refuse("osc_mpix_windows is \"%s\"; expected all, info or none", windows);
     }
     if (MPI_SUCCESS != mpix_windows_set_order(order)) {
-        return refuse("osc_mpix_order is \"%s\", and is to be overlapping or none", order);
+        return refuse("osc_mpix_order is \"%s\"; expected overlapping or none", order);
     }
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
@@ -197,9 +198,9 @@ int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)
     if (0 == strcmp(windows, "info") && NULL != info) {
         (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
     }
-    /* No other component knows of memory servers. */
+    /* No other component supports memory servers. */
     asked = asked || ompi_osc_mpix_is_at_server(info, flavor);
-    /* Shared memory is for loads and stores. */
+    /* Shared windows are accessed by load and store. */
     const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || maps_memory;
     return asked && possible ? priority : OMPI_ERR_NOT_SUPPORTED;
 }

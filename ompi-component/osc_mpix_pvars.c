@@ -1,4 +1,5 @@
-/* Performance variables osc_mpix_*, for MPI_T and the tools on top of it: which paths operations take. */
+/* Performance variables osc_mpix_* for MPI_T and tools on top of it: counts of the paths that operations
+ * take. */
 #include "osc_mpix.h"
 
 #include "mpi-windows/state/mpix_windows.h"
@@ -8,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Where a variable stands in the engine's counts: what `ctx` of its registration points to. */
+/* Offset of a variable in the engine's counters, passed as `ctx` of its registration. */
 typedef struct {
     const char *name;
     const char *description;

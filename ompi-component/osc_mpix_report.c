@@ -1,4 +1,5 @@
-/* What became of the windows of a process, for `mpix-rma check`, which names a directory: one file for each process. */
+/* A report of each process's windows for `mpix-rma check`, which names the directory: one file per process.
+ */
 #include "osc_mpix_window.h"
 
 #include "opal/util/proc.h"
@@ -21,7 +22,8 @@ void ompi_osc_mpix_report_window(void)
     atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
 }
 
-/* Before the engine is destroyed. A line of text: words and numbers in the order in which the command reads them. */
+/* Called before the engine is destroyed. Writes a line of words and numbers in the order in which the
+ * command reads them. */
 void ompi_osc_mpix_report(mpix_engine_t *engine)
 {
     const char *directory = getenv("MPIX_RMA_CHECK");

@@ -1,11 +1,11 @@
 /*
  * Native requests.
  *
- * The engine completes an operation on any thread, its agent included, also when MPI was initialised
- * without threads. Open MPI's completion is not safe then, so completed requests wait in a lock-free
- * list until an application thread comes through opal_progress, as every MPI_Wait and MPI_Test does, or
- * makes the next request. Nobody need ever come who has freed his requests: without the latter the list
- * would grow by every operation.
+ * The engine completes an operation on any thread, its agent included, even if MPI was initialised
+ * without threads. Open MPI's completion is not thread-safe then, so completed requests wait in a
+ * lock-free list until an application thread enters opal_progress, as every MPI_Wait and MPI_Test does,
+ * or creates the next request. Creation drains the list too, because an application that frees its
+ * requests may never wait, and the list would grow with every operation.
  */
 #define _GNU_SOURCE /* dladdr */
 #include "osc_mpix.h"
@@ -32,7 +32,8 @@ typedef struct osc_mpix_request_t {
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
-/* Stack of completed requests. Pushed one by one, taken as a whole: nothing to go wrong with reuse. */
+/* Stack of completed requests. Requests are pushed one by one and taken all at once, so there is no ABA
+ * problem. */
 static _Atomic(osc_mpix_request_t *) completed;
 
 static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
@@ -47,7 +48,7 @@ static void hold(osc_mpix_request_t *request, ompi_communicator_t *communicator)
     }
 }
 
-/* Open MPI's list of free objects orders by fences, which the thread sanitizer does not follow. */
+/* Open MPI's free list orders its accesses by fences, which the thread sanitizer does not track. */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #define BEFORE_RETURN_TO_LIST(object) __tsan_release(object)
@@ -68,11 +69,12 @@ static void end_failure(osc_mpix_request_t *request, bool asked)
 
 static void release(osc_mpix_request_t *request)
 {
-    /* Whoever comes last sees what the other has done with the request, and its list comes after that. */
+    /* Acquire and release: the last owner, and the free list after it, see all changes that the other owner
+     * made. */
     if (1 == atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel)) {
         end_failure(request, request->asked);
-        /* Open MPI frees a failed request first and calls the error handler then: the communicator is kept
-         * until the request is used again. */
+        /* Open MPI frees a failed request before it calls the error handler, so the communicator is kept
+         * until the request is reused. */
         if (MPI_SUCCESS == request->mpi_error) {
             hold(request, NULL);
         }
@@ -82,9 +84,9 @@ static void release(osc_mpix_request_t *request)
     }
 }
 
-/* Whether the error of a request that is freed was told: MPI_Wait and the like free a failed request, too, by
- * the same function, and leave no trace in it. What is between the call of MPI and this function is inlined;
- * where it is not, the failure counts as told. */
+/* Whether MPI has reported the error of a request that is being freed. MPI_Wait and similar calls free a
+ * failed request by the same function and leave no trace in the request. The calls between the MPI function
+ * and this one are inlined; if they are not, the failure counts as reported. */
 static bool was_asked(const osc_mpix_request_t *request, const void *caller)
 {
     if (!REQUEST_COMPLETE(&request->super)) {
@@ -94,7 +96,7 @@ static bool was_asked(const osc_mpix_request_t *request, const void *caller)
         return true;
     }
     Dl_info symbol;
-    /* By name: libmpix_rma has a function of this name, too. */
+    /* Compare names, because libmpix_rma has a function of this name too. */
     const char *name = 0 != dladdr(caller, &symbol) ? symbol.dli_sname : NULL;
     return NULL == name || (0 != strcmp(name, "PMPI_Request_free") && 0 != strcmp(name, "MPI_Request_free"));
 }
@@ -111,21 +113,21 @@ static int request_free(ompi_request_t **handle)
     return OMPI_SUCCESS;
 }
 
-/* One-sided operations cannot be taken back. */
+/* One-sided operations cannot be cancelled. */
 static int request_cancel(ompi_request_t *request, int complete)
 {
     return MPI_ERR_REQUEST;
 }
 
-/* MPI_Start: such a request is started by the operation that it is passed to. */
+/* MPI_Start: the operation that the request is passed to starts it. */
 static int request_start_alone(size_t count, ompi_request_t **handles)
 {
     return MPI_ERR_REQUEST;
 }
 
-/* The type decides whose error handler Open MPI calls for a failed request: the communicator's for these two
- * only, and until version 5 for the first alone. From version 5 on the first would be looked into as a
- * message of Open MPI's own. */
+/* The type decides whose error handler Open MPI calls for a failed request. Only these two types use the
+ * communicator's, and before version 5 only the first. From version 5 on, Open MPI would interpret a request
+ * of the first type as a message of its own. */
 #if OMPI_MAJOR_VERSION < 5
 #define REQUEST_OF_COMMUNICATOR OMPI_REQUEST_PML
 #else
@@ -250,7 +252,7 @@ void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes,
 
 static void show(osc_mpix_request_t *request)
 {
-    /* The engine's reference is the last one where the request is freed. */
+    /* The engine's reference is the last one if the request was freed. */
     const bool freed = 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
     if (NULL != request->failure && !freed) {
         request->mpi_error = request->failure->code(request->failure_context);

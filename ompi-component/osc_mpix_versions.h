@@ -1,4 +1,4 @@
-/* What differs between Open MPI 4.1 and 5.0, in one form. */
+/* Differences between Open MPI 4.1 and 5.0, hidden behind one interface. */
 #ifndef OSC_MPIX_VERSIONS_H
 #define OSC_MPIX_VERSIONS_H
 
@@ -14,9 +14,9 @@
 #include "opal/mca/pmix/pmix-internal.h"
 
 #define OSC_MPIX_MODEX_GLOBAL PMIX_GLOBAL
-/* A group of `size` processes that are still to be filled in, of the instance of another. */
+/* Creates a group of `size` processes, to be filled in, of the same instance as another group. */
 #define ompi_osc_mpix_new_group(other, size) ompi_group_allocate((other), (size))
-/* Texts of hints. */
+/* The type of info texts. */
 typedef const char osc_mpix_text_t;
 
 static inline int ompi_osc_mpix_modex_commit(void)
@@ -24,7 +24,7 @@ static inline int ompi_osc_mpix_modex_commit(void)
     return PMIX_SUCCESS == PMIx_Commit() ? OPAL_SUCCESS : OPAL_ERROR;
 }
 
-/* Copies the value of the key, as much of it as `size` bytes hold, and tells whether there is one. */
+/* Copies the value of the key, at most `size` bytes. Returns whether the key exists. */
 static inline int ompi_osc_mpix_read_info(opal_info_t *info, const char *key, char *value, size_t size)
 {
     opal_cstring_t *found = NULL;
@@ -37,7 +37,7 @@ static inline int ompi_osc_mpix_read_info(opal_info_t *info, const char *key, ch
     return given;
 }
 
-/* Whether the structures that openmpi-5/ declares are the library's. */
+/* Whether the structures that openmpi-5/ declares match the library's. */
 static inline bool ompi_osc_mpix_headers_fit(void)
 {
     return sizeof(opal_mutex_t) == opal_mutex_t_class.cls_sizeof;

@@ -1,4 +1,4 @@
-/* Life and synchronisation of windows. */
+/* Creation, destruction and synchronisation of windows. */
 #include "osc_mpix_versions.h"
 #include "osc_mpix_window.h"
 
@@ -34,14 +34,14 @@ static int free_again(ompi_win_t *win)
     return OMPI_SUCCESS;
 }
 
-/* Of a window that is gone, but whose handle MPI_Win_free has not taken away because it returned an error. */
+/* The module of a destroyed window whose handle is still valid, because MPI_Win_free returned an error. */
 static ompi_osc_base_module_t gone = {.osc_free = free_again};
 
 static int window_free(ompi_win_t *win)
 {
     int is_gone = 0;
     (void) ompi_osc_mpix_requests_drain(); /* keeps failures whose requests are freed */
-    /* An open epoch would make this process return at once while the others wait for it. */
+    /* With an open epoch this process would return at once while the others wait for it. */
     if (ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
         mpix_window_end_epochs(ompi_osc_mpix_window(win));
     }
@@ -169,7 +169,7 @@ mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle)
     return ompi_osc_mpix_window(win);
 }
 
-/* Open MPI keeps what is returned for MPI_Win_get_info. */
+/* Open MPI stores the returned text for MPI_Win_get_info. */
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)
 {
@@ -190,7 +190,7 @@ bool ompi_osc_mpix_is_at_server(opal_info_t *info, int flavor)
 {
     char value[max_value];
     if (NULL != info && MPI_WIN_FLAVOR_ALLOCATE == flavor) {
-        /* An unknown kind is an error, which the window's creation tells at all processes. */
+        /* An unknown kind is an error, which window creation reports at all processes. */
         return ompi_osc_mpix_read_info(info, "deep_mem_kind", value, max_value);
     }
     return NULL != info && MPI_WIN_FLAVOR_DYNAMIC == flavor &&
@@ -208,7 +208,7 @@ static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (
     hints[i] = (struct mpix_window_hint){NULL, NULL};
 }
 
-/* Open MPI cuts off longer keys, in place; such hints cannot be changed. */
+/* Open MPI truncates longer keys in place; such hints cannot be changed. */
 enum {
     max_subscribed_key = 27
 };
@@ -228,8 +228,8 @@ static void show_hints(ompi_win_t *win, mpix_window_t *window)
     }
 }
 
-/* Open MPI looks there whether a target's rank is one: `ranks` times this process, which is not asked for
- * more. */
+/* Sets the group by which Open MPI checks a target's rank: `ranks` entries of this process, because Open MPI
+ * uses only the size. */
 static int set_targets(ompi_win_t *win, int ranks)
 {
     ompi_group_t *targets = ompi_osc_mpix_new_group(win->w_group, ranks);

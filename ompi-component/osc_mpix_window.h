@@ -1,4 +1,4 @@
-/* Windows of Open MPI that stand on the engine. */
+/* Open MPI windows that use the engine. */
 #ifndef OSC_MPIX_WINDOW_H
 #define OSC_MPIX_WINDOW_H
 
@@ -22,10 +22,10 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
     return ((osc_mpix_module_t *) win->w_osc_module)->window;
 }
 
-/* NULL where it is another component's. */
+/* NULL if the window belongs to another component. */
 mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle);
 
-/* As attributes, once somebody has asked for them. */
+/* Sets the attributes if they have been requested before. */
 void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win);
 
 /* osc_mpix_window_extensions.c: mpix_host_ops. */
@@ -41,7 +41,7 @@ int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flus
 int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, int *disp_unit);
 int ompi_osc_mpix_window_persist(mpix_handle_t window);
 
-/* osc_mpix_operations.c, by the names that ompi_osc_base_module_t has for them. */
+/* osc_mpix_operations.c: the functions of ompi_osc_base_module_t under its names. */
 int ompi_osc_mpix_put(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
                       ptrdiff_t disp, int count, ompi_datatype_t *type, ompi_win_t *win);
 int ompi_osc_mpix_get(void *origin, int origin_count, ompi_datatype_t *origin_type, int rank, ptrdiff_t disp,
@@ -70,7 +70,8 @@ int ompi_osc_mpix_fetch_and_op(const void *origin, void *result, ompi_datatype_t
 int ompi_osc_mpix_compare_and_swap(const void *origin, const void *compare, void *result,
                                    ompi_datatype_t *type, int rank, ptrdiff_t disp, ompi_win_t *win);
 
-/* For `mpix-rma check`: Open MPI asks for a component for a window, this one has made one, and the engine ends. */
+/* Counters for `mpix-rma check`: Open MPI has queried the component for a window, or the component has
+ * created a window; the report is written when the engine ends. */
 void ompi_osc_mpix_report_query(void);
 void ompi_osc_mpix_report_window(void);
 void ompi_osc_mpix_report(mpix_engine_t *engine);

@@ -1,4 +1,4 @@
-/* Calls on windows beyond the tables of MPI: those of mpix_host_ops. */
+/* Window calls beyond MPI's function table: those of mpix_host_ops. */
 #include "osc_mpix_window.h"
 
 int ompi_osc_mpix_window_targets(mpix_handle_t window)
@@ -28,7 +28,7 @@ int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num)
     return NULL == own ? MPI_ERR_WIN : mpix_window_set_counters(own, num);
 }
 
-/* Keys of the attributes that tell how many counters there can be, once they were asked for. */
+/* Keys of the attributes for the limits of counters, once requested. */
 static int bounds_keys[3];
 static bool bounds_are_shown;
 

@@ -1,12 +1,12 @@
-/// Completion objects that are used again: an operation with a request takes no memory from the system.
+/// A pool of completion objects, so that an operation with a request allocates no memory.
 #pragma once
 
 #include <mutex>
 
 namespace mpixrma {
 
-/// `Completion` has a member `next`, which is the pool's while the object is there. Any thread. Objects are never
-/// given back to the system: one may still be told of its operation when the process ends.
+/// `Completion` has a member `next`, which the pool owns while the object is in the pool. Thread-safe.
+/// Objects are never deallocated: an operation may still complete when the process ends.
 template <typename Completion>
 class CompletionPool {
  public:

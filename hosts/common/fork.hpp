@@ -1,17 +1,16 @@
-/// Children of the process, made by fork(), inherit its connections and its shared memory: they must not
-/// touch them.
+/// Handlers for children made by fork(). A child inherits the connections and the shared memory of the
+/// process but must not use them.
 #pragma once
 
 #include "engine/base/visibility.h"
 
 namespace mpixrma {
 
-/// Has `in_child` called in every child before fork() returns there, on the one thread that the child has. It
-/// takes no locks: other threads may have held any when the child was made. For initialisers of static
-/// objects.
+/// Registers `in_child`, which runs in every child before fork() returns there, on the child's only thread.
+/// It must take no locks, which other threads may have held at the fork. For initialisers of static objects.
 MPIX_ENGINE_API void call_in_children(void (*in_child)() noexcept);
 
-/// One for each of those who have something to forget in a child.
+/// A registered handler of one module, which resets its state in a child.
 class ChildHandler {
  public:
   explicit ChildHandler(void (*in_child)() noexcept) { call_in_children(in_child); }

@@ -13,14 +13,14 @@ constinit std::atomic<mpix_engine_t*> engine{nullptr};
 constinit mpix_host_ops const* operations = nullptr;
 constinit char refusal[256] = "";
 
-// The engine is the parent's.
+// The engine belongs to the parent.
 mpixrma::ChildHandler const in_child{+[]() noexcept { mpix_host_offer(nullptr, nullptr); }};
 
 }  // namespace
 
 void mpix_host_offer(mpix_engine_t* offered, const struct mpix_host_ops* ops) {
   operations = ops;
-  engine.store(offered, std::memory_order_release);  // with `operations`, for the acquire below
+  engine.store(offered, std::memory_order_release);  // also publishes `operations` to the acquire below
 }
 
 mpix_engine_t* mpix_host_engine(void) { return engine.load(std::memory_order_acquire); }

@@ -1,8 +1,6 @@
-/**
- * What the host of a process, such as the component in Open MPI, offers to the libraries above it: its
- * engine, and what only the inside of an MPI library can give. One of each in a process. Plain C: Open MPI's
- * internal headers do not compile as C++.
- */
+/** The interface that the host of a process, such as Open MPI's component, offers to the libraries above it:
+ * its engine, and services that only the inside of an MPI library can provide. A process has one host. Plain
+ * C, because Open MPI's internal headers do not compile as C++. */
 #ifndef MPIX_HOSTING_HOSTED_H
 #define MPIX_HOSTING_HOSTED_H
 
@@ -18,13 +16,13 @@ extern "C" {
 /** As in engine/runtime/mpix_engine.h. */
 typedef struct mpix_engine mpix_engine_t;
 
-/** An MPI handle as a number: in some MPI libraries they are pointers, in others integers. */
+/** An MPI handle as a number: handles are pointers in some MPI libraries and integers in others. */
 typedef uintptr_t mpix_handle_t;
 
-/** What the host keeps of a request that it has made. */
+/** The host's state of a request that it has created. */
 typedef struct mpix_host_request mpix_host_request_t;
 
-/** A notified operation on a window, as MPI's call has it. */
+/** The arguments of a notified operation on a window. */
 struct mpix_host_notified {
   enum { mpix_notified_put, mpix_notified_get, mpix_notified_accumulate } kind;
   void* origin;
@@ -42,7 +40,7 @@ struct mpix_host_notified {
   int notification; /**< index of the counter */
 };
 
-/** A call that orders or completes what was issued on a window in an epoch of passive targets. */
+/** A call that orders or completes operations issued on a window in a passive-target epoch. */
 struct mpix_host_flush {
   enum {
     mpix_flush_wait,          /**< MPI_Win_flush, MPI_Win_flush_all */
@@ -55,48 +53,52 @@ struct mpix_host_flush {
   int rank;
 };
 
-/** The failure of an operation with a request. Both are called by application threads, for MPI error codes
- * can be made by such a thread only, and each at most once. */
+/** The failure of an operation with a request. Application threads call both functions, because only they can
+ * create MPI error codes. Each function is called at most once. */
 struct mpix_host_failure {
-  /** The error code, when the MPI library sees the completion. Not for a request that was freed before. */
+  /** Returns the error code when the MPI library sees the completion. Not called for a request that was freed
+   * before. */
   int (*code)(void* context);
-  /** The end of the request. `asked` is 0 when the application has freed it and did not ask for the error. */
+  /** Called at the end of the request. `asked` is 0 if the application freed the request without asking for
+   * the error. */
   void (*end)(void* context, int asked);
 };
 
-/** Services for the MPIX_RMA front end. Every function may be called from any thread unless it says
- *  otherwise. */
+/** Services for the MPIX_RMA front end. Every function may be called from any thread unless stated otherwise.
+ */
 struct mpix_host_ops {
   size_t size; /**< sizeof(struct mpix_host_ops) of the host's build */
 
-  /** Process identity of `rank` in the MPI_Comm `communicator`: of the remote group for an
-   *  intercommunicator. Returns 0, or nonzero when there is no such rank. */
+  /** Process identity of `rank` in the MPI_Comm `communicator`, in the remote group for an intercommunicator.
+   * Returns 0, or nonzero if the rank does not exist. */
   int (*process_of_rank)(mpix_handle_t communicator, int rank, uint64_t* process);
 
-  /** Nonzero when `communicator` is a live communicator handle; never dereferences a dead one. */
+  /** Nonzero if `communicator` is a live communicator handle; never dereferences a dead one. */
   int (*communicator_is_live)(mpix_handle_t communicator);
 
-  /** Nonzero when the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
+  /** Nonzero if the MPI_Datatype `datatype`, a valid handle, may be used in communication. */
   int (*datatype_is_committed)(mpix_handle_t datatype);
 
-  /** A new active request whose MPI_Request is `*handle`, or NULL. Completed by request_complete. */
+  /** Creates an active request whose MPI_Request is `*handle`. Returns NULL on failure. request_complete
+   * completes it. */
   mpix_host_request_t* (*request_create)(mpix_handle_t communicator, mpix_handle_t* handle);
 
   /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
-   *  completion at its next progress. `failure` is NULL where the operation has succeeded; it stays valid. */
+   * completion at its next progress. `failure` is NULL if the operation has succeeded; otherwise it must
+   * stay valid. */
   void (*request_complete)(mpix_host_request_t* request, size_t bytes,
                            const struct mpix_host_failure* failure, void* context);
 
-  /** Completes a request whose operation has succeeded when its call returns, on an application thread: the
-   *  MPI library sees it at once. */
+  /** Completes a request whose operation has succeeded when its call returns, on an application thread. The
+   * MPI library sees the completion at once. */
   void (*request_finish)(mpix_host_request_t* request);
 
   /** An MPI_Request that is complete from the start and needs no resources. */
   mpix_handle_t (*request_completed)(void);
 
-  /** A new inactive request that can be used again and again, whose MPI_Request is `*handle`, or NULL.
-   *  `freed` is called once, with the handle, when the application frees the request, before the handle can
-   *  be given out anew. */
+  /** Creates an inactive persistent request whose MPI_Request is `*handle`. Returns NULL on failure. `freed`
+   * is called once, with the handle, when the application frees the request, before MPI can reuse the
+   * handle. */
   mpix_host_request_t* (*request_create_persistent)(void (*freed)(mpix_handle_t handle),
                                                     mpix_handle_t* handle);
 
@@ -106,83 +108,86 @@ struct mpix_host_ops {
   /** Whether a persistent request is active. */
   int (*request_is_active)(mpix_host_request_t* request);
 
-  /** As request_create, of an operation on the host's `window`, whose error handler it concerns. */
+  /** As request_create, for an operation on the host's `window`, whose error handler reports a failure. */
   mpix_host_request_t* (*window_request_create)(void* window, mpix_handle_t* handle);
 
-  /* Windows at a memory server. All are NULL in a host that makes no windows. */
+  /* Windows at a memory server. All functions are NULL in a host that does not create windows. */
 
-  /** Targets of the MPI_Win `window`; -1 where it is not one of the host's. */
+  /** Number of targets of the MPI_Win `window`; -1 if it is not a window of the host. */
   int (*window_targets)(mpix_handle_t window);
 
-  /** Memory of a target of such a window, bytes, and the unit of its displacements. MPI error class. */
+  /** Size in bytes of a target's memory in such a window, and its displacement unit. Returns an MPI error
+   * class. */
   int (*window_region)(mpix_handle_t window, int rank, int64_t* bytes, int* disp_unit);
 
-  /** Returns when what was completed before on such a window, a persistent one, is as durable as it is to be.
-   * MPI error class. */
+  /** Returns when all operations completed before on such a persistent window have the durability that the
+   * server provides. Returns an MPI error class. */
   int (*window_persist)(mpix_handle_t window);
 
-  /** Why this thread's newest window could not be made: an MPI error class, and a text that stays until the
-   * next window is made; MPI_SUCCESS: nothing is known. Of the calls below, too. */
+  /** The reason why this thread's most recent window creation failed: an MPI error class, and a text that
+   * stays valid until the next window creation. MPI_SUCCESS if no reason is known. Covers the calls below
+   * too. */
   int (*window_refusal)(const char** text);
 
-  /** Makes MPI refuse every call on the MPI_Comm `communicator`, until it is called with 0. */
+  /** Makes MPI reject every call on the MPI_Comm `communicator`, until called with 0. */
   void (*communicator_refuse_calls)(mpix_handle_t communicator, int refuse);
 
-  /** How many processes have made the window with this port name at a memory server. `follow`: nonzero for
-   * the consent of mpix_nam_follow. MPI error class. */
+  /** Number of processes that created the window with this port name at a memory server. `follow` is nonzero
+   * for the consent of mpix_nam_follow. Returns an MPI error class. */
   int (*nam_ranks)(const char* port, int follow, int* ranks);
 
-  /** Names of such windows at their servers. MPI error class. `nam_lookup` has `port` in `bytes` bytes, and
-   * is MPI_ERR_NAME where no server is known, too. */
+  /** Names of such windows at their servers. Return an MPI error class. `nam_lookup` writes `port`, a buffer
+   * of `bytes` bytes, and also returns MPI_ERR_NAME if no server is known. */
   int (*nam_publish)(const char* name, const char* port);
   int (*nam_unpublish)(const char* name, const char* port);
   int (*nam_lookup)(const char* name, char* port, size_t bytes);
 
-  /* Counters of a process on the MPI_Win `window`, which notified operations of others increment. MPI error
-   * classes; MPI_ERR_WIN where the window is not one of the host's. */
+  /* Counters of a process on the MPI_Win `window`, which notified operations of other processes increment.
+   * Return MPI error classes; MPI_ERR_WIN if the window does not belong to the host. */
 
-  /** Collective: `num` counters for this process in the place of those that it has. MPI_ERR_RMA_SYNC: an
-   * access epoch is open, MPI_ERR_ARG: `num` is negative; it keeps those that it has then. */
+  /** Collective: replaces the counters of this process by `num` new ones. Errors keep the old counters:
+   * MPI_ERR_RMA_SYNC if an access epoch is open, MPI_ERR_ARG if `num` is negative. */
   int (*window_set_counters)(mpix_handle_t window, int num);
-  /** NULL: this process has no counter with the index, or the window is not one of the host's. */
+  /** NULL if this process has no counter with the index, or the window does not belong to the host. */
   uint64_t* (*window_counter)(mpix_handle_t window, int index);
   int (*window_num_counters)(mpix_handle_t window, int rank, int* num);
   /** `request` may be NULL. */
   int (*window_notified)(mpix_handle_t window, const struct mpix_host_notified* operation,
                          mpix_handle_t* request);
 
-  /** From here on, and those that there are, the host's windows have attributes of these keys: addresses of
-   * two ints, how many counters are suggested and how many a process can have, and of an MPI_Count, the
-   * largest value of one. Once. */
+  /** Adds attributes with these keys to all present and future windows of the host: addresses of two ints,
+   * the suggested and the maximum number of counters of a process, and the address of an MPI_Count, the
+   * maximum value of a counter. Called once. */
   void (*window_show_counter_bounds)(int suggested_key, int most_key, int value_key);
 
-  /** MPI error class; MPI_ERR_WIN where the window is not one of the host's. `request` is not used by kinds
-   * without. */
+  /** Returns an MPI error class; MPI_ERR_WIN if the window does not belong to the host. Kinds of calls
+   * without a request ignore `request`. */
   int (*window_flush)(mpix_handle_t window, const struct mpix_host_flush* call, mpix_handle_t* request);
 
-  /** Shows the MPI library what request_complete has completed; requests that are freed end. Returns how
-   * many. Called by an application thread. */
+  /** Passes the completions from request_complete to the MPI library and ends freed requests. Returns the
+   * number of completions. Called by an application thread. */
   int (*requests_show)(void);
 };
 
-/** Makes `engine` and `ops` those of this process, until they are offered anew; NULL for both: no more. Both
- *  stay valid meanwhile. Not while others ask for them. In a child made by fork() nothing is offered. */
+/** Sets `engine` and `ops` as the host of this process until the next call; NULL for both withdraws them.
+ * Both must stay valid meanwhile. Not thread-safe with the queries below. A child made by fork() has no
+ * host. */
 MPIX_ENGINE_API void mpix_host_offer(mpix_engine_t* engine, const struct mpix_host_ops* ops);
 
 /** The engine of this process, or NULL. */
 MPIX_ENGINE_API mpix_engine_t* mpix_host_engine(void);
 
-/** What was offered with it. */
+/** The services that were offered with the engine. */
 MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
 
-/** Nonzero when the environment asks for the host on public MPI where the MPI library has another one inside:
- *  MPIX_HOST=public. */
+/** Nonzero if the environment (MPIX_HOST=public) requests the host on public MPI although the MPI library
+ * contains a host. */
 MPIX_ENGINE_API int mpix_host_is_public(void);
 
-/** For a host that offers no engine: keeps the reason (one line, without a period) for those who ask. */
+/** Records the reason (one line, without a period) why the host offers no engine. */
 MPIX_ENGINE_API void mpix_host_refuse(const char* reason);
 
-/** The reason why no engine is offered; "" when none is known. */
+/** The reason why no engine is offered; "" if none is known. */
 MPIX_ENGINE_API const char* mpix_host_refusal(void);
 
 #ifdef __cplusplus

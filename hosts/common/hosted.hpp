@@ -1,4 +1,4 @@
-/// The engine of this process, as its host offers it.
+/// Access to the engine that the host of this process offers.
 #pragma once
 
 #include "engine/runtime/engine.hpp"
@@ -6,7 +6,7 @@
 
 namespace mpixrma {
 
-/// nullptr before the host has offered one, and after.
+/// Returns nullptr before the host offers an engine and after it withdraws the engine.
 inline engine::Engine* hosted_engine() noexcept { return static_cast<engine::Engine*>(mpix_host_engine()); }
 
 }  // namespace mpixrma

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char const* variable = "MPIX_RMA_STATISTICS";
 
-/// "1" or the name of a file; "" when no table is asked for.
+/// Returns "1", the name of a file, or "" if no table is requested.
 std::string destination() {
   char const* const given = std::getenv(variable);
   std::string const word = given != nullptr ? given : "";
@@ -38,7 +38,7 @@ void add_line(std::string& table, char const* format, Values... values) {
 constexpr char const* heading = "[%d] %7s  %-12s  %14s  %18s\n";
 constexpr char const* entry = "[%d] %7s  %-12s  %14llu  %18llu\n";
 
-/// A line for each path that was taken to `rank`, and one for messages in each direction.
+/// Appends one line for each path used to `rank`, and one line for the messages in each direction.
 void add_rank(std::string& table, int self, std::string const& rank, engine::Traffic const& traffic) {
   for (std::size_t path = 0; path < engine::path_count; ++path) {
     if (traffic.operations[path] == 0) continue;
@@ -52,7 +52,7 @@ void add_rank(std::string& table, int self, std::string const& rank, engine::Tra
            static_cast<unsigned long long>(traffic.messages_executed));
 }
 
-/// Every rank of `world` that this process has talked to, and their sum.
+/// Returns the table of all ranks of `world` that this process has communicated with, and their sum.
 std::string make_table(mpix_handle_t world, int self, int size) {
   std::string table;
   add_line(table, heading, self, "rank", "path", "operations", "bytes");
@@ -66,7 +66,8 @@ std::string make_table(mpix_handle_t world, int self, int size) {
   return table;
 }
 
-/// In one piece where the system does that, so that processes with one file do not cut each other's lines.
+/// Writes the table with one write, so that processes that share a file do not interleave their lines if the
+/// system writes it atomically.
 void write_out(std::string const& file, std::string const& table) {
   int const fd =
       file == "1" ? STDERR_FILENO : ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -85,7 +86,7 @@ void write_out(std::string const& file, std::string const& table) {
 
 engine::Traffic traffic_with(mpix_handle_t comm, int rank) {
   std::uint64_t process = 0;
-  // Without the rank's Target: to ask must not make one.
+  // Does not use the rank's Target, because a query must not create one.
   if (mpix_host_operations()->process_of_rank(comm, rank, &process) != 0) return {};
   return hosted_engine()->traffic(process);
 }

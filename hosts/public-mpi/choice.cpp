@@ -1,4 +1,4 @@
-/// Which host serves, and whether the MPI of the process is the one that was meant.
+/// The choice of the host, and the check that the process uses the intended MPI library.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ bool read_choice() noexcept {
   char const* const choice = std::getenv("MPIX_HOST");
   std::string_view const word = choice != nullptr ? choice : "";
   if (!word.empty() && word != "component" && word != "public")
-    std::fprintf(stderr, "MPIX_RMA: MPIX_HOST is \"%s\", and is to be component or public\n", choice);
+    std::fprintf(stderr, "MPIX_RMA: MPIX_HOST is \"%s\"; expected component or public\n", choice);
   return mpix_host_is_public() != 0;
 }
 #endif
@@ -64,10 +64,10 @@ void check_launcher() {
   int size = 0;
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != 1 || elsewhere == nullptr || std::atoi(elsewhere) <= 1) return;
-  if (std::getenv(size_here) != nullptr) return;  // one process of ours within a job of another MPI
+  if (std::getenv(size_here) != nullptr) return;  // a singleton within a job of another MPI
   std::fprintf(stderr,
-               "MPIX_RMA: the program is linked with %s, and was started by another MPI's mpirun (%s=%s): no "
-               "process would see the others\n",
+               "MPIX_RMA: the program is linked with %s but was started by another MPI's mpirun (%s=%s): "
+               "the processes cannot communicate\n",
                built_for.data(), size_elsewhere, elsewhere);
   std::_Exit(EXIT_FAILURE);
 }

@@ -11,13 +11,13 @@
 
 namespace mpixrma::host {
 
-/// Never destroyed: a process may end without MPI_Finalize.
+/// Never destroyed, because a process may end without MPI_Finalize.
 Completer& Completer::instance() noexcept {
   static auto* const completer = new Completer;
   return *completer;
 }
 
-/// Signals are the application's, but for faults of the thread.
+/// Blocks all signals in the thread except those of its own faults: signals belong to the application.
 void Completer::start(mpix_engine_t* engine) {
   engine_ = engine;
   sigset_t blocked;
@@ -50,7 +50,7 @@ bool Completer::turn() noexcept {
   return show_completed() + events != 0;
 }
 
-/// Looks often at first, and more seldom the longer nothing happens.
+/// Polls often at first, and less often the longer nothing happens.
 void Completer::poll() noexcept {
   constexpr int turns_without_sleep = 200;
   constexpr long shortest_ns = 10'000;

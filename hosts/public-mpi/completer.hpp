@@ -1,5 +1,5 @@
-/// The thread that completes requests: MPI's own waiting drives neither the engine nor this host. It sleeps
-/// while no operation with a request is under way.
+/// The thread that completes requests, because MPI's own waits drive neither the engine nor this host. The
+/// thread sleeps while no operation with a request is active.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ class Completer {
   void start(mpix_engine_t* engine);
   void stop() noexcept;
 
-  /// Drives the engine once, and shows to MPI what it has completed. Whether there was anything.
+  /// Drives the engine once and passes its completions to MPI. Returns whether there were any events.
   bool turn() noexcept;
 
-  /// A request was made active; another one is complete.
+  /// Counts active requests: issued() when a request becomes active, completed() when it completes.
   void issued() noexcept {
     if (active_.fetch_add(1, std::memory_order_relaxed) == 0) active_.notify_one();
   }

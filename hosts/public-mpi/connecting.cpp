@@ -1,5 +1,5 @@
-/// MPI's calls that connect processes of several jobs, and the one that disconnects them. Under both names,
-/// because Fortran's may call either.
+/// The MPI calls that connect or disconnect processes of several jobs. Both names (MPI_ and PMPI_) are
+/// defined, because Fortran bindings may call either.
 #include <mpi.h>
 
 #include "hosts/public-mpi/connections.hpp"
@@ -10,13 +10,15 @@ namespace {
 
 using mpixrma::host::next;
 
-/// `code`, of the call that has made the intercommunicator, when its processes have met.
+/// Exchanges addresses over the new intercommunicator if `code`, the result of the connecting call, is
+/// MPI_SUCCESS. Returns `code`.
 int met(int code, MPI_Comm const* inter) {
   if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::meet(*inter);
   return code;
 }
 
-/// The call that has `name`, with these arguments and the place of the intercommunicator that it makes.
+/// Calls the MPI function `name` with the arguments, then exchanges addresses over the intercommunicator that
+/// it creates.
 template <typename Function, typename... Arguments>
 int connect(Function* function, char const* name, MPI_Comm* inter, Arguments... arguments) {
   return met(next(function, name)(arguments..., inter), inter);
@@ -96,8 +98,8 @@ MPIX_HOST_SEES int PMPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm pe
   return create_inter("PMPI_Intercomm_create", local, leader, peer, remote_leader, tag, inter);
 }
 
-// libmpix_rma has others under the first name of these two, for windows at a memory server
-// (mpix/nam/connect.cpp), which pass on to the second.
+// libmpix_rma defines the MPI_ names of these two functions itself, for windows at a memory server
+// (mpix/nam/connect.cpp), and forwards to the PMPI_ names.
 MPIX_HOST_SEES int MPI_Comm_connect(char const* port, MPI_Info info, int root, MPI_Comm comm,
                                     MPI_Comm* inter) {
   return connect(&MPI_Comm_connect, "MPI_Comm_connect", inter, port, info, root, comm);

@@ -12,10 +12,10 @@ namespace mpixrma::host {
 
 namespace {
 
-/// All are there, and need milliseconds.
+/// All processes are running, so the exchange takes milliseconds.
 constexpr std::chrono::seconds patience{10};
 
-/// The attribute of an intercommunicator, and of its duplicates; nullptr: they are not known.
+/// The attribute of an intercommunicator and its duplicates; nullptr if the remote processes are not known.
 using Known = std::shared_ptr<KnownGroup const>;
 
 thread_local bool disconnects = false;
@@ -29,7 +29,8 @@ int copy_known(MPI_Comm, int, void*, void* known, void* copy, int* flag) {
   return MPI_SUCCESS;
 }
 
-/// What is not disconnected may be in communicators that were made of this one.
+/// Frees the addresses of the remote group on MPI_Comm_disconnect only: after MPI_Comm_free, communicators
+/// derived from this one may still connect the processes.
 int communicator_goes(MPI_Comm, int, void* known, void*) {
   if (disconnects) delete static_cast<Known*>(known);
   return MPI_SUCCESS;
@@ -44,7 +45,7 @@ int known_key() {
   return key;
 }
 
-/// By the other one where two of our libraries are in front of the same call.
+/// Whether another copy of the host, which intercepts the same call, has exchanged the addresses already.
 bool is_met(MPI_Comm inter) {
   void* known = nullptr;
   int found = 0;
@@ -58,13 +59,13 @@ bool all_take_part(MPI_Comm inter) {
   if (completes(request, patience)) return true;
   std::fprintf(
       stderr,
-      "MPIX_RMA: not all processes that MPI has connected with this one have started the library within %lld "
+      "MPIX_RMA: not all processes that MPI has connected with this one started the library within %lld "
       "s: they cannot be targets of each other\n",
       static_cast<long long>(patience.count()));
   return false;
 }
 
-/// Whether all of `group` were started with this process. Frees it.
+/// Returns whether all processes of `group` were started with this process. Frees `group`.
 bool is_of_own_job(MPI_Group group) {
   MPI_Group own = MPI_GROUP_NULL;
   MPI_Group others = MPI_GROUP_NULL;
@@ -78,7 +79,7 @@ bool is_of_own_job(MPI_Group group) {
   return strangers == 0;
 }
 
-/// Either all processes of the communicator find it so, or none does.
+/// Returns the same result at all processes of the communicator.
 bool is_of_one_job(MPI_Comm comm) {
   MPI_Group local = MPI_GROUP_NULL;
   PMPI_Comm_group(comm, &local);

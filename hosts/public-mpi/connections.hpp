@@ -1,4 +1,4 @@
-/// Processes that MPI connects after its start: spawned, accepted, joined.
+/// Processes that MPI connects after its initialisation: spawned, accepted, joined.
 #pragma once
 
 #include <mpi.h>
@@ -7,20 +7,21 @@
 
 namespace mpixrma::host {
 
-/// Collective over an intercommunicator that MPI has just made to processes of other jobs: afterwards each is
-/// a possible target of each. Where some do not take part in time, because they are not linked with the
-/// library, it says so, and none is. Before the host runs and after, nothing.
+/// Collective over an intercommunicator that MPI has just created to processes of other jobs: afterwards each
+/// process can be a target of each other one. If some processes do not take part in time, because they are
+/// not linked with the library, prints a warning, and none becomes a target. Does nothing while the host is
+/// not running.
 MPIX_HOST_API void meet(MPI_Comm inter) noexcept;
 
-/// The same for an intercommunicator to any processes: nothing is to be done where all are of one job.
+/// As meet(), for an intercommunicator to any processes. Does nothing if all of them belong to one job.
 MPIX_HOST_API void meet_strangers(MPI_Comm inter) noexcept;
 
-/// Whether all processes of the communicator have the library for certain, because they were started with
-/// this one. All of them find the same.
+/// Returns whether all processes of the communicator certainly have the library, because they were started
+/// with this process. The result is the same at all of them.
 MPIX_HOST_API bool all_are_linked(MPI_Comm comm) noexcept;
 
-/// While one lives, communicators that this thread takes from MPI disconnect their processes, which are
-/// forgotten: after MPI_Comm_free they are still connected.
+/// While an object of this class exists, communicators that this thread frees disconnect their processes,
+/// whose addresses are dropped. After a plain MPI_Comm_free the processes are still connected.
 class MPIX_HOST_API Disconnection {
  public:
   Disconnection() noexcept;

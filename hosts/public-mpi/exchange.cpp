@@ -9,13 +9,13 @@ namespace mpixrma::host {
 
 namespace {
 
-/// What a process tells of itself at first.
+/// The data that a process publishes first.
 struct Introduction {
   std::uint64_t process;
   std::uint64_t address_bytes;
 };
 
-/// Those whose addresses an exchange over `comm` brings.
+/// Returns the group whose addresses an exchange over `comm` delivers.
 MPI_Group group_met_in(MPI_Comm comm) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
@@ -52,7 +52,7 @@ std::uint64_t KnownGroup::process_at(MPI_Group group, int rank) const {
   return here == MPI_UNDEFINED ? 0 : processes_[static_cast<std::size_t>(here)];
 }
 
-/// Those of one job stand in a row, mostly.
+/// Processes of one job usually have consecutive identities.
 std::size_t KnownGroup::index_of(std::uint64_t process) const noexcept {
   std::uint64_t const in_a_row = process - processes_.front();
   if (in_a_row < processes_.size() && processes_[in_a_row] == process) return in_a_row;

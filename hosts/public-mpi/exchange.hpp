@@ -1,5 +1,5 @@
-/// How processes find each other's engines: those of MPI_COMM_WORLD exchange all their addresses when the
-/// host starts, and groups that MPI connects later when it does.
+/// The exchange of engine addresses: the processes of MPI_COMM_WORLD exchange all addresses when the host
+/// starts, and groups that MPI connects later exchange theirs when they connect.
 #pragma once
 
 #include <mpi.h>
@@ -15,11 +15,12 @@
 
 namespace mpixrma::host {
 
-/// Processes that have told this one who they are and how their engines are reached.
+/// A group of processes with their identities and the addresses of their engines.
 class KnownGroup {
  public:
-  /// Collective over both groups of an intercommunicator, or over an intracommunicator: those of the remote
-  /// group, or all. `process` and `address` are the own ones; no address: no engine.
+  /// Collective over both groups of an intercommunicator, or over an intracommunicator. Collects the
+  /// processes of the remote group, or of the whole intracommunicator. `process` and `address` are those of
+  /// the caller; an empty address means that the caller has no engine.
   KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> const& address);
   KnownGroup(KnownGroup const&) = delete;
   KnownGroup& operator=(KnownGroup const&) = delete;
@@ -27,36 +28,37 @@ class KnownGroup {
 
   MPI_Group group() const noexcept { return group_; }
 
-  /// Who has this rank in `group`; 0: none of these.
+  /// Returns the process with this rank in `group`, or 0 if it is not in this group.
   std::uint64_t process_at(MPI_Group group, int rank) const;
-  /// nullptr: this is none of them, or one without an engine.
+  /// Returns nullptr if the process is not in this group or has no engine.
   char const* address_of(std::uint64_t process, std::size_t& length) const noexcept;
 
  private:
   std::size_t index_of(std::uint64_t process) const noexcept;
 
   MPI_Group group_ = MPI_GROUP_NULL;
-  // By rank in the group.
+  // Indexed by the rank in the group.
   std::vector<std::uint64_t> processes_;
   std::vector<int> lengths_;
-  std::vector<int> displacements_;  ///< in addresses_
+  std::vector<int> displacements_;  ///< offsets in addresses_
   std::vector<char> addresses_;
 };
 
 class AddressTable {
  public:
-  /// Collective over MPI_COMM_WORLD: processes of other jobs that this one may meet have other identities.
+  /// Collective over MPI_COMM_WORLD: gives this job's processes identities that differ from those of other
+  /// jobs.
   void name_job(MPI_Comm world);
 
-  /// What the own engine starts with. This object outlives it.
+  /// Returns the bootstrap of the own engine. This object must outlive the engine.
   mpix_bootstrap bootstrap() noexcept;
 
-  /// Collective, when the own engine has published its address or failed to start. What is kept is valid
-  /// until forget(), and at least as long as this object.
+  /// Collective; call it after the own engine has published its address or failed to start. The result is
+  /// valid until forget(), or else as long as this object.
   KnownGroup const& exchange(MPI_Comm comm);
   void forget(KnownGroup const& known);
 
-  /// Who has this rank in `group`; 0: nobody who is known.
+  /// Returns the process with this rank in `group`, or 0 if it is unknown.
   std::uint64_t process_at(MPI_Group group, int rank);
 
  private:
@@ -65,12 +67,12 @@ class AddressTable {
 
   std::uint64_t process_ = 0;
   std::vector<char> own_;
-  std::mutex lock_;  ///< of known_
+  std::mutex lock_;  ///< protects known_
   std::list<KnownGroup> known_;
-  std::vector<char> asked_for_;  ///< the address that was asked for last
+  std::vector<char> asked_for_;  ///< the address that was requested last
 };
 
-/// While the host runs; before and after nullptr.
+/// Returns nullptr while the host is not running.
 AddressTable* addresses_of_job() noexcept;
 
 }  // namespace mpixrma::host

@@ -24,18 +24,18 @@ namespace {
 struct Host {
   Communicators communicators;
   AddressTable addresses;
-  int processes_here = 1;  ///< of the job on this host
+  int processes_here = 1;  ///< processes of the job on this host
   bool stays_here = false;
   bool shares_cores = false;
   bool runs = false;
 };
-/// Never destroyed: a process may end without MPI_Finalize.
+/// Never destroyed, because a process may end without MPI_Finalize.
 Host* host = nullptr;
 
 constexpr std::chrono::seconds patience{60};
 
-/// A duplicate of MPI_COMM_WORLD. A program of the job that is not linked with the library would never take
-/// part: then this ends the job after a while.
+/// Duplicates MPI_COMM_WORLD. A program of the job that is not linked with the library would never take part;
+/// then a timeout ends the job.
 MPI_Comm join() {
   MPI_Comm world = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -44,7 +44,7 @@ MPI_Comm join() {
     std::fprintf(
         stderr,
         "MPIX_RMA: not all processes have started the library within %lld s of MPI_Init: every program "
-        "of the job is to be linked with it directly\n",
+        "of the job must be linked with it directly\n",
         static_cast<long long>(patience.count()));
     PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
@@ -52,7 +52,8 @@ MPI_Comm join() {
   return world;
 }
 
-/// How many processes the job has on this host, and whether others may join them from elsewhere.
+/// Determines how many processes the job has on this host, and whether other processes may join from
+/// elsewhere.
 void look_around(MPI_Comm world) {
   MPI_Comm here = MPI_COMM_NULL;
   PMPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
@@ -74,7 +75,8 @@ void look_around(MPI_Comm world) {
   host->stays_here = host->processes_here == size && full && parent == MPI_COMM_NULL;
 }
 
-/// The engine's life ends here: a process in MPI_Finalize still serves those that are not.
+/// Destroys the engine. A process that waits in MPI_Finalize still serves processes that have not called it
+/// yet.
 int at_finalize(MPI_Comm, int, void*, void*) {
   mpix_engine_t* const engine = mpix_host_engine();
   if (engine == nullptr) return MPI_SUCCESS;  // in a child made by fork()
@@ -98,7 +100,7 @@ void configure(mpix_engine_config& config) {
   if (host->stays_here) config.interfaces = "127.0.0.0/8";
 }
 
-/// nullptr, after the reason was kept, where there is none.
+/// Returns nullptr after recording the reason if the engine cannot start.
 mpix_engine_t* make_engine() {
   mpix_engine_config config;
   mpix_engine_config_init(&config);
@@ -118,14 +120,14 @@ mpix_engine_t* make_engine() {
   return nullptr;
 }
 
-/// At the beginning of MPI_Finalize, while all of MPI still works.
+/// Registers the shutdown for the beginning of MPI_Finalize, while all of MPI still works.
 void end_with_mpi() {
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
 }
 
-/// Who was spawned; the parents are in MPI_Comm_spawn.
+/// Exchanges addresses with the parents of a spawned process; the parents do so in MPI_Comm_spawn.
 void meet_parents() {
   MPI_Comm parents = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parents);
@@ -176,7 +178,7 @@ void start() noexcept try {
   if (has_threads()) {
     engine = make_engine();
   } else {
-    mpix_host_refuse("MPI gives no MPI_THREAD_MULTIPLE, which this host needs");
+    mpix_host_refuse("MPI does not provide MPI_THREAD_MULTIPLE, which this host requires");
   }
   host->addresses.exchange(world);
   end_with_mpi();

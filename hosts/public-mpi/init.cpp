@@ -1,5 +1,6 @@
-/// MPI's calls that the host has to see: those that start MPI, and the one that frees requests. Under both
-/// names, because Fortran's may call either. What is called is the next of the name: MPI's own, or a tool's.
+/// The MPI calls that the host must intercept: those that initialise MPI, and the one that frees requests.
+/// Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either. They forward to the
+/// next definition of the name: MPI's own, or a tool's.
 #include <mpi.h>
 
 #include "hosts/public-mpi/host.hpp"
@@ -10,11 +11,11 @@ namespace {
 
 using mpixrma::host::next;
 
-/// The library's part of MPI's start. Also where the host is inside of MPI: a wrong mpirun starts processes
-/// that do not see each other.
+/// Initialises the library. Also checks the launcher if the host is inside of MPI: a wrong mpirun starts
+/// processes that cannot see each other.
 void follow(bool chosen) { chosen ? mpixrma::host::start() : mpixrma::host::check_launcher(); }
 
-/// Requests are completed by a thread of the library.
+/// Raises the thread level, because a thread of the library completes requests.
 template <typename Init>
 int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
   bool const chosen = mpixrma::host::is_chosen();

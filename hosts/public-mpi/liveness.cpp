@@ -1,4 +1,4 @@
-/// Which handles name a communicator. MPI's standard leaves open what a call does with one that was freed.
+/// Checks whether a handle refers to a communicator. MPI does not define calls on a freed communicator.
 #include <mpi.h>
 
 #include <mutex>
@@ -12,8 +12,8 @@ namespace {
 
 #ifdef OPEN_MPI
 
-/// A handle is a pointer, which may dangle: it is compared with those that Fortran's numbers stand for, the
-/// lowest free of which every new communicator gets.
+/// The handle is a pointer, which may dangle. It is compared with the handles behind Fortran's numbers; every
+/// new communicator gets the lowest free number.
 bool is_live(MPI_Comm comm) {
   constexpr MPI_Fint longest_gap = 1 << 16;
   for (MPI_Fint number = 0, gap = 0; gap < longest_gap; ++number) {
@@ -26,7 +26,7 @@ bool is_live(MPI_Comm comm) {
 
 #else
 
-/// Has errors of calls that name no valid object returned.
+/// Makes errors of calls without a valid object return instead of abort.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
@@ -45,7 +45,7 @@ class ErrorsReturned {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-/// A handle is an index, and MPI tells whether it is in use.
+/// The handle is an index, and MPI tells whether it is in use.
 bool is_live(MPI_Comm comm) {
   static std::mutex one_at_a_time;
   std::lock_guard const held(one_at_a_time);

@@ -1,16 +1,16 @@
-/// Calls of MPI that the library puts itself in front of.
+/// MPI calls that the library intercepts.
 #pragma once
 
 #include <dlfcn.h>
 
 #include "include/mpix_rma.h"
 
-// Weak: a tool that is linked statically may define some of them, too.
+// Weak, because a statically linked tool may define some of them too.
 #define MPIX_HOST_SEES MPIX_RMA_API __attribute__((weak))
 
 namespace mpixrma::host {
 
-/// The next of the name: MPI's own, or a tool's.
+/// Returns the next definition of the name: MPI's own, or a tool's.
 template <typename Function>
 Function* next(Function*, char const* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));

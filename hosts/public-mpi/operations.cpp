@@ -11,7 +11,7 @@ namespace mpixrma::host {
 
 namespace {
 
-/// Asked once for each rank that is talked to.
+/// Called once for each rank that the process communicates with.
 int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
   auto const comm = handle_of<MPI_Comm>(number);
   int inter = 0;
@@ -25,7 +25,7 @@ int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
   return *process != 0 ? 0 : -1;
 }
 
-/// What cannot be packed, not even none of it, is not committed.
+/// MPI_Pack rejects an uncommitted datatype even for zero elements.
 int datatype_is_committed(mpix_handle_t number) {
   char room = 0;
   int position = 0;
@@ -39,7 +39,7 @@ int datatype_is_committed(mpix_handle_t number) {
 
 mpix_host_ops const& host_operations() noexcept {
   static mpix_host_ops const operations = [] {
-    mpix_host_ops ops{};  // what it does not offer stays null
+    mpix_host_ops ops{};  // functions that this host does not implement stay null
     ops.size = sizeof ops;
     ops.process_of_rank = &process_of_rank;
     ops.communicator_is_live = &communicator_is_live;

@@ -1,4 +1,4 @@
-/// What the host lends to the libraries.
+/// The functions that the host provides to the libraries.
 #pragma once
 
 #include "hosts/common/hosted.h"

@@ -12,7 +12,8 @@ namespace mpixrma::host {
 
 namespace {
 
-/// nullptr where it is not set. Under Open MPI also what `mpirun --mca osc_mpix_NAME` hands on.
+/// Returns nullptr if the parameter is not set. Under Open MPI this also finds the value of `mpirun --mca
+/// osc_mpix_NAME`.
 char const* given(std::string_view name) {
   std::string variable = "MPIX_";
   for (char const letter : name)

@@ -1,4 +1,4 @@
-/// The engine's configuration out of the environment: MPIX_PATH and its like (docs/hosts.md).
+/// The engine's configuration from the environment: MPIX_PATH and others (docs/hosts.md).
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace mpixrma::host {
 
-/// Sets in `config` what the environment says, strings of which stay valid. Empty, or what is wrong with a
-/// value, as one line without a period.
+/// Sets in `config` the values of the environment, whose strings stay valid. Returns an empty string, or the
+/// error of a value as one line without a period.
 std::string read_parameters(mpix_engine_config& config);
 
 }  // namespace mpixrma::host

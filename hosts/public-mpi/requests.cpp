@@ -19,16 +19,17 @@ struct mpix_host_request {
   int code = MPI_SUCCESS;
   mpix_host_failure const* failure = nullptr;
   void* context = nullptr;
-  bool asked = false;                 ///< the application was told `code`, or will be
-  mpix_host_request* next = nullptr;  ///< in the list of completed ones, or of unused ones
+  bool asked = false;                 ///< the application has received `code`, or will receive it
+  mpix_host_request* next = nullptr;  ///< next in the list of completed or of unused requests
 
-  /// One of MPI's, or of the application where it is persistent, until it is freed, and one until it is
-  /// complete: MPI libraries differ in whether they free one that is not.
+  /// One reference of MPI, or of the application if persistent, until the request is freed, and one until it
+  /// completes: MPI libraries differ in whether they free an incomplete request.
   std::atomic<int> references{0};
 
-  // Of persistent ones. Their receive gets its message, of a tag of their own, when they are complete.
+  // Persistent requests only. The self-receive with this unique tag gets its message when the operation
+  // completes.
   int tag = -1;
-  bool left_unasked = false;  ///< the application has freed it, and no call of MPI's has completed it before
+  bool left_unasked = false;  ///< the application has freed the request before an MPI call completed it
   void (*freed)(mpix_handle_t) = nullptr;
 };
 
@@ -47,7 +48,7 @@ void end_failure(Request& request) {
 /// Unused objects of one kind.
 class Pool {
  public:
-  /// nullptr: there is none.
+  /// Returns nullptr if the pool is empty.
   Request* take() {
     std::lock_guard const held(lock_);
     Request* const taken = unused_;
@@ -67,14 +68,14 @@ class Pool {
 
 Pool pool;
 Pool persistent_pool;
-/// Pushed one by one, taken as a whole. The engine completes from any thread, under its locks, where MPI must
-/// not be called.
+/// Pushed one by one, taken as a whole. The engine completes operations on any thread and under its locks,
+/// where MPI must not be called.
 std::atomic<Request*> completed{nullptr};
-std::atomic<int> showing{0};  ///< threads that have taken completed ones and are not done with them
+std::atomic<int> showing{0};  ///< threads that have taken completed requests and are still processing them
 
 std::mutex persistent_lock;
 std::unordered_map<mpix_handle_t, Request*> persistent;
-std::atomic<int> persistent_count{0};  ///< objects that were ever made
+std::atomic<int> persistent_count{0};  ///< number of objects ever created
 
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
@@ -88,7 +89,7 @@ int query(void* object, MPI_Status* status) {
 }
 
 void release(Request& request) {
-  // Whoever comes last sees what the other has done with the object.
+  // Acquire and release: the last owner sees all changes that the other owner made to the object.
   if (request.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   end_failure(request);
   (request.tag < 0 ? pool : persistent_pool).give_back(request);
@@ -99,12 +100,12 @@ int set_free(void* object) {
   return MPI_SUCCESS;
 }
 
-/// One-sided operations cannot be taken back.
+/// One-sided operations cannot be cancelled.
 int cancel(void*, int) { return MPI_ERR_REQUEST; }
 
 #ifdef MPICH_VERSION
-/// MPICH's waiting lets generalized requests complete themselves where they have these two; without, it fails
-/// beside null requests.
+/// With these two callbacks, MPICH's waits let generalized requests complete themselves. Without them,
+/// MPICH's waits fail if null requests are in the same array.
 int poll(void*, MPI_Status*) {
   Completer::instance().turn();
   return MPI_SUCCESS;
@@ -136,8 +137,8 @@ void show(Request& request) {
   if (request.tag < 0) {
     PMPI_Grequest_complete(request.handle);
   } else {
-    // A receive can show no error but that its message is too long. request_freed() knows whether anybody has
-    // looked at it.
+    // The only error that a receive can report is a truncated message. request_freed() determines whether the
+    // application has seen the error.
     request.asked = !freed;
     int const length = request.code == MPI_SUCCESS ? 0 : 1;
     char const byte = 0;
@@ -152,8 +153,8 @@ int show_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
   showing.fetch_add(1, std::memory_order_relaxed);
-  // Acquire: pairs with the release in complete_request(), for what it has written. Release: pairs with the
-  // acquire in settle_completed(), for `showing`.
+  // Acquire: pairs with the release in complete_request(), for the fields it has written. Release: pairs with
+  // the acquire in settle_completed(), for `showing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
@@ -167,7 +168,7 @@ int show_completed() {
 int settle_completed() {
   int count = 0;
   while (completed.load(std::memory_order_acquire) != nullptr) count += show_completed();
-  // Acquire: pairs with the release in show_completed(), for the failures that the other thread has kept.
+  // Acquire: pairs with the release in show_completed(), for the failures that the other thread has recorded.
   while (showing.load(std::memory_order_acquire) != 0) ::sched_yield();
   return count;
 }
@@ -204,7 +205,7 @@ void finish_request(mpix_host_request_t* request) {
   show(*request);
 }
 
-/// MPI libraries keep one for messages to nobody.
+/// MPI libraries keep a completed request for messages to MPI_PROC_NULL.
 mpix_handle_t completed_request() {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, communicators().self, &request);
@@ -234,7 +235,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
 }
 
 void start_request(mpix_host_request_t* request, mpix_handle_t) {
-  end_failure(*request);  // of the operation before
+  end_failure(*request);  // of the previous operation
   request->asked = false;
   request->references.fetch_add(1, std::memory_order_relaxed);
   PMPI_Start(&request->handle);
@@ -245,7 +246,8 @@ int request_is_active(mpix_host_request_t* request) {
   int complete = 0;
   MPI_Status status;
   PMPI_Request_get_status(request->handle, &complete, &status);
-  return complete == 0 || status.MPI_SOURCE != MPI_ANY_SOURCE ? 1 : 0;  // an inactive one has an empty status
+  return complete == 0 || status.MPI_SOURCE != MPI_ANY_SOURCE ? 1
+                                                              : 0;  // an inactive request has an empty status
 }
 
 void request_freed(MPI_Request handle) {
@@ -259,7 +261,7 @@ void request_freed(MPI_Request handle) {
     persistent.erase(found);
   }
   freed->freed(number_of(handle));
-  // A call that completes it makes it inactive.
+  // An MPI call that completes the request makes it inactive.
   freed->left_unasked = request_is_active(freed) != 0;
   release(*freed);
 }

@@ -1,5 +1,5 @@
-/// MPI's requests for operations of the engine: generalized requests, and for objects that are used again
-/// persistent receives from the process itself.
+/// MPI requests for operations of the engine: generalized requests, or for reusable objects persistent
+/// receives from the process itself.
 #pragma once
 
 #include <mpi.h>
@@ -9,10 +9,10 @@
 
 namespace mpixrma::host {
 
-/// Shows to MPI what the engine has completed. Returns how many. By any thread that may call MPI.
+/// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
 int show_completed();
-/// The same, and waits for other threads that do it: the failures of requests that were freed are kept then.
-/// Without a lock that keeping a failure takes.
+/// As show_completed(), and waits for other threads inside of it: afterwards the failures of freed requests
+/// are recorded. Does not take a lock that is held while a failure is recorded.
 int settle_completed();
 
 // As in mpix_host_ops.
@@ -25,7 +25,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t handl
 void start_request(mpix_host_request_t* request, mpix_handle_t communicator);
 int request_is_active(mpix_host_request_t* request);
 
-/// The application frees this request, which may be any.
+/// The application frees `request`, which may be any MPI request.
 MPIX_HOST_API void request_freed(MPI_Request request);
 
 }  // namespace mpixrma::host

@@ -1,8 +1,8 @@
-/// MPI's calls in which processes wait for each other. While one waits there the engine moves on, so that
-/// operations on its memory need no other thread, which might not have a core. Inside of Open MPI the engine
-/// is a part of MPI's progress; here each of these calls is its non-blocking form, and a loop. Under both
-/// names, because Fortran's may call either, and processes meet in a barrier that was called from both
-/// languages.
+/// The MPI calls in which processes wait for each other. The engine progresses while one waits, so that
+/// operations on the waiting process's memory need no other thread, which might not have a core. Inside of
+/// Open MPI the engine is part of MPI's progress; here each of these calls is replaced by its non-blocking
+/// form and a loop. Both names (MPI_ and PMPI_) are defined, because Fortran bindings may call either, and
+/// processes may enter one barrier from both languages.
 #include <mpi.h>
 #include <sched.h>
 
@@ -18,17 +18,16 @@ namespace {
 
 using mpixrma::host::next;
 
-/// nullptr: MPI waits by itself, because this host does not serve the process, or not yet, or no more.
+/// Returns nullptr if MPI waits by itself, because this host does not serve the process at this time.
 mpix_engine_t* engine_to_drive() noexcept {
   static bool const chosen = mpixrma::host::is_chosen();
   return chosen ? mpix_host_engine() : nullptr;
 }
 
-/// Until `test` of (flag) is done or has failed; its code.
+/// Calls `test` until it sets the flag or fails. Returns its error code.
 template <typename Test>
 int wait_for(mpix_engine_t* engine, Test test) {
-  // While messages come, MPI's own progress, which makes system calls of its own, is not between each two
-  // looks.
+  // While messages arrive, MPI's own progress, which makes system calls, runs only once in several polls.
   constexpr int busy_looks = 4;
   bool const shares_cores = mpixrma::host::shares_cores();
   int looks = 1;
@@ -43,7 +42,7 @@ int wait_for(mpix_engine_t* engine, Test test) {
   }
 }
 
-/// The same for what start(request) begins.
+/// Waits for the operation that start(request) begins.
 template <typename Start>
 int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -53,7 +52,7 @@ int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
 
 int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
   mpix_engine_t* const engine = engine_to_drive();
-  // MPI's two barriers do not match each other.
+  // MPI_Ibarrier does not match MPI_Barrier.
   if (engine == nullptr || !mpixrma::host::all_are_linked(comm)) return pass_on(comm);
   return start_and_wait(engine, MPI_STATUS_IGNORE,
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
@@ -62,7 +61,7 @@ int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
 int receive(decltype(&MPI_Recv) pass_on, void* buffer, int count, MPI_Datatype type, int source, int tag,
             MPI_Comm comm, MPI_Status* status) {
   mpix_engine_t* const engine = engine_to_drive();
-  // Nothing is waited for; and MPICH's MPI_Irecv leaves another source in the status.
+  // No wait is needed; besides, MPICH's MPI_Irecv sets another source in the status.
   bool const at_once = engine == nullptr || source == MPI_PROC_NULL;
   if (at_once) return pass_on(buffer, count, type, source, tag, comm, status);
   return start_and_wait(engine, status, [&](MPI_Request* request) {
@@ -109,15 +108,15 @@ int wait_some(decltype(&MPI_Waitsome) pass_on, int count, MPI_Request* requests,
   if (engine == nullptr) return pass_on(count, requests, completed, indices, statuses);
   return wait_for(engine, [&](int* done) {
     int const code = PMPI_Testsome(count, requests, completed, indices, statuses);
-    *done = code == MPI_SUCCESS && *completed != 0 ? 1 : 0;  // MPI_UNDEFINED: there is nothing to wait for
+    *done = code == MPI_SUCCESS && *completed != 0 ? 1 : 0;  // MPI_UNDEFINED: no active request
     return code;
   });
 }
 
 }  // namespace
 
-// Both names of MPI's `call`, which has these parameters, for `function`. Each passes on to its own name: a
-// tool behind the library may have the first, and call the second.
+// Defines both names of MPI's `call`, with these parameters, by `function`. Each forwards to the next
+// definition of its own name: a tool behind the library may define the MPI_ name and call the PMPI_ name.
 #define MPIX_HOST_SEES_BOTH(call, function, parameters, ...)       \
   MPIX_HOST_SEES int MPI_##call parameters {                       \
     static auto* const pass_on = next(&MPI_##call, "MPI_" #call);  \

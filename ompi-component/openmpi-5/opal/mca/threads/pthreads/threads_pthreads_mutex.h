@@ -1,5 +1,6 @@
-/* What Open MPI 5.0's own header of this name declares, as far as its other headers need it. Debian leaves it
- * out of libopenmpi-dev. That mutexes are as large as the library's is checked when the component starts. */
+/* A subset of the declarations in Open MPI 5.0's header of this name, as far as its other headers need them.
+ * Debian's libopenmpi-dev lacks the header. The component checks at startup that mutexes have the library's
+ * size. */
 #ifndef MPIX_THREADS_PTHREADS_MUTEX_H
 #define MPIX_THREADS_PTHREADS_MUTEX_H
 
