@@ -17,6 +17,7 @@ import tempfile
 import fences
 import fixtures
 import machine
+import references
 
 MOST_MARKS = 10
 PROLOGUE = r"""set -euE -o pipefail
@@ -36,7 +37,9 @@ def blocks_of(source, document):
 
 
 def check(source):
-    """Each block is executed, or says why not; few say so."""
+    """Each block is executed, or says why not; few say so. Files and functions that documents name exist."""
+    if faults := references.check(source):
+        sys.exit("\n".join(faults))
     marks = []
     for document in documents(source):
         for block in blocks_of(source, document):

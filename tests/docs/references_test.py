@@ -1,0 +1,38 @@
+import pathlib
+import tempfile
+import unittest
+
+import references
+
+
+class References(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "engine").mkdir()
+        (self.root / "engine" / "peer.cpp").write_text("void Engine::issue();\n")
+
+    def faults_of(self, text):
+        (self.root / "a.md").write_text(text)
+        return list(references.faults(self.root, "a.md"))
+
+    def test_existing_files_and_functions_pass(self):
+        self.assertEqual(self.faults_of("`engine/` and `Engine::issue` (`engine/peer.cpp`), `engine/*.cpp`, `osc/mpix`\n"), [])
+
+    def test_missing_file_is_named_with_its_line(self):
+        self.assertEqual(self.faults_of("text\n`engine/gone.cpp`\n"), ["a.md:2: engine/gone.cpp does not exist"])
+
+    def test_file_of_a_missing_folder_is_named(self):
+        self.assertEqual(self.faults_of("`proto/direct.cpp`\n"), ["a.md:1: proto/direct.cpp does not exist"])
+
+    def test_missing_function_is_named(self):
+        self.assertEqual(self.faults_of("`Engine::lock`\n(`engine/peer.cpp`)\n"),
+                         ["a.md:1: engine/peer.cpp does not contain Engine::lock"])
+
+    def test_fenced_blocks_are_left_out(self):
+        self.assertEqual(self.faults_of("```sh\n`engine/gone.cpp`\n```\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
