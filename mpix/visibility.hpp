@@ -1,4 +1,4 @@
-/// What the libraries on top of this one, such as ARMCI, may link against besides the C interface.
+/// The functions beside the C interface that libraries on top of this one, such as ARMCI, may use.
 #pragma once
 
 #define MPIX_WAIST_API __attribute__((visibility("default")))

@@ -7,7 +7,7 @@ namespace mpixrma {
 
 namespace {
 
-/// On for everything but null.
+/// Any value but null switches the attribute on.
 template <std::uint64_t bit>
 bool assign_switch(MPIX_RMA_Attributes& attributes, void* value) {
   attributes.set = value != nullptr ? attributes.set | bit : attributes.set & ~bit;

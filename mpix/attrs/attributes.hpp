@@ -1,5 +1,5 @@
-/// Attributes of an operation: what they are, how those of the call, the request and the communicator join,
-/// and what they ask of the engine.
+/// Attributes of an operation: their definition, the merge of those of the call, the request and the
+/// communicator, and the guarantees that they require of the engine.
 #pragma once
 
 #include <array>
@@ -11,35 +11,36 @@
 
 namespace mpixrma {
 
-/// One entry per attribute. To add one: a bit, a key macro and, where it has a value, a field in the public
-/// header, and a line in attribute_table.
+/// One entry per attribute. To add an attribute, define a bit, a key macro and, if it has a value, a field in
+/// the public header, and add a line to attribute_table.
 struct AttributeEntry {
-  char const* name;              ///< of its key macro
-  std::uint64_t bits;            ///< of MPIX_RMA_Attributes::set
-  std::uint64_t guarantee_bits;  ///< those of `bits` that ask for `guarantee`
+  char const* name;              ///< name of the key macro
+  std::uint64_t bits;            ///< bits in MPIX_RMA_Attributes::set
+  std::uint64_t guarantee_bits;  ///< the subset of `bits` that requires `guarantee`
   engine::Guarantee guarantee;
-  /// Sets it in `attributes` from a value as MPI_Comm_set_attr gets it; false: not a value of this attribute.
+  /// Sets the attribute in `attributes` from a value as passed to MPI_Comm_set_attr. Returns false for an
+  /// invalid value.
   bool (*assign)(MPIX_RMA_Attributes& attributes, void* value);
-  /// Copies its value, where it has one.
+  /// Copies the attribute's value, if it has one.
   void (*inherit)(MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from);
 };
 
 inline constexpr std::size_t attribute_count = 8;
 extern std::array<AttributeEntry, attribute_count> const attribute_table;
 
-/// Set in the cached word of a communicator whose attributes have to be read again.
+/// A flag in a communicator's cached word: the attributes must be read again.
 inline constexpr std::uint64_t attributes_outdated = std::uint64_t{1} << 63;
 
-/// Bits of all attributes.
+/// Returns the bits of all attributes.
 std::uint64_t known_attributes() noexcept;
 
-/// Whether a value is a bit mask in place of an address of attributes. Not for null.
+/// Whether the pointer is a bit mask rather than the address of attributes. Must not be called with null.
 inline bool is_mask(MPIX_RMA_Attributes const* attributes) noexcept {
   constexpr std::uintptr_t page = 4096;
   return reinterpret_cast<std::uintptr_t>(attributes) < page;
 }
 
-/// The attributes set of a call; a bit that no fast way accepts where there is a mask instead.
+/// Returns the attributes set for a call; for a mask, a bit that no fast path accepts.
 inline std::uint64_t bits_of(MPIX_RMA_Attributes const* attributes) noexcept {
   if (attributes == nullptr) return 0;
   return is_mask(attributes) ? attributes_outdated : attributes->set;
@@ -49,7 +50,7 @@ inline bool are_known(MPIX_RMA_Attributes const* attributes) noexcept {
   return (bits_of(attributes) & ~known_attributes()) == 0;
 }
 
-/// Adds what is set in `weaker` and not in `to`.
+/// Adds the attributes that are set in `weaker` but not in `to`.
 void join(MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& weaker) noexcept;
 
 engine::Guarantee guarantees_of(std::uint64_t set) noexcept;

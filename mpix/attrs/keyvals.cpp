@@ -8,7 +8,8 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/runtime.hpp"
 
-// What calls of MPI are when they are ours; names of their own to find out whether they are.
+// The library's definitions of these MPI calls, under unique names, to find out whether the MPI names resolve
+// to them.
 extern "C" int mpix_rma_comm_set_attr(MPI_Comm comm, int keyval, void* value);
 extern "C" int mpix_rma_comm_free_keyval(int* keyval);
 extern "C" int mpix_rma_keyval_free(int* keyval);
@@ -19,13 +20,12 @@ namespace {
 
 std::array<int, attribute_count> keyvals{};
 
-// Whether a call of MPI_Comm_set_attr comes to us. It does not when another library, a profiling tool for
-// example, stands before this one: then attributes are read again for every operation, once a program has
-// asked for a key.
+// Whether calls of MPI_Comm_set_attr reach this library. They do not if another library, such as a profiling
+// tool, precedes it. Then attributes are read again for every operation once the program has requested a key.
 bool sees_changes = false;
 std::atomic<bool> keys_are_out{false};
 
-// Whether every call that frees a key comes to us.
+// Whether every call that frees a key reaches this library.
 bool sees_frees = false;
 
 template <typename Function>
@@ -38,7 +38,7 @@ int attribute_deleted(MPI_Comm comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Shared by the calls of the standard and their deprecated predecessors.
+/// Shared by the standard's calls and their deprecated predecessors.
 template <typename Set>
 int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   std::size_t const index = attribute_of(keyval);
@@ -52,7 +52,7 @@ int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   return code;
 }
 
-/// Shared in the same way. The key's number would come to stand for somebody else's attribute.
+/// Shared likewise. MPI could reuse the number of a freed key for another attribute.
 int free_keyval(char const* call, int* keyval) try {
   std::size_t const index = keyval != nullptr ? attribute_of(*keyval) : attribute_count;
   if (index == attribute_count) return PMPI_Comm_free_keyval(keyval);
@@ -61,13 +61,13 @@ int free_keyval(char const* call, int* keyval) try {
   return raise_exception(nullptr, call);
 }
 
-/// For a program that could free the keys: MPI keeps a key that is freed as long as an attribute has it. The
-/// communicator that has them all is nobody else's and stays until MPI_Finalize.
+/// Protects the keys from programs whose calls that free keys are not intercepted: MPI keeps a freed key as
+/// long as an attribute uses it. A private communicator has all keys as attributes until MPI_Finalize.
 void keep_keyvals() {
   MPI_Group self = MPI_GROUP_NULL;
   MPI_Comm keeper = MPI_COMM_NULL;
   PMPI_Comm_group(MPI_COMM_SELF, &self);
-  PMPI_Comm_create(MPI_COMM_SELF, self, &keeper);  // not a duplicate, which would call others' callbacks
+  PMPI_Comm_create(MPI_COMM_SELF, self, &keeper);  // not a duplicate, which would call foreign copy callbacks
   PMPI_Group_free(&self);
   if (keeper == MPI_COMM_NULL) return;
   for (int const keyval : keyvals) PMPI_Comm_set_attr(keeper, keyval, nullptr);

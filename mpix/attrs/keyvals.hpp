@@ -1,4 +1,5 @@
-/// Attributes on communicators: MPI attributes under keys of ours, summed up in one word per communicator.
+/// Attributes on communicators: MPI attributes under the library's keys, summarised in one word per
+/// communicator.
 #pragma once
 
 #include <mpi.h>
@@ -8,14 +9,14 @@
 
 namespace mpixrma {
 
-/// Makes the keys. Once, when the library is set up.
+/// Creates the keys. Called once, during initialisation.
 void create_keyvals();
 
-/// The position in attribute_table of the attribute with this key, or attribute_count.
+/// Returns the index in attribute_table of the attribute with this key, or attribute_count.
 std::size_t attribute_of(int keyval) noexcept;
 
-/// What is set on the communicator, read from MPI. The word that comes with it has attributes_outdated set
-/// when a change made later would not be seen.
+/// Returns the attributes set on the communicator, read from MPI. Their word includes attributes_outdated if
+/// the library would not see a later change.
 MPIX_RMA_Attributes read_attributes(MPI_Comm comm);
 
 }  // namespace mpixrma

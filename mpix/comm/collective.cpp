@@ -6,7 +6,7 @@ namespace mpixrma {
 
 namespace {
 
-/// The library's classes may have other numbers at other processes.
+/// The library's error classes may have different numbers at other processes.
 constexpr int wire_address = 1 << 30;
 constexpr int wire_transport = wire_address + 1;
 static_assert(no_host_class == wire_transport + 1);
@@ -47,7 +47,8 @@ Verdict agree_on_class(MPI_Comm comm, int error_class) {
   PMPI_Comm_rank(comm, &mine.rank);
   ClassAt worst = largest(comm, mine);
   if (is_intercommunicator(comm)) {
-    // Between groups each gets the other's result: a second exchange brings back the own group's.
+    // On an intercommunicator each group receives the other's result; a second exchange returns the own
+    // group's.
     ClassAt const both{std::max(mine.error_class, worst.error_class), MPI_PROC_NULL};
     worst = {std::max(both.error_class, largest(comm, both).error_class), MPI_PROC_NULL};
   }
@@ -62,8 +63,8 @@ int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict) {
   int length = 0;
   if (!verdict.no_host) PMPI_Error_string(verdict.error_class, words, &length);
   if (verdict.rank == MPI_PROC_NULL)
-    return raise(site, verdict.error_class, "it failed at another process: %s", words);
-  return raise(site, verdict.error_class, "it failed at rank %d: %s", verdict.rank, words);
+    return raise(site, verdict.error_class, "the call failed at another process: %s", words);
+  return raise(site, verdict.error_class, "the call failed at rank %d: %s", verdict.rank, words);
 }
 
 }  // namespace mpixrma

@@ -14,13 +14,14 @@ namespace mpixrma {
 
 namespace {
 
-// One thread at a time makes states. Not taken by the delete callback, which runs under MPI's own lock of
-// attributes: that lock is taken inside of this one, and outside of the pool's.
+// Serializes the creation of states. The delete callback does not take this lock, because it runs under MPI's
+// lock of attributes. Lock order: this lock, MPI's lock, the pool's lock.
 std::mutex creation_lock;
 
 StatePool<Communicator> pool;
 
-// Names a communicator at the engine and in handles that outlive it; 0 is left for operations without one.
+// Identifies a communicator in the engine and in handles that outlive it; 0 means an operation without a
+// communicator.
 std::uint32_t next_context = 1;
 
 }  // namespace
@@ -55,7 +56,7 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
   attribute_word_.store(attributes_outdated, std::memory_order_relaxed);
   pages_ = std::make_unique<std::atomic<Page*>[]>(pages_count());
   comm_.publish(comm);
-  (void)attributes();  // until then the word says that they are to be asked for
+  (void)attributes();  // until then the word is marked outdated
 }
 
 void Communicator::retire() {
@@ -100,13 +101,13 @@ Target* Communicator::make_target(int rank) {
 MPIX_RMA_Attributes Communicator::attributes() {
   std::lock_guard const held(attributes_lock_);
   while ((attribute_word() & attributes_outdated) != 0) {
-    // Sequentially consistent, all four here and in outdate_attributes(): either the change counts here, or
-    // its mark comes after the word that is stored here.
+    // Sequentially consistent, like the other three accesses here and in outdate_attributes(): either the
+    // change is counted here, or its mark follows the word that is stored here.
     auto const changes = attribute_changes_.load(std::memory_order_seq_cst);
     attributes_ = read_attributes(handle());
     attribute_word_.store(attributes_.set, std::memory_order_seq_cst);
     attributes_.set &= ~attributes_outdated;
-    // A change meanwhile may or may not have been read.
+    // A concurrent change may or may not have been read.
     if (attribute_changes_.load(std::memory_order_seq_cst) == changes) break;
     attribute_word_.fetch_or(attributes_outdated, std::memory_order_relaxed);
   }

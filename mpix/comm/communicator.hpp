@@ -1,5 +1,5 @@
-/// What the library keeps for each communicator that is used with it: the peer behind each rank and
-/// what was issued to it through this communicator.
+/// The library's state of each communicator that is used with it: the peer of each rank and the operations
+/// issued to it through this communicator.
 #pragma once
 
 #include <mpi.h>
@@ -24,40 +24,40 @@ namespace mpixrma {
 
 using engine::RemoteAddress;
 
-/// A rank of a communicator as a target of one-sided operations. Made at its first use.
+/// A rank of a communicator as a target of one-sided operations. Created at its first use.
 struct Target {
   engine::Peer* peer = nullptr;
   int rank = MPI_PROC_NULL;
-  std::uint32_t context = 0;  ///< mark of the communicator at the engine, for late errors
+  std::uint32_t context = 0;  ///< identifies the communicator in the engine's late errors
 
-  /// What this communicator has issued to the rank.
+  /// The operations that were issued to the rank through this communicator.
   engine::OutstandingMark outstanding;
 };
 
 class MPIX_WAIST_API Communicator {
  public:
-  /// The state of `comm`, made at its first use. nullptr when `comm` is not a live communicator or the
-  /// engine does not run. Local; any thread that MPI's thread level allows.
+  /// Returns the state of `comm`, created at its first use; nullptr if `comm` is not a live communicator or
+  /// the engine is not running. Local; any thread that MPI's thread level allows.
   static Communicator* find(MPI_Comm comm) {
     Communicator* const known = find_known(comm);
     return known != nullptr ? known : find_slowly(comm);
   }
-  /// find() where it takes a few instructions only; else nullptr.
+  /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
 
-  /// In a child made by fork(): nothing is known any more.
+  /// Empties the cache, in a child made by fork().
   static void forget_known() noexcept { cache_.clear(); }
 
-  /// The target for `rank` (of the remote group for an intercommunicator), made at its first use.
-  /// nullptr when the rank is out of range or its process cannot be reached.
+  /// Returns the target for `rank` (of the remote group for an intercommunicator), created at its first use;
+  /// nullptr if the rank is out of range or its process cannot be reached.
   Target* target(int rank) {
     if (Target* const known = known_target(rank)) return known;
     return static_cast<unsigned>(rank) < static_cast<unsigned>(size_) ? make_target(rank) : nullptr;
   }
-  /// target() where it takes a few instructions only; else nullptr.
+  /// As target(), but returns nullptr if the look-up needs more than a few instructions.
   Target* known_target(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
-    // Acquire, twice: pairs with the releases in make_target().
+    // Acquire for both loads: they pair with the releases in make_target().
     Page const* const page =
         pages_[static_cast<std::size_t>(rank) / page_size].load(std::memory_order_acquire);
     if (page == nullptr) return nullptr;
@@ -66,20 +66,19 @@ class MPIX_WAIST_API Communicator {
 
   /// Number of ranks that can be targets (the remote group's for an intercommunicator).
   int size() const noexcept { return size_; }
-  /// Of this communicator alone, never used for another; 0 once it is freed.
+  /// Identifies this communicator; never reused for another one. 0 once the communicator is freed.
   std::uint32_t context() const noexcept { return context_.load(std::memory_order_relaxed); }
   MPI_Comm handle() const noexcept { return comm_.get(); }
 
-  /// Attribute bits that are set on the communicator (MPIX_RMA_ATTR_*), one word for the hot path; with
-  /// attributes_outdated they have to be asked for with attributes(). Relaxed: the values behind it are under
-  /// a lock.
+  /// The attribute bits that are set on the communicator (MPIX_RMA_ATTR_*) in one word for the hot path. If
+  /// attributes_outdated is set, attributes() must be called. Relaxed, because a lock protects the values.
   std::uint64_t attribute_word() const noexcept { return attribute_word_.load(std::memory_order_relaxed); }
-  /// The attributes with their values, as they are now.
+  /// Returns the current attributes with their values.
   MPIX_RMA_Attributes attributes();
-  /// An attribute has changed. Takes no lock: called under MPI's own.
+  /// Marks the attributes as changed. Takes no lock, because it is called under MPI's own.
   void outdate_attributes() noexcept;
 
-  /// Address that displacements to `rank` count from; 0: they are addresses.
+  /// Returns the base address of displacements to `rank`; 0 if displacements are addresses.
   RemoteAddress base_of(int rank) const noexcept {
     return bases_.empty() ? 0 : bases_[static_cast<std::size_t>(rank)];
   }
@@ -102,18 +101,18 @@ class MPIX_WAIST_API Communicator {
 
   bool is_open() const noexcept { return comm_.is_published(); }
 
-  /// Retires a state, for another communicator to use.
+  /// Retires a state and returns it to the pool.
   static void give_back(Communicator& state);
-  /// find_known() does not find the state any more; it stays in use.
+  /// Removes the state from the cache of find_known(); the state stays in use.
   static void hide(Communicator& state) noexcept;
 
-  /// The communicator is being freed: the state is reset and may be reused for another.
+  /// Resets the state of a communicator that is being freed, so that another one can use it.
   void retire();
-  /// Takes the state into use for `comm`.
+  /// Initialises the state for `comm`.
   void open(MPI_Comm comm, std::uint32_t context);
 
  private:
-  // Memory is taken per page of ranks that are talked to, not per rank of the job.
+  // Memory is allocated per page of ranks that are communicated with, not per rank of the job.
   static constexpr std::size_t page_size = 64;
   struct Page {
     std::atomic<Target*> targets[page_size] = {};
@@ -133,8 +132,8 @@ class MPIX_WAIST_API Communicator {
   std::atomic<std::uint64_t> attribute_word_{0};
   std::atomic<std::uint32_t> attribute_changes_{0};
   std::mutex attributes_lock_;
-  MPIX_RMA_Attributes attributes_{};  ///< values behind the word
-  std::vector<RemoteAddress> bases_;  ///< by rank; empty where none was declared
+  MPIX_RMA_Attributes attributes_{};  ///< the values of the attributes
+  std::vector<RemoteAddress> bases_;  ///< by rank; empty if none was declared
   Counters counters_;
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 };
@@ -142,7 +141,7 @@ class MPIX_WAIST_API Communicator {
 /// Visits the state of every communicator that is in use.
 void for_each_communicator(std::function<void(Communicator&)> const& visit);
 
-/// Delete callback of the keyval that ties a state to its communicator.
+/// Delete callback of the keyval that attaches a state to its communicator.
 int communicator_freed(MPI_Comm comm, int keyval, void* state, void* extra);
 
 }  // namespace mpixrma

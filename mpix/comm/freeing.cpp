@@ -10,7 +10,7 @@ namespace mpixrma {
 
 namespace {
 
-/// The innermost call of a thread that frees a communicator. Delete callbacks run in the thread of the call.
+/// The innermost call of this thread that frees a communicator. Delete callbacks run in the calling thread.
 thread_local Freeing* innermost = nullptr;
 
 }  // namespace
@@ -49,7 +49,8 @@ int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
 
 }  // namespace mpixrma
 
-// Under this name, because Fortran's call uses it. Weak: a tool that is linked statically may define it, too.
+// Defined under the PMPI_ name, because the Fortran binding calls it. Weak, because a statically linked tool
+// may define it too.
 extern "C" MPIX_RMA_API __attribute__((weak)) int PMPI_Comm_free(MPI_Comm* comm) {
   static auto* const next = reinterpret_cast<decltype(&MPI_Comm_free)>(::dlsym(RTLD_NEXT, "PMPI_Comm_free"));
   return mpixrma::free_communicator(comm, next);

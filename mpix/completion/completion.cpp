@@ -10,8 +10,8 @@ namespace mpixrma {
 
 namespace {
 
-/// Applies `one` to the target of a valid rank or `all` to the communicator; what both calls share. Both give
-/// MPI error codes.
+/// The common part of both calls: applies `one` to the target of a valid rank, or `all` to the communicator.
+/// Both return MPI error codes.
 template <typename One, typename All>
 int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
   Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
@@ -53,7 +53,7 @@ __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) 
 }  // namespace mpixrma
 
 int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
-  // The common case without a call: only stores are outstanding.
+  // The common case is handled inline: only stores are outstanding.
   if (communicator != nullptr) [[likely]] {
     mpixrma::Communicator const* const state = mpixrma::Communicator::find_known(*communicator);
     mpixrma::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;

@@ -33,9 +33,9 @@ Unasked unasked_of(Communicator& communicator) {
 void raise_unasked(Unasked const& unasked) {
   if (unasked.count == 0) return;
   Failure const first = late_failure(unasked.first);
-  Failure const told = failure(first.error_class, "%llu operation%s failed and nobody asked; the first: %s",
-                               static_cast<unsigned long long>(unasked.count), unasked.count == 1 ? "" : "s",
-                               first.reason.c_str());
+  Failure const told = failure(
+      first.error_class, "%llu operation%s failed without being reported; the first: %s",
+      static_cast<unsigned long long>(unasked.count), unasked.count == 1 ? "" : "s", first.reason.c_str());
   report("MPI_Finalize", told);
   if (unasked.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unasked.comm}, told);
 }
@@ -48,10 +48,10 @@ void raise_unasked_failures() {
       engine_of_process().complete(*target.peer, target.outstanding.get());
     });
   });
-  (void)host().requests_show();  // keeps failures whose requests are freed
-  std::vector<Unasked> found;  // handlers are called when no lock is held
+  (void)host().requests_show();  // records the failures of freed requests
+  std::vector<Unasked> found;    // handlers must not be called with a lock held
   for_each_communicator([&](Communicator& communicator) { found.push_back(unasked_of(communicator)); });
-  // Of communicators that are freed, and their handlers with them.
+  // Failures of freed communicators, whose error handlers no longer exist.
   auto const others = engine_of_process().complete_everything();
   found.push_back({MPI_COMM_NULL, {MPI_PROC_NULL, 0, others.first}, others.count});
   for (Unasked const& unasked : found) raise_unasked(unasked);

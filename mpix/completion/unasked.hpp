@@ -1,10 +1,10 @@
-/// Failures that the program has not asked for when MPI ends.
+/// Failures that no call has reported by the time of MPI_Finalize.
 #pragma once
 
 namespace mpixrma {
 
-/// Completes what was issued. Where operations have failed whose errors no call has returned: one line on
-/// stderr for each communicator, and its error handler unless it is freed. Called at the beginning of
+/// Completes all issued operations. For failures that no call has returned, prints one line on stderr per
+/// communicator and invokes its error handler unless the communicator is freed. Called at the start of
 /// MPI_Finalize.
 void raise_unasked_failures();
 

@@ -20,14 +20,14 @@ std::string formatted(char const* format, std::va_list arguments) {
   return text;
 }
 
-/// Whether the communicator's handler is one of those that MPI has for ending the job.
+/// Whether the communicator's error handler is a predefined one that aborts the job.
 bool ends_job(MPI_Comm comm) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return false;
   return ends_job_and_free(handler);
 }
 
-/// Open MPI shows the error of one process of the job and leaves its rank out.
+/// Adds the rank, because Open MPI prints the error of only one process of the job and omits its rank.
 void say(std::string const& text) {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -43,7 +43,7 @@ int invoke_handler(MPI_Comm comm, int code) {
   return code;
 }
 
-/// The whole reason can be longer than the string of a code.
+/// The full reason may exceed the length of an error string, so it is printed too.
 int raise_missing_host(char const* call, MPI_Comm comm) {
   std::string const reason = why_no_host();
   std::fprintf(stderr, "%s: %s\n", call, reason.c_str());

@@ -1,4 +1,4 @@
-/// The one place where failures become MPI error codes and meet error handlers.
+/// The only module that converts failures to MPI error codes and calls error handlers.
 #pragma once
 
 #include <mpi.h>
@@ -12,23 +12,23 @@
 
 namespace mpixrma {
 
-/// Where an error is told: the call that the application made, and the communicator whose handler gets it.
+/// The call that the application made, and the communicator whose error handler receives the error.
 struct Site {
   char const* call;
-  MPI_Comm comm = MPI_COMM_NULL;  ///< MPI_COMM_NULL: MPI_COMM_WORLD's handler
+  MPI_Comm comm = MPI_COMM_NULL;  ///< MPI_COMM_NULL: the handler of MPI_COMM_WORLD
 };
 
-/// What an operation was about, for the text of its error.
+/// The parts of an operation that its error text names.
 struct Subject {
   int rank = MPI_PROC_NULL;
-  std::uint64_t address = 0;  ///< not 0: `process` and what follows are set
+  std::uint64_t address = 0;  ///< if not 0, `process` and the members below are set
   std::size_t bytes = 0;
-  std::uint64_t process = 0;      ///< of the rank, at the engine
-  bool contiguous = true;         ///< the target memory
-  char const* missing = nullptr;  ///< what Status::bad_address means here, where it is not target memory
+  std::uint64_t process = 0;      ///< engine's identity of the rank
+  bool contiguous = true;         ///< whether the target memory is contiguous
+  char const* missing = nullptr;  ///< meaning of Status::bad_address if it is not about target memory
 };
 
-/// An error that is not told yet: an MPI error class, and a sentence that goes behind the name of the call.
+/// An error that has not been raised yet: an MPI error class, and a text that follows the name of the call.
 struct Failure {
   int error_class = MPI_SUCCESS;
   std::string reason;
@@ -38,41 +38,42 @@ struct Failure {
 __attribute__((cold, format(printf, 2, 3))) Failure failure(int error_class, char const* format, ...);
 __attribute__((cold)) Failure failure(engine::Status status, Subject const& subject);
 
-/// The first of the operations on a rank that have failed, and that no request has told of.
+/// The first failed operation on a rank that no request has reported.
 struct LateFailure {
-  int rank = MPI_PROC_NULL;   ///< MPI_PROC_NULL: not known. Unless `error` names another one.
-  std::uint64_t process = 0;  ///< of the rank, at the engine
+  int rank = MPI_PROC_NULL;   ///< MPI_PROC_NULL: unknown; `error` may name another rank
+  std::uint64_t process = 0;  ///< engine's identity of the rank
   engine::LateError error;
 };
 __attribute__((cold)) Failure late_failure(LateFailure const& late);
-/// The failure of an operation whose request was freed, for Engine::keep_error().
+/// Returns the failure of an operation whose request was freed, for Engine::keep_error().
 engine::LateError late_error_of(engine::Status status, Subject const& subject) noexcept;
 
-/// MPI error class for a failure of the engine.
+/// Returns the MPI error class for a failure of the engine.
 int class_of(engine::Status status) noexcept;
 
-/// An error code of the failure's class with "call: reason" as its string. No handler is invoked.
+/// Returns an error code of the failure's class whose string is "call: reason". Does not invoke an error
+/// handler.
 __attribute__((cold)) int make_code(char const* call, Failure const& failure);
 
-/// Invokes the handler with such a code and returns it, after one line on stderr where the handler ends the
-/// job.
+/// Invokes the error handler with such a code and returns the code. Prints one line on stderr before, if the
+/// handler aborts the job.
 __attribute__((cold)) int raise(Site const& site, Failure const& failure);
 __attribute__((cold, format(printf, 3, 4))) int raise(Site const& site, int error_class, char const* format,
                                                       ...);
 
-/// The handler of the site alone, without a line.
+/// Invokes the error handler of the site without printing a line.
 __attribute__((cold)) int invoke_handler(Site const& site, Failure const& failure);
-/// One line on stderr, and no handler.
+/// Prints one line on stderr without invoking an error handler.
 __attribute__((cold)) void report(char const* call, Failure const& failure);
 
-/// For a rank argument that is not in a communicator of `size` processes.
+/// Raises the error of a rank argument that is not in a communicator of `size` processes.
 __attribute__((cold)) int raise_rank(Site const& site, int rank, int size);
 
-/// For calls whose communicator argument gives no state: says why, through a handler, or in one line on
-/// stderr where MPI is not running. `comm` is the argument, null for a call that has none.
+/// Raises the error of a call whose communicator argument has no state: through an error handler, or in one
+/// line on stderr if MPI is not running. `comm` is the argument, null for a call without one.
 __attribute__((cold)) int raise_unusable(char const* call, MPI_Comm const* comm);
 
-/// raise() for an engine status, MPI_SUCCESS for ok.
+/// As raise() for an engine status; returns MPI_SUCCESS for ok.
 inline int result_of(Site const& site, engine::Status status, Subject const& subject) {
   return engine::failed(status) ? raise(site, failure(status, subject)) : MPI_SUCCESS;
 }

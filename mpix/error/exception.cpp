@@ -18,7 +18,7 @@ int code_of_exception() noexcept {
     throw;
   } catch (std::bad_alloc const&) {
     return MPI_ERR_NO_MEM;
-  } catch (std::length_error const&) {  // a container that would be larger than any
+  } catch (std::length_error const&) {  // a container would exceed its maximum size
     return MPI_ERR_NO_MEM;
   } catch (UnknownDatatype const&) {
     return MPI_ERR_TYPE;
@@ -37,11 +37,10 @@ int raise_exception(MPI_Comm const* communicator, char const* call) noexcept {
   MPI_Comm const comm = live ? *communicator : MPI_COMM_WORLD;
   try {
     char const* const reason = error_class == MPI_ERR_NO_MEM ? "out of memory"
-                               : error_class == MPI_ERR_TYPE
-                                   ? "a datatype has a constructor that is not known"
-                                   : "internal error";
+                               : error_class == MPI_ERR_TYPE ? "a datatype has an unknown constructor"
+                                                             : "internal error";
     return raise({call, comm}, error_class, "%s", reason);
-  } catch (...) {  // no memory for a text
+  } catch (...) {  // no memory for the text
     MPI_Comm_call_errhandler(comm, error_class);
     return error_class;
   }

@@ -1,6 +1,6 @@
-/// The boundary that no exception crosses. A function that C or MPI calls, and that may throw, is a
-/// function-try block that ends in one of these; functions of the hot path leave what may throw to one that
-/// is.
+/// The boundary that no exception crosses. A function that C or MPI calls and that may throw is a
+/// function-try block that ends in one of these calls; functions of the hot path delegate throwing code to
+/// such a function.
 #pragma once
 
 #include <mpi.h>
@@ -9,12 +9,12 @@
 
 namespace mpixrma {
 
-/// Inside of a handler: MPI error class for the exception that is being handled. MPI_ERR_NO_MEM for memory
-/// that cannot be had.
+/// Returns the MPI error class of the exception being handled: MPI_ERR_NO_MEM for std::bad_alloc. Call it in
+/// a catch block.
 MPIX_WAIST_API int code_of_exception() noexcept;
 
-/// The same as an error of `call`, through the error handler of `*communicator` if that is a live one, else
-/// of MPI_COMM_WORLD.
+/// Raises the exception being handled as an error of `call`, through the error handler of `*communicator` if
+/// it is live, else of MPI_COMM_WORLD.
 int raise_exception(MPI_Comm const* communicator, char const* call = __builtin_FUNCTION()) noexcept;
 
 }  // namespace mpixrma

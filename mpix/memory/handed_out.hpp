@@ -1,5 +1,5 @@
-/// Allocations of MPIX_RMA_Allocate and MPIX_RMA_Allocate_local: only these may be freed by their
-/// counterparts. The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
+/// The allocations of MPIX_RMA_Allocate and MPIX_RMA_Allocate_local, which only their counterparts may free.
+/// The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
 #pragma once
 
 #include <mutex>
@@ -9,7 +9,7 @@ namespace mpixrma {
 
 class HandedOut {
  public:
-  /// False: no memory to record it.
+  /// Returns false if there is no memory to record the allocation.
   bool add(void* base) noexcept try {
     std::lock_guard const held(lock_);
     bases_.insert(base);
@@ -21,7 +21,7 @@ class HandedOut {
     std::lock_guard const held(lock_);
     return bases_.contains(base);
   }
-  /// False: it is none of these. For one of several callers at a time it is.
+  /// Returns false if `base` is not recorded. Only one of several concurrent callers gets true.
   bool remove(void* base) {
     std::lock_guard const held(lock_);
     return bases_.erase(base) != 0;

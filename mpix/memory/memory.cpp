@@ -1,4 +1,4 @@
-/// Communicatable memory: allocation and registration (5.4).
+/// Communicatable memory: allocation and registration (5.4 of the proposal).
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,16 +20,16 @@ namespace {
 
 using engine::Status;
 
-constexpr char not_allocated[] = "base %p was not allocated, or is free already";
+constexpr char not_allocated[] = "base %p was not allocated or was freed before";
 
 HandedOut handed_out;
 
-/// Ends what allocate() began.
+/// Undoes allocate().
 Status free_handed_out(void* base) {
   return handed_out.remove(base) ? engine_of_process().free(base) : Status::bad_argument;
 }
 
-/// For local calls: MPI_SUCCESS when the library can be used.
+/// Returns MPI_SUCCESS for a local call if the library can be used.
 int usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
@@ -45,7 +45,7 @@ Failure read_switch(MPI_Info info, char const* key, bool* wish) {
   return failure(MPI_ERR_INFO_VALUE, "%s \"%.40s\" is neither true nor false", key, value);
 }
 
-/// Reads the keys that an allocation knows.
+/// Reads the info keys of an allocation.
 Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   if (info == MPI_INFO_NULL) return {};
   char value[MPI_MAX_INFO_VAL + 1];
@@ -65,7 +65,7 @@ Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   return read_switch(info, "mpix_lazy_memory", &hints->lazy);
 }
 
-/// `size` bytes, none for 0.
+/// Allocates `size` bytes; none if `size` is 0.
 Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
   engine::AllocationHints hints;
   if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
@@ -81,7 +81,7 @@ Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
                  engine::to_string(status));
 }
 
-/// One exchange for the addresses: a rank that failed shows it by one that cannot be.
+/// Exchanges the addresses; a rank that failed sends an impossible address.
 std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_class) {
   auto const shown = error_class == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base)
                                                 : -static_cast<std::intptr_t>(wire_class(error_class));
@@ -131,9 +131,9 @@ int MPIX_RMA_Register(void* base, MPI_Aint size) try {
   switch (Status const status = engine_of_process().attach(base, static_cast<std::size_t>(size))) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
-      return raise(site, MPI_ERR_ARG, "%lld bytes at %p reach over the end of allocated memory", bytes, base);
+      return raise(site, MPI_ERR_ARG, "%lld bytes at %p extend beyond the end of an allocation", bytes, base);
     case Status::bad_address:
-      return raise(site, class_of(status), "%lld bytes at %p are not all there", bytes, base);
+      return raise(site, class_of(status), "%lld bytes at %p are not all mapped", bytes, base);
     default:
       return raise(site, class_of(status), "%lld bytes at %p: %s", bytes, base, engine::to_string(status));
   }
@@ -186,7 +186,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
     return raise_unusable_together(call, communicator,
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
-  // Before anything changes: all can call again with the right base.
+  // Checked before anything changes, so that all processes can repeat the call with the right base.
   bool const right = base == nullptr || handed_out.contains(base);
   Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
@@ -194,7 +194,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   LateFailure late;
   (void)complete_all(*state, &late);
   failed = late_failure(late);
-  PMPI_Barrier(site.comm);  // nobody's operations are on their way any more
+  PMPI_Barrier(site.comm);  // afterwards no process has operations in flight
   if (base != nullptr) {
     Status const freed = free_handed_out(base);
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);

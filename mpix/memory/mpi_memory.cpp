@@ -1,4 +1,5 @@
-/// MPI's own memory: what windows of other processes on the host are to reach by load and store.
+/// MPI's own memory: allocates it so that windows of other processes on the host can access it by load and
+/// store.
 #include "engine/memory/allocation_hints.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
@@ -9,13 +10,13 @@ using namespace mpixrma;
 
 namespace {
 
-/// Smaller pieces, and those that are asked for with hints, stay MPI's.
+/// Smaller allocations, and those with hints, are left to MPI.
 constexpr MPI_Aint least_bytes = 4096;
 
-/// nullptr: there is none to be had.
+/// Returns nullptr if no memory is available.
 void* allocate_lazily(MPI_Aint size) {
   engine::AllocationHints hints;
-  hints.lazy = true;  // as memory of MPI is
+  hints.lazy = true;  // like memory of MPI
   void* base = nullptr;
   auto const status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, &base);
   return engine::failed(status) ? nullptr : base;

@@ -1,4 +1,4 @@
-/// MPI's calls by which a program finds a persistent window again.
+/// The MPI calls by which a program connects to a persistent window.
 #include <cstring>
 
 #include "include/mpix_rma.h"
@@ -14,13 +14,13 @@ namespace mpixrma {
 
 namespace {
 
-/// What `root` tells the others.
+/// The message that `root` broadcasts.
 struct Told {
   int is_nam;
   int error_class;
   int ranks;
-  int follow;   ///< mpix_nam_follow of the root's info object
-  int encrypt;  ///< mpix_nam_encrypt, likewise
+  int follow;   ///< mpix_nam_follow in the root's info object
+  int encrypt;  ///< mpix_nam_encrypt in the root's info object
   char port[MPI_MAX_INFO_VAL];
   char text[MPI_MAX_ERROR_STRING];
 };
@@ -45,10 +45,10 @@ int rank_in(MPI_Comm comm) {
   return rank;
 }
 
-/// What a call of MPI_Comm_connect is about.
+/// The purpose of a call of MPI_Comm_connect.
 enum class Matter : int { processes, window, window_without_key };
 
-/// Collective: `root` alone knows.
+/// Collective, because only `root` has the arguments.
 Matter matter_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
   Matter matter = Matter::processes;
   if (rank_in(comm) == root && is_nam_port(port))
@@ -57,7 +57,7 @@ Matter matter_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
   return matter;
 }
 
-/// Whether such a root is there, in an intracommunicator.
+/// Whether `root` is a rank of the intracommunicator `comm`.
 bool has_root(MPI_Comm comm, int root) {
   int size = 0;
   int inter = 1;
@@ -66,7 +66,7 @@ bool has_root(MPI_Comm comm, int root) {
   return root >= 0 && root < size;
 }
 
-/// Collective. MPI error code.
+/// Collective. Returns an MPI error code.
 int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, Told* told) {
   bool const ready = prepare() == Readiness::ready && makes_windows();
   *told = {};
@@ -80,7 +80,7 @@ int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, 
   return raise(site, told->error_class, "%s", told->text);
 }
 
-/// Ends the handle that stands for a window; false: it is another one.
+/// Frees the handle if it represents a window. Returns false for any other handle.
 bool end_if_connection(MPI_Comm* comm) {
   if (comm == nullptr || !connection_of(*comm)) return false;
   end_connection(comm);
@@ -99,12 +99,12 @@ extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info inf
   Site const site{"MPI_Comm_connect", comm};
   if (matter == Matter::window_without_key)
     return raise(site, MPI_ERR_INFO_NOKEY,
-                 "the port is a window's, and the info object has no deep_win_connect");
+                 "the port belongs to a window, but the info object lacks deep_win_connect");
   Told told;
   if (int const code = ask_for_window(site, port_name, info, root, &told); code != MPI_SUCCESS) return code;
   *newcomm = make_connection(comm, told.ranks, {told.port, told.follow != 0, told.encrypt != 0});
   return *newcomm != MPI_COMM_NULL ? MPI_SUCCESS
-                                   : raise(site, MPI_ERR_INTERN, "MPI makes no more communicators");
+                                   : raise(site, MPI_ERR_INTERN, "MPI cannot create another communicator");
 } catch (...) {
   return raise_exception(&comm);
 }

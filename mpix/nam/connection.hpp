@@ -1,5 +1,5 @@
-/// Intercommunicators that stand for a persistent window at a memory server: handles on which MPI refuses
-/// every call but those that stand in mpix/nam/connect.cpp.
+/// Intercommunicators that represent a persistent window at a memory server: handles on which MPI rejects
+/// every call but those in mpix/nam/connect.cpp.
 #pragma once
 
 #include <mpi.h>
@@ -11,19 +11,19 @@
 namespace mpixrma {
 
 struct NamConnection {
-  MPI_Comm origins = MPI_COMM_NULL;  ///< the processes that are connected
-  int ranks = 0;                     ///< of those who have made the window
+  MPI_Comm origins = MPI_COMM_NULL;  ///< the connected processes
+  int ranks = 0;                     ///< number of processes that created the window
   NamPort window;
 };
 
-/// Whether a port name, which may be null, is one of a memory server.
+/// Whether a port name (may be null) is one of a memory server.
 bool is_nam_port(char const* port) noexcept;
 
-/// Collective over `comm`. MPI_COMM_NULL: MPI had no communicators for it.
+/// Collective over `comm`. Returns MPI_COMM_NULL if MPI cannot create the communicators.
 MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window);
-/// Nothing where the handle, of any kind, is none of these.
+/// Returns nothing if the handle, of any kind, does not represent a window.
 std::optional<NamConnection> connection_of(MPI_Comm handle);
-/// Collective.
+/// Collective over the connected processes.
 void end_connection(MPI_Comm* handle);
 
 }  // namespace mpixrma

@@ -1,4 +1,4 @@
-/// Names of persistent windows, which their server keeps; all others are passed on.
+/// Names of persistent windows, which their server stores; all others are forwarded to MPI.
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/nam/connection.hpp"
@@ -10,12 +10,12 @@ using namespace mpixrma;
 
 namespace {
 
-/// MPI error code of a call that a server has answered with `error_class`.
+/// Returns the MPI error code of a call that a server has answered with `error_class`.
 int told_by_server(char const* call, int error_class) {
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise({call}, newest_refusal(error_class));
 }
 
-/// The name as servers look it up: that of the user of the info key mpix_nam_user, or of the caller.
+/// Returns the name under which servers store it: with the user of the info key mpix_nam_user, or the caller.
 std::string full_name(char const* service_name, MPI_Info info) {
   std::string const user = value_of(info, "mpix_nam_user");
   return user.empty() ? service_name : "~" + user + "/" + service_name;
@@ -55,8 +55,8 @@ extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Inf
   return raise_exception(nullptr);
 }
 
-/// A server that knows the name is asked before MPI. Open MPI calls the handler of MPI_COMM_WORLD, without
-/// the name.
+/// Servers are asked before MPI, because Open MPI calls the handler of MPI_COMM_WORLD for an unknown name and
+/// does not print the name.
 extern "C" MPIX_RMA_API int MPI_Lookup_name(char const* service_name, MPI_Info info, char* port_name) try {
   bool const asks =
       service_name != nullptr && port_name != nullptr && prepare() == Readiness::ready && makes_windows();

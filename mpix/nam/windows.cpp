@@ -50,14 +50,15 @@ void set_attributes(MPI_Win win) {
   PMPI_Win_set_attr(win, window_keys().units, units.release());
 }
 
-/// Through the handler of the window. The code.
+/// Invokes the error handler of the window and returns the code.
 int raise_on(MPI_Win win, char const* call, Failure const& failure) {
   int const code = make_code(call, failure);
   PMPI_Win_call_errhandler(win, code);
   return code;
 }
 
-/// Open MPI has one error for all windows that cannot be made; the component knows more.
+/// Raises the component's specific error, because Open MPI reports the same error for every failed window
+/// creation.
 template <typename Make>
 int make_window(Site const& site, MPI_Win* win, Make make) {
   int code = MPI_SUCCESS;
@@ -83,7 +84,7 @@ bool makes_windows() noexcept {
 
 int raise_without_windows(Site const& site) {
   if (prepare() != Readiness::ready) return raise_unusable(site.call, &site.comm);
-  return raise(site, MPI_ERR_UNSUPPORTED_OPERATION, "the library makes no windows with this MPI");
+  return raise(site, MPI_ERR_UNSUPPORTED_OPERATION, "the library does not provide windows with this MPI");
 }
 
 std::string value_of(MPI_Info info, char const* key) {
@@ -102,7 +103,7 @@ Failure newest_refusal(int error_class) {
   char const* text = "";
   int const refused = host().window_refusal(&text);
   return failure(refused != MPI_SUCCESS ? refused : error_class, "%s",
-                 *text != '\0' ? text : "the window cannot be made");
+                 *text != '\0' ? text : "the window cannot be created");
 }
 
 int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win) {
@@ -125,7 +126,7 @@ using namespace mpixrma;
 
 extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                              void* baseptr, MPI_Win* win) try {
-  // Any kind: the window's creation tells all processes of one that is unknown.
+  // Any kind, because window creation reports an unknown kind at all processes.
   bool const is_nam = !value_of(info, "deep_mem_kind").empty();
   if (!is_nam || comm == MPI_COMM_NULL || win == nullptr)
     return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
@@ -169,7 +170,7 @@ int MPIX_Win_persist(MPI_Win win) try {
   char const* const call = "MPIX_Win_persist";
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   bool const is_own = win != MPI_WIN_NULL && makes_windows() && host().window_targets(number_of(win)) >= 0;
-  if (!is_own) return raise({call}, MPI_ERR_WIN, "the window is not one of this library");
+  if (!is_own) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
   int const error_class = host().window_persist(number_of(win));
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise_on(win, call, newest_refusal(error_class));
 } catch (...) {
@@ -182,7 +183,7 @@ int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
   if (size == nullptr || disp_unit == nullptr)
     return raise({call}, MPI_ERR_ARG, "%s is a null pointer", size == nullptr ? "size" : "disp_unit");
   int const ranks = win == MPI_WIN_NULL || !makes_windows() ? -1 : host().window_targets(number_of(win));
-  if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window is not one of this library");
+  if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
   std::int64_t bytes = 0;
   int const error_class = host().window_region(number_of(win), rank, &bytes, disp_unit);
   if (error_class == MPI_SUCCESS) {

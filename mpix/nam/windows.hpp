@@ -1,4 +1,4 @@
-/// Windows at a memory server: MPI's calls that make them, with the errors that MPI does not tell.
+/// The MPI calls that create windows at a memory server, with error texts that MPI lacks.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace mpixrma {
 
-/// Info keys for a scope: a copy.
+/// A copy of an info object, freed at the end of the scope.
 class InfoCopy {
  public:
   explicit InfoCopy(MPI_Info info) {
@@ -29,20 +29,20 @@ class InfoCopy {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// Whether the host makes windows, at a memory server, too.
+/// Whether the host provides windows, including those at a memory server.
 bool makes_windows() noexcept;
-/// Of a call that needs them. MPI error code.
+/// Raises the error of a call that needs windows. Returns an MPI error code.
 int raise_without_windows(Site const& site);
 
-/// The value of a key; empty where there is none.
+/// Returns the value of a key; empty if the key is absent.
 std::string value_of(MPI_Info info, char const* key);
-/// Whether the value of a key says so, as hints of windows do.
+/// Whether the value of a key means true, by the rule for window hints.
 bool is_true(MPI_Info info, char const* key);
 
-/// Why this thread's newest request to the component was refused.
+/// Returns the reason why this thread's most recent request to the component was rejected.
 Failure newest_refusal(int error_class);
 
-/// Errors on the communicator are returned within the scope.
+/// Makes the communicator return errors within the scope.
 class ReturnedErrors {
  public:
   explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {
@@ -61,15 +61,14 @@ class ReturnedErrors {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-/// A persistent window that is connected to, and what the caller of the connection has said by its info
-/// object.
+/// A persistent window to connect to, with the options from the caller's info object.
 struct NamPort {
   std::string name;
   bool follow = false;   ///< mpix_nam_follow
   bool encrypt = false;  ///< mpix_nam_encrypt
 };
 
-/// `site.comm`: over which they are collective. MPI error code.
+/// Both are collective over `site.comm` and return an MPI error code.
 int allocate_nam(Site const& site, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Win* win);
 int connect_nam(Site const& site, MPI_Info info, NamPort const& port, MPI_Win* win);
 

@@ -1,4 +1,4 @@
-/// The notification counters of a communicator: where those of every rank stand.
+/// The notification counters of a communicator: the locations of the counters of every rank.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@ namespace mpixrma {
 
 class Counters {
  public:
-  /// Counters of one process.
+  /// Address and number of the counters of one process.
   struct Place {
     engine::RemoteAddress base = 0;
     std::int64_t count = 0;
   };
 
-  /// Takes over the counters that this process has allocated, and the places of those of the target ranks.
+  /// Stores the counters that this process has allocated, and the locations of the target ranks' counters.
   void adopt(Place own, std::vector<Place> ranks);
   /// Frees this process's counters.
   void drop();
 
   std::int64_t count() const noexcept { return own_.count; }
-  /// A counter of this process; nullptr: it has none with that index.
+  /// Returns a counter of this process, or nullptr if the index is out of range.
   std::uint64_t* own(std::int64_t index) const noexcept;
-  /// Address of a counter of `rank`; 0: it has none with that index.
+  /// Returns the address of a counter of `rank`, or 0 if the index is out of range.
   engine::RemoteAddress at(int rank, std::int64_t index) const noexcept;
 
  private:

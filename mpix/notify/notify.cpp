@@ -16,7 +16,7 @@ namespace mpixrma {
 
 namespace {
 
-/// What the local calls have in common: use(Site, counter) with one of the communicator's counters.
+/// The common part of the local calls: calls use(Site, counter) with one of the communicator's counters.
 template <typename Use>
 int with_counter(char const* call, MPI_Comm* comm, int index, Use use) {
   Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
@@ -24,12 +24,12 @@ int with_counter(char const* call, MPI_Comm* comm, int index, Use use) {
   std::uint64_t* const counter = state->counters().own(index);
   Site const site{call, state->handle()};
   if (counter == nullptr)
-    return raise(site, MPI_ERR_ARG, "notification_idx %d is no counter of this process, which has %lld",
+    return raise(site, MPI_ERR_ARG, "notification_idx %d is out of range; this process has %lld counters",
                  index, static_cast<long long>(state->counters().count()));
   return use(site, *counter);
 }
 
-/// This process's new counters, all zero.
+/// Allocates this process's counters, all zero.
 Failure allocate(int num, Counters::Place* place) {
   if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
   if (num == 0) return {};

@@ -1,4 +1,4 @@
-/// Requests that are complete when a notification counter has come to a threshold.
+/// Requests that complete when a notification counter reaches a threshold.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mpixrma {
 
-/// `*request` becomes one. After a failure it is untouched; the caller raises that. A counter that is freed
-/// before fails the request through the site's communicator.
+/// Creates such a request in `*request`. On failure `*request` is unchanged, and the caller raises the error.
+/// If the counter is freed first, the request fails through the site's communicator.
 inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI_Count threshold,
                              MPI_Request* request) {
   if (request == nullptr) return failure(MPI_ERR_REQUEST, "request is a null pointer");
@@ -19,7 +19,7 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
   Subject subject{};
   subject.missing = "the counter was freed before it reached the threshold";
   NativeCompletion* const completion = open_native(site, subject);
-  if (completion == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+  if (completion == nullptr) return failure(MPI_ERR_NO_MEM, "cannot allocate a request");
   *request = completion->handle;
   engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
   return {};

@@ -10,14 +10,14 @@ namespace mpixrma {
 
 class AttributeSet {
  public:
-  /// `index` is a position of attribute_table, and `value` one of its attribute.
+  /// `index` is an index in attribute_table, and `value` a valid value of that attribute.
   void assign(std::size_t index, void* value) {
     attribute_table[index].assign(attributes_, value);
     values_[index] = value;
     given_[index] = true;
   }
 
-  /// False when it was not set.
+  /// Returns false if the attribute is not set.
   bool value(std::size_t index, void** value) const noexcept {
     if (given_[index]) *value = values_[index];
     return given_[index];
@@ -31,11 +31,11 @@ class AttributeSet {
   std::array<bool, attribute_count> given_{};
 };
 
-/// What is wrong with setting the attribute of attribute_table at `index`, that of `keyval`, to `value`.
+/// Returns the error of setting the attribute with index `index` and key `keyval` to `value`, if any.
 Failure check_attribute(std::size_t index, int keyval, void* value);
 
-/// What the calls that get attributes share: finds the attribute behind `keyval`. `target` is the object's
-/// set, nullptr where it has none. MPI error code.
+/// The common part of the calls that get attributes: finds the attribute of `keyval`. `target` is the
+/// object's attribute set, nullptr if it has none. Returns an MPI error code.
 int get_attribute(Site const& site, AttributeSet const* target, int keyval, void* value, int* flag);
 
 }  // namespace mpixrma

@@ -20,7 +20,7 @@ std::atomic<int> native_objects{0};
 namespace {
 
 std::mutex objects_lock;
-std::unordered_map<mpix_handle_t, std::unique_ptr<NativeObject>> objects;  // by their handles
+std::unordered_map<mpix_handle_t, std::unique_ptr<NativeObject>> objects;  // by handle
 
 void forget(mpix_handle_t handle) {
   std::lock_guard const held(objects_lock);
@@ -83,7 +83,7 @@ int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val
     return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
   if (Failure const wrong = check_attribute(index, comm_keyval, attribute_val)) return raise(site, wrong);
   if (object == MPI_REQUEST_NULL) object = make_native_object();
-  if (object == MPI_REQUEST_NULL) return raise(site, MPI_ERR_NO_MEM, "no memory for a request object");
+  if (object == MPI_REQUEST_NULL) return raise(site, MPI_ERR_NO_MEM, "cannot allocate a request object");
   *request = object;
   find_native_object(object)->attributes.assign(index, attribute_val);
   return MPI_SUCCESS;

@@ -1,4 +1,5 @@
-/// Native request objects that carry attributes: persistent requests that are known here by their handles.
+/// Native request objects that carry attributes: persistent requests that the library identifies by their
+/// handles.
 #pragma once
 
 #include <mpi.h>
@@ -10,18 +11,18 @@
 
 namespace mpixrma {
 
-/// Number of native request objects with attributes that exist: while there are none, nothing is looked up.
+/// Number of native request objects with attributes. While it is 0, no handle is looked up.
 extern std::atomic<int> native_objects;
 
 struct NativeObject {
-  mpix_host_request_t* request = nullptr;  ///< the host's
+  mpix_host_request_t* request = nullptr;  ///< the host's request
   AttributeSet attributes;
 };
 
-/// The object behind `request`; nullptr: it is none of ours. The handle is not looked into.
+/// Returns the object of `request`, or nullptr if it has none. Does not dereference the handle.
 NativeObject* find_native_object(MPI_Request request);
 
-/// A new inactive object; MPI_REQUEST_NULL without memory.
+/// Creates an inactive object. Returns MPI_REQUEST_NULL without memory.
 MPI_Request make_native_object();
 
 bool is_active(NativeObject const& object);

@@ -13,12 +13,12 @@ CompletionPool<NativeCompletion> pool;
 int code_of(NativeCompletion const& failed) noexcept {
   try {
     return make_code(failed.call, failure(failed.status, failed.subject));
-  } catch (...) {  // no memory for a text
+  } catch (...) {  // no memory for the text
     return class_of(failed.status);
   }
 }
 
-/// The next completion call tells the failure where nobody has asked for it, of the communicator if there is
+/// Keeps a failure that no call has reported, for the next completion call on the communicator, if there is
 /// one.
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);

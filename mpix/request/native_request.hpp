@@ -11,32 +11,33 @@
 
 namespace mpixrma {
 
-/// Completes a native request when the engine completes the operation. From a pool; gives itself back.
+/// Completes a native request when the engine completes the operation. Returns itself to its pool.
 struct NativeCompletion : engine::Completion {
-  /// The request belongs to no operation: a failure is nobody's once it is freed.
+  /// The request belongs to no communicator: its failure is dropped if the request is freed.
   static constexpr std::uint32_t no_communicator = 0;
 
   mpix_host_request_t* request = nullptr;
-  MPI_Request handle = MPI_REQUEST_NULL;    ///< of `request`
-  std::uint32_t context = no_communicator;  ///< to which a failure goes that nobody waits for
-  char const* call = nullptr;               ///< with `subject`, what its error says
+  MPI_Request handle = MPI_REQUEST_NULL;    ///< handle of `request`
+  std::uint32_t context = no_communicator;  ///< communicator that keeps a failure if the request is freed
+  char const* call = nullptr;               ///< beginning of the error text, followed by `subject`
   Subject subject;
   engine::Status status = engine::Status::ok;
   NativeCompletion* next = nullptr;
 };
 
-/// A new active native request for an operation of `site`, and what completes it; nullptr without memory.
+/// Creates an active native request for an operation of `site`, and returns its completion; nullptr without
+/// memory.
 NativeCompletion* open_native(Site const& site, Subject const& subject);
-/// The same with an inactive object whose handle is `handle`, which becomes active.
+/// As above, for an inactive object with the handle `handle`, which becomes active.
 NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
                               MPI_Request handle);
 
-/// Takes back a request of open_native whose operation was refused.
+/// Cancels a request of open_native whose operation was rejected.
 void drop_native(NativeCompletion* completion);
 /// Completes a request of open_native whose operation is complete when its call returns.
 void finish_native(NativeCompletion* completion);
 
-/// The handle that is complete from the start.
+/// Returns a handle that is complete from the start.
 MPI_Request completed_request();
 
 }  // namespace mpixrma

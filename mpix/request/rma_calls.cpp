@@ -1,4 +1,4 @@
-/// MPIX_Rma_wait and its like.
+/// MPIX_Rma_wait and the other calls on MPIX_Rma_request.
 #include "include/mpix_rma.h"
 #include "mpix/attrs/keyvals.hpp"
 #include "mpix/error/error.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 using State = RmaRequest::State;
 
-/// Calls `use(Site, RmaRequest*)`, with nullptr for the null request, when the library runs and the handle is
-/// valid.
+/// Calls `use(Site, RmaRequest*)`, with nullptr for the null request, if the library is running and the
+/// handle is valid.
 template <typename Use>
 int with_request(char const* call, MPIX_Rma_request const* request, Use use) {
   Site const site{call};
@@ -28,7 +28,7 @@ int with_request(char const* call, MPIX_Rma_request const* request, Use use) {
   return use(site, object);
 }
 
-/// What is wrong with an array of requests; nothing is touched.
+/// Returns the error of an array of requests, without changing it.
 Failure check(int count, MPIX_Rma_request const requests[]) {
   if (count < 0) return failure(MPI_ERR_COUNT, "count %d is negative", count);
   if (requests == nullptr && count != 0)
@@ -41,7 +41,7 @@ Failure check(int count, MPIX_Rma_request const requests[]) {
   return {};
 }
 
-/// Calls `use(Site)` when the library runs and the array is sound.
+/// Calls `use(Site)` if the library is running and the array is valid.
 template <typename Use>
 int with_requests(char const* call, int count, MPIX_Rma_request const requests[], Use use) {
   Site const site{call};
@@ -82,7 +82,7 @@ bool all_complete(int count, MPIX_Rma_request const requests[]) {
   return true;
 }
 
-/// Position of a complete request; `*any` tells whether one was active or complete.
+/// Returns the index of a complete request; `*any` tells whether one was active or complete.
 int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
   *any = false;
   for (int i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@
 
 namespace mpixrma {
 
-/// A handle is the object's position and, above it, how often it was used: never null.
+/// A handle is the object's index and, in its upper bits, the number of uses, which makes it nonzero.
 class RmaRequestPool {
  public:
   RmaRequest* find(MPIX_Rma_request handle) {
@@ -82,19 +82,19 @@ void RmaRequest::start(Communicator& communicator, char const* call, Subject con
 
 void RmaRequest::finish(engine::Status status) noexcept {
   status_ = status;
-  // The object is somebody else's once it is complete: nothing may be touched behind that.
+  // After completion another thread may reuse the object, so it must not be accessed behind this point.
   State now = State::active;
   if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
-  // It has been freed: nobody asks it any more.
+  // The request was freed, so no call will report the failure.
   if (engine::failed(status)) engine_of_process().keep_error(context_, late_error_of(status, subject_));
   pool.give_back(*this);
 }
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
-  // Acquire, in state(): pairs with the release in finish(), behind what that has written.
+  // Acquire in state(): pairs with the release in finish(), for the members written before it.
   if (state() != State::complete) return MPI_SUCCESS;
   Failure const error = failure(status_, subject_);
-  // States of communicators are never deallocated: one that is freed has another context.
+  // States of communicators are never deallocated; a freed one has another context.
   bool const freed = communicator_->context() != context_;
   Site const site{call_, communicator_->handle()};
   if (stays_) {
@@ -103,7 +103,7 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
     *handle = MPIX_RMA_REQUEST_NULL;
     pool.give_back(*this);
   }
-  // The error handler went with the communicator.
+  // The error handler was freed with the communicator.
   if (!error) return MPI_SUCCESS;
   return freed ? make_code(site.call, error) : raise(site, error);
 }

@@ -12,35 +12,35 @@
 
 namespace mpixrma {
 
-/// The object behind an MPIX_Rma_request. From a pool; handles name objects in it, so that one that is no
-/// longer valid is found out.
+/// The object behind an MPIX_Rma_request. Objects come from a pool, and handles identify them so that an
+/// invalid handle is detected.
 class RmaRequest : public engine::Completion {
  public:
-  /// `abandoned`: given back by its user while active.
+  /// `abandoned`: the user freed the request while active.
   enum class State : std::uint8_t { unused, inactive, active, abandoned, complete };
 
   RmaRequest();
 
-  /// nullptr: the handle names no object.
+  /// Returns nullptr if the handle identifies no object.
   static RmaRequest* find(MPIX_Rma_request handle);
-  /// A new inactive object.
+  /// Creates an inactive object.
   static RmaRequest& make();
 
   MPIX_Rma_request handle() const noexcept { return handle_; }
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
-  /// With attributes it stays when its operation is complete.
+  /// Whether the object survives the completion of its operation, as one with attributes does.
   bool stays() const noexcept { return stays_; }
   void keep() noexcept { stays_ = true; }
   AttributeSet& attributes() noexcept { return attributes_; }
 
-  /// An operation of `communicator` begins; `call` and `subject` are what its error says.
+  /// Begins an operation of `communicator`; an error text uses `call` and `subject`.
   void start(Communicator& communicator, char const* call, Subject const& subject) noexcept;
-  /// It is complete.
+  /// Completes the operation.
   void finish(engine::Status status) noexcept;
-  /// The application has seen that it is complete: raises its error. Returns the error code. Afterwards the
-  /// object is inactive, or `*handle` is null.
+  /// Called when the application sees the completion: raises the operation's error and returns the error
+  /// code. Afterwards the object is inactive, or `*handle` is null.
   int settle(MPIX_Rma_request* handle);
-  /// Gives the object back, or has that done when its operation is complete.
+  /// Frees the object, at once or when its operation completes.
   void free();
 
  private:
@@ -52,8 +52,8 @@ class RmaRequest : public engine::Completion {
   engine::Status status_ = engine::Status::ok;
   char const* call_ = nullptr;
   Subject subject_;
-  Communicator const* communicator_ = nullptr;  ///< of the latest operation
-  std::uint32_t context_ = 0;                   ///< what it was then
+  Communicator const* communicator_ = nullptr;  ///< communicator of the latest operation
+  std::uint32_t context_ = 0;                   ///< the communicator's context at that time
   AttributeSet attributes_;
 };
 

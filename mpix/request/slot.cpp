@@ -9,7 +9,7 @@ namespace mpixrma {
 int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
   if (native_ != nullptr) {
-    // The variable need not be initialised: its value is only compared with objects that exist.
+    // The variable may be uninitialised: its value is only compared with existing objects.
     native_object_ = find_native_object(*native_);
     if (native_object_ != nullptr && is_active(*native_object_))
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
@@ -35,7 +35,7 @@ engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, 
   }
   completion_ = native_object_ != nullptr ? open_native(site, subject, *native_object_, *native_)
                                           : open_native(site, subject);
-  // Read before the operation can complete: its completion object goes back to the pool then.
+  // Read before the operation can complete, because its completion object then returns to the pool.
   if (completion_ != nullptr) {
     handle_ = completion_->handle;
     completion_->context = communicator.context();
@@ -64,7 +64,7 @@ void RequestSlot::drop() {
   if (own_ == nullptr) {
     if (native_object_ != nullptr) {
       finish_native(completion_);
-      MPI_Wait(native_, MPI_STATUS_IGNORE);  // inactive again
+      MPI_Wait(native_, MPI_STATUS_IGNORE);  // makes it inactive again
     } else {
       drop_native(completion_);
     }

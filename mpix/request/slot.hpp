@@ -22,26 +22,27 @@ class RequestSlot {
 
   bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
 
-  /// Finds out what stands in the caller's variable, and joins its attributes to `attributes`. Raises
-  /// MPI_ERR_REQUEST for an object that is in use or none. MPI error code.
+  /// Examines the caller's variable and merges its attributes into `attributes`. Raises MPI_ERR_REQUEST if it
+  /// holds an object that is in use, or an invalid value. Returns an MPI error code.
   int look(Site const& site, MPIX_RMA_Attributes& attributes);
 
-  /// What completes the request; nullptr without memory. Then one of the three below.
+  /// Creates the completion of the request; nullptr without memory. Exactly one of the three calls below must
+  /// follow.
   engine::Completion* open(Site const& site, Subject const& subject, Communicator& communicator);
-  /// The operation is complete already: the caller's variable becomes a request that is.
+  /// The operation is complete already: stores a complete request in the caller's variable.
   void finish();
-  /// The operation is on its way: the caller's variable becomes the request.
+  /// The operation is in progress: stores the request in the caller's variable.
   void keep();
-  /// The operation was refused: the variable stays as it is.
+  /// The operation was rejected: leaves the caller's variable unchanged.
   void drop();
 
-  /// For an operation that is complete already.
+  /// Creates a complete request, for an operation that is complete already.
   void complete(Site const& site, Communicator& communicator);
 
  private:
   MPI_Request* native_ = nullptr;
   MPIX_Rma_request* own_ = nullptr;
-  NativeObject const* native_object_ = nullptr;  ///< that stands in the variable
+  NativeObject const* native_object_ = nullptr;  ///< the object in the caller's variable, if any
   NativeCompletion* completion_ = nullptr;
   MPI_Request handle_ = MPI_REQUEST_NULL;
   RmaRequest* object_ = nullptr;

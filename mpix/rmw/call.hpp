@@ -1,4 +1,4 @@
-/// One call of MPIX_RMA_rmw or MPIX_RMA_rmw2, in whatever form it came.
+/// The arguments of a call of MPIX_RMA_rmw or MPIX_RMA_rmw2 in all its forms.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace mpixrma {
 
-/// The arguments, and the name of the call.
+/// The name of the call and its arguments.
 struct RmwCall {
   char const* name;
-  int op;  ///< as given
+  int op;  ///< as passed by the caller
   engine::Operation operation;
   void const* operand;
   void const* operand2;
@@ -34,15 +34,15 @@ inline bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {
   return begin < other + bytes && other < begin + bytes;
 }
 
-/// What the target's elements have to be aligned to. Those of 16 bytes and more are updated under locks: they
-/// need no more than the CPU's words.
+/// Returns the alignment that target elements need. Elements of 16 bytes and more are updated under locks, so
+/// the alignment of the CPU's words suffices.
 inline std::size_t alignment_of(engine::ElementType type) noexcept {
   std::size_t const element = std::max<std::size_t>(engine::element_size(type), 1);
   return std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
 }
 
-/// A call without attributes that cost anything on memory that is mapped here, whose target is known and
-/// whose arguments are right. False, with nothing done and nothing checked for good, in every other case.
+/// Executes a call on mapped memory if its attributes cost nothing, its target is known and its arguments are
+/// valid. Returns false in every other case, without side effects; the caller must then check all arguments.
 bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
 }  // namespace mpixrma

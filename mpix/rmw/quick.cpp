@@ -12,7 +12,7 @@ namespace mpixrma {
 
 namespace {
 
-/// The elements' type, if the operation can be done on `call.count` elements of it; else none.
+/// Returns the element type if the operation supports `call.count` elements of it; else none.
 engine::ElementType element_of(RmwCall const& call, Datatype const* type) noexcept {
   using engine::ElementType;
   if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return ElementType::none;
@@ -42,7 +42,7 @@ bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& 
   RemoteAddress const address =
       communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
   if (!are_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
-  // What finds the memory of a single word is kept by the general way.
+  // The general path caches the target of a single word, so let it handle that case.
   if (call.count == 1 && type->atomic_word() != 0) return false;
   std::byte* const mapped = target->peer->reach(address, bytes);
   if (mapped == nullptr) return false;

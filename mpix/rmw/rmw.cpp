@@ -1,4 +1,4 @@
-/// MPIX_RMA_rmw and MPIX_RMA_rmw2 in their forms.
+/// All forms of MPIX_RMA_rmw and MPIX_RMA_rmw2.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -43,7 +43,7 @@ constexpr Operation operation_of(MPIX_RMW2_Op op) noexcept {
   return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
 }
 
-/// Of an operation of either call.
+/// Returns the name of an operation of either call.
 char const* name_of(Operation operation) noexcept {
   switch (operation) {
     case Operation::increment: return "MPIX_RMW_INC";
@@ -81,7 +81,7 @@ constexpr bool is_fast(Operation operation) noexcept {
          operation == Operation::replace || operation == Operation::compare_swap_eq;
 }
 
-/// By one CPU instruction on a mapped word; false, with nothing done, when that does not serve.
+/// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
 template <typename Word, typename Op>
 inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0 || recent.peer->stores_are_held()) return false;
@@ -114,9 +114,9 @@ inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent
   return true;
 }
 
-/// The common case in a few instructions, with what the thread's latest operation to this rank found out.
-/// False, with nothing done and nothing checked for good, in every other case. An int count is not widened
-/// for nothing.
+/// Executes the common case in a few instructions, with the cached result of the thread's latest operation to
+/// this rank. Returns false in every other case, without side effects; the caller must then check all
+/// arguments. `Count` is a template parameter so that an int count is widened only if needed.
 template <typename Op, typename Count>
 inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype datatype, int rank,
                           MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
@@ -138,7 +138,7 @@ inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype 
   return recent->atomic_word == 4 && update_word<std::uint32_t>(call, *recent, address);
 }
 
-/// So that the next operation finds its memory.
+/// Caches the target memory for the next operation.
 void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddress address) {
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
@@ -147,15 +147,15 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
     remember(communicator, *type, *target, address);
 }
 
-/// What can be said without the target.
+/// Checks that do not need the target.
 int check(Site const& site, RmwCall const& call, Communicator const& communicator) {
   if (call.operation == unknown)
-    return raise(site, MPI_ERR_OP, "op %d is no operation of this call", call.op);
+    return raise(site, MPI_ERR_OP, "op %d is not an operation of this call", call.op);
   Datatype const* const type = Datatype::find(call.datatype);
   if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
   if (int const code = check_count(site, "count", call.count, call.datatype); code != MPI_SUCCESS)
     return code;
-  // The padding of a pair is no gap.
+  // The padding of a pair type is not a gap.
   bool const is_pair =
       type->defines(Operation::minloc) && type->size() == engine::element_size(type->flat().element);
   bool const gaps = !type->is_contiguous() && !is_pair;
@@ -171,7 +171,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
   return known ? MPI_SUCCESS : raise_rank(site, call.rank, communicator.size());
 }
 
-/// Buffers and address. `bytes` is the size of each of them, gaps between elements included.
+/// Checks buffers and address. `bytes` is the size of each of them, including gaps between elements.
 int check(Site const& site, RmwCall const& call, engine::Update const& update, std::size_t bytes) {
   if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
@@ -220,7 +220,8 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   Target* const target = communicator.target(call.rank);
   if (target == nullptr) return raise(site, failure(engine::Status::unreachable, {call.rank}));
   if (engine_of_process().is_checking() && bytes != 0) {
-    // Of the origin's buffers the result is the one that must not be in vain.
+    // Only one buffer is checked; the result takes precedence, because it is written after the update has
+    // taken effect.
     void const* const origin = call.result != nullptr ? call.result : call.operand;
     std::uint64_t const side = origin != nullptr ? ~std::uint64_t{0} : ~MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE;
     code =
@@ -232,7 +233,7 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   return code;
 }
 
-/// All forms.
+/// The common implementation of all forms.
 template <typename Request>
 __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   if constexpr (!std::is_same_v<Request, MPI_Request>) {
@@ -248,7 +249,7 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   return raise_exception(call.communicator, call.name);
 }
 
-/// The forms with a native request: `call` is the name.
+/// The forms with a native request; `call` is the name.
 template <typename Op, typename Count>
 inline int rmw(char const* call, OneElement<Op> const& one, Count count, MPI_Datatype datatype,
                int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,

@@ -1,5 +1,5 @@
-/// Makes Open MPI find the component before MPI_Init, in a constructor because Fortran's MPI_INIT does
-/// not go through a C wrapper. What the user has set is extended, never replaced.
+/// Makes Open MPI find the component before MPI_Init. A constructor does it, because Fortran's MPI_INIT does
+/// not call a C wrapper. The user's settings are extended, never replaced.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -53,8 +53,8 @@ bool holds_component(std::string const& directory) {
   return fs::exists(fs::path(directory) / component_file, ignored);
 }
 
-/// Where the component may stand: <libdir>/mpix-rma/openmpi beside the engine's library, which is a shared
-/// one also where this code is linked statically, and the directory that was configured.
+/// Returns the directories that may hold the component: <libdir>/mpix-rma/openmpi beside the engine's
+/// library, which is shared even if this code is linked statically, and the configured directory.
 Directories own_directories() {
   Directories directories;
   Dl_info info{};
@@ -68,7 +68,7 @@ Directories own_directories() {
   return directories;
 }
 
-/// What the user has set; else what Open MPI calls its own directories.
+/// Returns the user's setting, or else Open MPI's names for its own directories.
 Directories present_directories() {
   char const* const given = std::getenv(path_variable);
   return split(given != nullptr ? given : "SYSTEM_DEFAULT:USER_DEFAULT");
@@ -81,8 +81,9 @@ bool exists(std::string const& entry) {
   return std::ranges::find(known_to_mpi, entry) != std::end(known_to_mpi) || fs::is_directory(entry, ignored);
 }
 
-/// Without directories that do not exist: Open MPI does not look behind one. It is left alone where there is
-/// no component to add, and where nothing of what the user has named exists: then what it says is about that.
+/// Removes directories that do not exist, because Open MPI stops searching at the first one. Leaves the path
+/// alone if there is no component to add, or if none of the user's directories exists, so that Open MPI's
+/// message is about the user's setting.
 void extend_component_path() {
   Directories path = present_directories();
   std::size_t const named = path.size();
@@ -91,14 +92,15 @@ void extend_component_path() {
   Directories const own = own_directories();
   auto const ours = std::ranges::find_if(own, holds_component);
   bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
-  // Open MPI 5 hands its list on to PMIx where PMIx has none, and PMIx warns of what it does not know there.
+  // Open MPI 5 passes its path on to PMIx if PMIx has none, and PMIx warns about components that it does not
+  // know.
   if (add) ::setenv(pmix_path_variable, fs::path(*ours).parent_path().c_str(), 0);
   if (add) path.insert(path.begin(), *ours);
   if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
 }
 
-/// A list that names components includes only those; one that starts with ^ excludes. Who names others wants
-/// MPI's windows on them.
+/// A list of component names includes only those; a list that starts with ^ excludes them. A user who lists
+/// other components wants MPI's windows on them.
 void extend_osc_list() {
   char const* const given = std::getenv(osc_variable);
   if (given == nullptr || *given == '\0' || *given == '^') return;
@@ -108,7 +110,7 @@ void extend_osc_list() {
   ::setenv(windows_variable, "info", 0);
 }
 
-/// Loaded by dlopen() in a process that has started MPI already.
+/// Whether dlopen() loaded the library in a process that had already started MPI.
 bool is_late = false;
 
 }  // namespace
@@ -123,12 +125,12 @@ std::string why_no_component() {
   Directories looked_in = own_directories();
   std::ranges::move(present_directories(), std::back_inserter(looked_in));
   if (std::ranges::none_of(looked_in, holds_component))
-    return std::string(component_file) + " stands in none of " + join(looked_in, ", ");
+    return std::string(component_file) + " was not found in " + join(looked_in, ", ");
   if (char const* const reason = mpix_host_refusal(); *reason != '\0') return reason;
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }
 
-/// In one line of the job.
+/// Prints one line per job.
 void compare_versions() {
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (std::string_view(mpix_engine_version()) == MPIX_VERSION || (rank != nullptr && *rank != '0')) return;

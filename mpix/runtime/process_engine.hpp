@@ -1,4 +1,4 @@
-/// The engine that this process works with.
+/// Access to the engine of this process.
 #pragma once
 
 #include "hosts/common/hosted.hpp"
@@ -10,10 +10,10 @@ namespace runtime {
 MPIX_WAIST_API extern engine::Engine* process_engine;
 }
 
-/// From the first call after MPI_Init until MPI_Finalize; not in a child made by fork().
+/// Valid from the first call after MPI_Init until MPI_Finalize; not in a child made by fork().
 inline engine::Engine& engine_of_process() noexcept { return *runtime::process_engine; }
 
-/// What the MPI library lends, likewise.
+/// The services of the MPI library's host; valid during the same time.
 inline mpix_host_ops const& host() noexcept { return *mpix_host_operations(); }
 
 }  // namespace mpixrma

@@ -29,11 +29,11 @@ std::atomic<bool> forked{false};
 RuntimeKeys runtime_keys;
 
 #ifdef OPEN_MPI
-// A linker takes the constructor out of an archive only when something refers to it.
+// A linker extracts the constructor from an archive only if something refers to it.
 [[gnu::used]] void (*const constructor)() = &make_component_known;
 #endif
 
-/// Every way into the library leads through prepare() afterwards.
+/// Afterwards every entry into the library passes through prepare().
 void become_child() noexcept {
   forked.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_relaxed);
@@ -44,8 +44,8 @@ void become_child() noexcept {
 }
 ChildHandler const child_handler{&become_child};
 
-/// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, while all of MPI still works:
-/// the place to complete what is outstanding. Works from every language.
+/// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI still works: the place to
+/// complete outstanding operations, for programs in every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
   raise_unasked_failures();
   int rank = 0;
@@ -64,10 +64,10 @@ int add_class(char const* text) {
   return code;
 }
 
-/// Also where no host serves the process: its calls fail with one of them.
+/// Called even if no host serves the process, whose calls fail with one of these classes.
 void add_classes() {
   if (runtime_keys.transport_class != MPI_ERR_OTHER) return;
-  runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory stands at the target address");
+  runtime_keys.address_class = add_class("MPIX_RMA: no accessible memory at the target address");
   runtime_keys.transport_class = add_class("MPIX_RMA: the target process cannot be reached");
   runtime_keys.notification_class = add_class("MPIX_RMA: there is no such notification counter");
 }
@@ -100,7 +100,7 @@ std::string why_no_host() {
   std::string const reason = mpix_host_refusal();
   return "the library's host did not start in this process; " +
          (!reason.empty() ? reason
-                          : "MPI_Init did not come through the library: link the program with it directly, "
+                          : "the library did not intercept MPI_Init: link the program with it directly, "
                             "before MPI");
 }
 

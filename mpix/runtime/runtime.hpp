@@ -10,29 +10,29 @@
 
 namespace mpixrma {
 
-/// Why a call cannot be served at all.
+/// The reasons why no call can be served.
 enum class Readiness { ready, not_initialised, finalised, no_host, forked };
 
 #ifdef OPEN_MPI
-/// Runs by itself before main().
+/// Runs automatically before main().
 void make_component_known();
 
-/// Why Open MPI has not started the component, as the end of a sentence that says that it has not.
+/// Returns the reason why Open MPI has not started the component, as the second half of a sentence.
 std::string why_no_component();
 #endif
 
-/// A sentence without a period: that no host serves this process, and why.
+/// Returns a sentence without a period: no host serves this process, and the reason.
 MPIX_WAIST_API std::string why_no_host();
 
-/// Whether this process was made by fork() from one in which the library had been loaded: MPI is its
-/// parent's.
+/// Whether this process was made by fork() from one in which the library was loaded. MPI belongs to the
+/// parent.
 MPIX_WAIST_API bool is_forked() noexcept;
 
-/// Sets up the library at the first call after MPI_Init; cheap afterwards.
+/// Initialises the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
-/// The keyval that ties our state to communicators, valid once prepare() returned ready, and error classes,
-/// valid once it returned ready or no_host.
+/// The keyval that attaches the library's state to communicators, valid once prepare() has returned ready,
+/// and the error classes, valid once it has returned ready or no_host.
 struct RuntimeKeys {
   int communicator = MPI_KEYVAL_INVALID;
   int address_class = MPI_ERR_OTHER;

@@ -1,4 +1,5 @@
-/// What the calls on windows have in common: the host that makes the windows, and errors by their handlers.
+/// The common part of the calls on windows: access to the host that provides windows, and their error
+/// handlers.
 #pragma once
 
 #include "datatype/handle.hpp"
@@ -10,7 +11,7 @@
 
 namespace mpixrma {
 
-/// Through the window's handler.
+/// Raises the failure through the window's error handler.
 __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, Failure const& failed) {
   int const code = make_code(call, failed);
   PMPI_Win_call_errhandler(win, code);
@@ -21,7 +22,7 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
   return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
-/// The result of a call for the host's answer, an error class or a code with a text.
+/// Converts the host's answer, an error class or a code with a text, to the result of a call.
 inline int told(char const* call, MPI_Win win, int error) {
   if (error == MPI_SUCCESS) return MPI_SUCCESS;
   int error_class = error;
@@ -30,26 +31,27 @@ inline int told(char const* call, MPI_Win win, int error) {
     PMPI_Win_call_errhandler(win, error);
     return error;
   }
-  char const* const reason = error_class == MPI_ERR_WIN        ? "the window is not one of this library"
+  char const* const reason = error_class == MPI_ERR_WIN        ? "the window does not belong to this library"
                              : error_class == MPI_ERR_RANK     ? "the window has no such rank"
-                             : error_class == MPI_ERR_RMA_SYNC ? "no epoch is open that permits it"
-                                                               : "the operation is refused";
+                             : error_class == MPI_ERR_RMA_SYNC ? "no open epoch permits the operation"
+                                                               : "the operation was rejected";
   return raise_on(call, win, error_class, reason);
 }
 
-/// The same of calls that name a notification counter, which is what MPI_ERR_ARG means then.
+/// As told(), for calls that name a notification counter, for which MPI_ERR_ARG means a wrong index.
 inline int told_of_counter(char const* call, MPI_Win win, int error_class) {
   if (error_class != MPI_ERR_ARG) return told(call, win, error_class);
   return raise_on(call, win, keys().notification_class, "there is no such notification counter");
 }
 
-/// use(host) with a host that makes windows.
+/// Calls use(host) if the host provides windows.
 template <typename Use>
 int with_window(char const* call, MPI_Win win, Use use) noexcept try {
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   if (win == MPI_WIN_NULL) return raise({call}, MPI_ERR_WIN, "win is MPI_WIN_NULL");
   if (host().window_notified == nullptr)
-    return raise_on(call, win, MPI_ERR_UNSUPPORTED_OPERATION, "the library makes no windows with this MPI");
+    return raise_on(call, win, MPI_ERR_UNSUPPORTED_OPERATION,
+                    "the library does not provide windows with this MPI");
   return use(host());
 } catch (...) {
   return raise_exception(nullptr);

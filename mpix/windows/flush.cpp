@@ -1,4 +1,4 @@
-/// Order and completion of what was issued on windows: what there is beside MPI's flushes.
+/// Ordering and completion calls on windows beyond MPI's flushes.
 #include <span>
 
 #include "mpix/request/native_request.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Flush = mpix_host_flush;
 
-/// The targets of a call: the one with a rank, or all.
+/// The targets of a call: one rank, or all.
 Flush with_target(decltype(Flush::kind) kind, int rank) noexcept { return {kind, 0, rank}; }
 Flush with_all(decltype(Flush::kind) kind) noexcept { return {kind, 1, 0}; }
 bool has_none(Flush const& what) noexcept { return what.all == 0 && what.rank == MPI_PROC_NULL; }

@@ -1,4 +1,4 @@
-/// Attributes of windows that tell how many notification counters there can be.
+/// Window attributes with the limits of notification counters.
 #pragma once
 
 #include <mpi.h>
@@ -6,12 +6,12 @@
 namespace mpixrma {
 
 struct NotificationKeys {
-  int suggested = MPI_KEYVAL_INVALID;  ///< up to how many counters nothing is slower
+  int suggested = MPI_KEYVAL_INVALID;  ///< up to this number, counters do not slow operations down
   int most = MPI_KEYVAL_INVALID;
-  int value = MPI_KEYVAL_INVALID;  ///< the largest value of a counter
+  int value = MPI_KEYVAL_INVALID;  ///< maximum value of a counter
 };
 
-/// Made by the first call; the host's windows have the attributes from there on.
+/// The first call creates the keys; from then on the host's windows have the attributes.
 NotificationKeys const& notification_keys();
 
 }  // namespace mpixrma

@@ -1,4 +1,4 @@
-/// Notified operations on windows: the calls, for what the host does with them.
+/// Notified operations on windows: the calls, which the host implements.
 #include <mutex>
 
 #include "mpix/notify/reset.hpp"
@@ -11,7 +11,7 @@ namespace mpixrma {
 
 namespace {
 
-/// use(counter) with a counter of this process.
+/// Calls use(counter) with a counter of this process.
 template <typename Use>
 int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
@@ -101,7 +101,7 @@ int MPIX_Win_error_classes(int* notification) try {
   return raise_exception(nullptr);
 }
 
-/// No hint changes anything here.
+/// The info object is ignored, because no hint applies.
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   char const* const call = "MPIX_Win_set_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {

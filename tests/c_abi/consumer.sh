@@ -140,7 +140,7 @@ probe_argument=
 components=$(ompi_info --path pkglibdir --parsable | sed 's/^path:pkglibdir://')
 expect 'class 0' env "OMPI_MCA_mca_base_component_path=/nonexistent:$components"
 mv "$libdir/mpix-rma/openmpi" "$dir/away"
-expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"
+expect "mca_osc_mpix.so was not found in $libdir/mpix-rma/openmpi"
 expect 'class 0' env "OMPI_MCA_mca_base_component_path=$dir/away:SYSTEM_DEFAULT"
 mkdir "$libdir/mpix-rma/openmpi"
-expect "mca_osc_mpix.so stands in none of $libdir/mpix-rma/openmpi"
+expect "mca_osc_mpix.so was not found in $libdir/mpix-rma/openmpi"
