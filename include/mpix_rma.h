@@ -1,28 +1,28 @@
 /**
  * MPIX_RMA: attribute-driven one-sided communication for MPI.
  *
- * A target is named by a communicator, a rank and a virtual address in that rank's process: there are
- * no windows and no epochs. By default a call is non-blocking, unordered, not atomic, and complete when
- * the origin buffer may be reused; attributes add guarantees, per call, per request object or per
- * communicator, and cost nothing unless set. Section numbers in the comments are those of the MPI3-RMA
- * proposal of 2008. docs/semantics.md says what completion and order mean on every path.
+ * A target is named by a communicator, a rank and a virtual address in that rank's process: there are no
+ * windows and no epochs. By default a call is non-blocking, unordered, not atomic, and complete when the
+ * origin buffer may be reused; attributes add guarantees, per call, per request object or per communicator,
+ * and cost nothing unless set. Section numbers in the comments are those of the MPI3-RMA proposal of 2008.
+ * docs/semantics.md defines completion and order on every path.
  *
- * Functions whose names end in _c take their counts as MPI_Count, and are otherwise those without _c.
+ * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
  * Thread level: every function may be called by any thread that may call MPI. Unless it is called
  * collective, a function is local: it needs no action of the application at any other process.
  *
  * Errors: every function returns an MPI error code after invoking the error handler of the communicator
- * (MPI_COMM_WORLD's where there is no valid communicator argument) with it. A refused call changes nothing.
- * What is said at each function is the code's class, as from MPI_Error_class; MPI_Error_string says which
- * argument of which call was wrong, and its value, or which memory of which rank an operation was about. A
- * code keeps its string until the library has told sixteen other errors of the class. Where the handler is
- * the one that ends the job, the string is also written to stderr, behind the rank in MPI_COMM_WORLD.
+ * (MPI_COMM_WORLD's without a valid communicator argument) with it. A rejected call changes nothing. Each
+ * function lists the code's class, as from MPI_Error_class; the string from MPI_Error_string names the call
+ * and the wrong argument with its value, or the rank and the memory of the operation. A code keeps its string
+ * until the library has reported sixteen other errors of the class. If the handler aborts the job, the string
+ * is also written to stderr, after the rank in MPI_COMM_WORLD.
  *
- * Besides what is said at each of them, all return MPI_ERR_OTHER, after a line on stderr, before MPI_Init and
- * after MPI_Finalize (no handler is invoked then), and the transport class, after such a line, when Open MPI did
- * not start the library's component (docs/debugging.md). A collective call returns it at all ranks when that is
- * so at one of them. MPIX_RMA_Keyval gives MPI_KEYVAL_INVALID in these cases.
+ * In addition, all functions return MPI_ERR_OTHER, after a line on stderr, before MPI_Init and after
+ * MPI_Finalize (no handler is invoked then), and the transport class, after such a line, if Open MPI did not
+ * start the library's component (docs/debugging.md). A collective call then returns the transport class at
+ * all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H
@@ -35,11 +35,11 @@
 
 #define MPIX_RMA_API __attribute__((visibility("default")))
 
-/* Handles and attribute values out of numbers, without a warning in either language. */
+/* Converts numbers to handles and attribute values, without a warning in either language. */
 #ifdef __cplusplus
 #define MPIX_RMA_CAST_(type, value) reinterpret_cast<type>(static_cast<intptr_t>(value))
 #define MPIX_RMA_HANDLE_VALUE_(handle) mpix_rma_handle_value_(handle)
-/* Any int may come in; one that is no operation is an error, not undefined behaviour. */
+/* Any int may be passed; a value that is not an operation is an error, not undefined behaviour. */
 #define MPIX_RMA_ENUM_(name) enum name : int
 #else
 #define MPIX_RMA_CAST_(type, value) ((type) (intptr_t) (value))

@@ -1,5 +1,5 @@
-/// The three prototype forms by one name each, as the proposal writes them (5.3). Everything is in
-/// mpix_rma.h.
+/// C++ overloads of the three prototype forms under one name each, as the proposal writes them (5.3).
+/// Everything else is in mpix_rma.h.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include "mpix_rma.h"
 
 // Overloads of functions with C linkage: these have C++ linkage and differ in their request and last
-// arguments. A literal nullptr as request fits neither type, so it has overloads of its own. For no request
-// write nullptr, not NULL: NULL fits several of them equally well, and such a call does not compile.
+// arguments. A literal nullptr as request matches neither type, so it has its own overloads. For no request
+// write nullptr, not NULL: NULL matches several overloads equally well, so the call would not compile.
 
 inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                          int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
@@ -82,7 +82,7 @@ inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Dat
                              target_disp, nullptr, communicator, rmw_attr_val);
 }
 
-// The same with large counts.
+// The overloads with large counts.
 
 inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
                            MPI_Datatype origin_datatype, int target_rank, void *target_addr,

@@ -5,22 +5,22 @@
  * struct layouts are those of ARMCI-MPI. A remote address is a pair of a process (a rank in the
  * communicator that ARMCI was initialised with, MPI_COMM_WORLD by default) and an address there.
  *
- * Completion. A blocking put or accumulate returns when the local buffer may be reused, a blocking get
- * when the data is there. Operations of one process to the same process take effect in the order of issue.
- * ARMCI_Fence and ARMCI_AllFence wait until they are complete at the target.
+ * Completion. A blocking put or accumulate returns when the local buffer may be reused, a blocking get when
+ * the data has arrived. Operations of one process to the same process take effect in issue order. ARMCI_Fence
+ * and ARMCI_AllFence wait until they are complete at the target.
  *
  * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call outside of
- * ARMCI_Init and ARMCI_Finalize makes them return nonzero after one line on stderr that names the
- * caller's rank, the call, the process and the address there, the argument and its value; the program
- * goes on. Functions without an error code (void, and those that return a value) end the program through
- * ARMCI_Error with that line. A transfer that the target refuses after a blocking put or accumulate has
- * returned is reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or
- * ARMCI_Finalize, with the process. A wait names the operation that failed.
+ * ARMCI_Init and ARMCI_Finalize makes them return nonzero after one line on stderr that names the caller's
+ * rank, the call, the process and the address there, the argument and its value; the program continues.
+ * Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
+ * with that line. A transfer that the target rejects after a blocking put or accumulate has returned is
+ * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the
+ * process. A wait names the operation that failed.
  *
- * Threads. One thread calls ARMCI at a time; it need not be always the same one if MPI's thread level
- * permits that.
+ * Threads. Only one thread may call ARMCI at a time; different threads may take turns if MPI's thread level
+ * permits.
  *
- * Counts, strides and sizes are in bytes unless it says elements.
+ * Counts, strides and sizes are in bytes unless stated to be in elements.
  */
 #ifndef _ARMCI_H_
 #define _ARMCI_H_
@@ -34,19 +34,19 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/** Initialisation. Collective over the communicator. MPI is initialised if it is not yet. Calls are
- *  counted: only the first one initialises. One that fails, at any process, fails at all; it is not
- *  counted, leaves MPI initialised, and may be repeated. ARMCI_Initialized is local and may be called at
- *  any time. (ARMCI 1.1, operations 1.)
+/** Initialisation. Collective over the communicator. MPI is initialised if necessary. Calls are counted: only
+ *  the first one initialises. A call that fails at one process fails at all; it is not counted, leaves MPI
+ *  initialised, and may be repeated. ARMCI_Initialized is local and may be called at any time. (ARMCI 1.1,
+ *  operations 1.)
  * @param argc             ignored
  * @param argv             ignored
- * @param armci_requested  thread level, used where MPI is not initialised yet; MPI_THREAD_SINGLE in calls
+ * @param armci_requested  thread level, used if MPI is not initialised yet; MPI_THREAD_SINGLE in calls
  *  without it
- * @param comm             whose processes take part, MPI_COMM_WORLD in calls without it; may be freed
- *  afterwards
- * @return 0; nonzero without the one-sided engine, with a null communicator, for a value of an
- *  environment variable that is not one, without memory, and after MPI_Finalize. ARMCI_Initialized: 1
- *  between ARMCI_Init and ARMCI_Finalize, else 0. */
+ * @param comm             communicator of the processes that take part, MPI_COMM_WORLD in calls without it;
+ *  may be freed afterwards
+ * @return 0; nonzero without the one-sided engine, for a null communicator, for an invalid value of an
+ *  environment variable, without memory, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and
+ *  ARMCI_Finalize, else 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_mpi_comm(MPI_Comm comm);
@@ -55,15 +55,15 @@ int ARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm);
 int ARMCI_Initialized(void);
 
 /** Ends ARMCI. Collective. The call that matches the first initialisation completes all operations, frees
- *  mutexes and memory, and finalizes MPI if ARMCI has initialised it; others only count. Without
- *  ARMCI_Init it does nothing. (ARMCI 1.1, operations 1.)
- * @return 0; nonzero when operations of the caller have failed that nothing has told yet. All is done
- *  nevertheless. */
+ *  mutexes and memory, and finalizes MPI if ARMCI has initialised it; the other calls only decrement the
+ *  count. Without ARMCI_Init it does nothing. (ARMCI 1.1, operations 1.)
+ * @return 0; nonzero if operations of the caller have failed and no call has reported them. The library is
+ *  finalized nevertheless. */
 int ARMCI_Finalize(void);
 
-/** Remote memory, aligned for every type. Collective over all processes, or over the group, which may
- *  have any sizes, and a failure of all of them. Memory of special devices is not distinguished. (ARMCI
- *  1.1, operations 10.)
+/** Allocates remote memory, aligned for every type. Collective over all processes or the group; sizes may
+ *  differ, and all processes fail if one fails. Memory of special devices is not distinguished. (ARMCI 1.1,
+ *  operations 10.)
  * @param base_ptrs, ptr_arr  receive the address of every process's part, NULL where its size is 0; as
  *  many as there are processes in the world or the group
  * @param size, bytes         bytes of the caller's part, from 0 on
@@ -75,47 +75,46 @@ int ARMCI_Malloc_group(void **ptr_arr, armci_size_t bytes, ARMCI_Group *group);
 int ARMCI_Malloc_memdev(void **ptr_arr, armci_size_t bytes, const char *device);
 int ARMCI_Malloc_group_memdev(void **ptr_arr, armci_size_t bytes, ARMCI_Group *group, const char *device);
 
-/** Frees remote memory once all operations of the callers are complete. Collective over those who allocated it. (ARMCI
- *  1.1, operations 10.)
+/** Frees remote memory once all operations of the callers are complete. Collective over the processes that
+ *  allocated it. (ARMCI 1.1, operations 10.)
  * @param ptr    address of the caller's part, NULL where its size is 0
- * @param group  group that it was allocated with
- * @return 0; nonzero at every process for an address that is none, or is free already, at one; nonzero at the caller,
- *  with the memory freed, when an earlier operation has failed. */
+ * @param group  group that the memory was allocated with
+ * @return 0; nonzero at every process if one passes an address that is not allocated; nonzero at the caller,
+ *  with the memory freed, if an earlier operation has failed. */
 int ARMCI_Free(void *ptr);
 int ARMCI_Free_group(void *ptr, ARMCI_Group *group);
 int ARMCI_Free_memdev(void *ptr);
 
-/** Local memory that makes fast buffers, and its end. Local. (Not in ARMCI 1.1.)
+/** Allocates and frees local memory for fast buffers. Local. (Not in ARMCI 1.1.)
  * @param size  bytes; a negative number ends the program through ARMCI_Error
- * @param ptr   what ARMCI_Malloc_local has returned; NULL for nothing
- * @return ARMCI_Malloc_local: the address, NULL when size is 0 or there is no memory. ARMCI_Free_local:
- *  0; nonzero for an address that is none, is free already, or is of ARMCI_Malloc. */
+ * @param ptr   address from ARMCI_Malloc_local, or NULL
+ * @return ARMCI_Malloc_local: the address, NULL when size is 0 or there is no memory. ARMCI_Free_local: 0;
+ *  nonzero for an address that ARMCI_Malloc_local did not allocate or that was freed before. */
 void *ARMCI_Malloc_local(armci_size_t size);
 int ARMCI_Free_local(void *ptr);
 
-/** Completion at the target of what the caller has issued: to one process, to all, to all with a barrier.
- *  Afterwards everybody sees it. ARMCI_Barrier is collective, the others are local. A wrong process, and
- *  an operation that its target has refused, end the program through ARMCI_Error. (ARMCI 1.1, operations
- *  8.)
+/** Completes the caller's operations at the target: to one process, to all, to all with a barrier. Afterwards
+ *  all processes see their effects. ARMCI_Barrier is collective, the others are local. A wrong process, or an
+ *  operation that its target rejected, ends the program through ARMCI_Error. (ARMCI 1.1, operations 8.)
  * @param proc  process, a rank in the communicator of initialisation */
 void ARMCI_Fence(int proc);
 void ARMCI_AllFence(void);
 void ARMCI_Barrier(void);
 
-/** Direct access to one's own remote memory. Memory is coherent here: nothing is done, nothing is
- *  checked. Local. (Not in ARMCI 1.1.)
- * @param ptr  begin of the memory */
+/** Direct access to one's own remote memory. Memory is coherent here, so the calls do nothing. Local. (Not in
+ *  ARMCI 1.1.)
+ * @param ptr  first address of the memory */
 void ARMCI_Access_begin(void *ptr);
 void ARMCI_Access_end(void *ptr);
 
-/** Ends the program: "rank: msg code" on stdout and stderr, then MPI_Abort. Local, and of all. (ARMCI
+/** Ends the program: "rank: msg code" on stdout and stderr, then MPI_Abort. Local; ends all processes. (ARMCI
  *  1.1, operations 11.)
  * @param msg   text
- * @param code  exit code; 1 is taken for 0 */
+ * @param code  exit code; 0 is replaced by 1 */
 void ARMCI_Error(const char *msg, int code);
 
-/** Releases what would outlive the program, before an abnormal end: nothing, here. Local. (ARMCI 1.1,
- *  operations 11.) */
+/** Releases resources that would outlive the program, before an abnormal end. Does nothing here. Local.
+ *  (ARMCI 1.1, operations 11.) */
 void ARMCI_Cleanup(void);
 
 /** Copies memory of the caller. Local. A negative size, or a null address with a size, ends the program
@@ -131,7 +130,7 @@ void ARMCI_Copy(void *src, void *dst, int size);
  * @param stride_levels  number of strides, 0 to 8
  * @param stride_arr     distances in bytes
  * @param count          as for ARMCI_PutS
- * @param buf            count[0] bytes for each repetition */
+ * @param buf            count[0] bytes per repetition */
 void armci_write_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf);
 void armci_read_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf);
 

@@ -1,12 +1,12 @@
 /**
- * ARMCI's message-passing helpers: what Global Arrays needs besides one-sided operations.
+ * ARMCI's message-passing helpers, which Global Arrays needs besides one-sided operations.
  *
- * n is in elements, len in bytes. op is one of "+", "*", "max", "min", "absmax", "absmin", and for
- * integers "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or "or" (of bits);
- * what follows the name, as the blanks of a Fortran string, does not count. "absmax" and "absmin" give
- * magnitudes. The result replaces x at every process. Wrong arguments end the program through ARMCI_Error.
- * A scope is all processes, the processes of the caller's domain, or the first process of each domain; a
- * domain is one process (see armci_domain_e).
+ * n is in elements, len in bytes. op is one of "+", "*", "max", "min", "absmax", "absmin", and for integers
+ * "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or "or" (bitwise); characters
+ * after the name, such as the blanks of a Fortran string, are ignored. "absmax" and "absmin" give magnitudes.
+ * The result replaces x at every process. Wrong arguments end the program through ARMCI_Error. A scope is all
+ * processes, the processes of the caller's domain, or the first process of each domain; a domain is one
+ * process (see armci_domain_e).
  */
 #ifndef HAVE_ARMCI_MSG_H
 #define HAVE_ARMCI_MSG_H
@@ -31,26 +31,25 @@ enum armci_type_e {
     ARMCI_DOUBLE
 };
 
-/** The caller, the processes and the clock. Local; before ARMCI_Init they count in MPI_COMM_WORLD. (Not
- *  in ARMCI 1.1.)
+/** The caller's rank, the number of processes and the clock. Local; before ARMCI_Init they refer to
+ *  MPI_COMM_WORLD. (Not in ARMCI 1.1.)
  * @return the caller's rank, the number of processes, and seconds since some time in the past. */
 int armci_msg_me(void);
 int armci_msg_nproc(void);
 double armci_timer(void);
 
 /** Ends the program by MPI_Abort. (Not in ARMCI 1.1.)
- * @param code  exit code; 1 is taken for 0 */
+ * @param code  exit code; 0 is replaced by 1 */
 void armci_msg_abort(int code);
 
-/** Sends and receives a message, as MPI_Send and MPI_Recv on a communicator of ARMCI's own. Wrong
- *  arguments, and a message that is longer than the buffer, end the program through ARMCI_Error. (Not in
- *  ARMCI 1.1.)
- * @param tag     what sender and receiver match by, from 0 on
- * @param buffer  first byte of the message or of the place for it
+/** Sends and receives a message, as MPI_Send and MPI_Recv on ARMCI's own communicator. Wrong arguments, and a
+ *  message that is longer than the buffer, end the program through ARMCI_Error. (Not in ARMCI 1.1.)
+ * @param tag     tag by which messages match, not negative
+ * @param buffer  first byte of the message or of the receive buffer
  * @param len     bytes to send
  * @param to      receiver, a rank in the communicator of initialisation
- * @param buflen  bytes of the place
- * @param msglen  receives the bytes of the message; may be NULL
+ * @param buflen  size of the receive buffer in bytes
+ * @param msglen  receives the length of the message in bytes; may be NULL
  * @param from    sender
  * @return armci_msg_rcvany: the sender. */
 void armci_msg_snd(int tag, void *buffer, int len, int to);
@@ -66,9 +65,9 @@ void armci_msg_group_barrier(ARMCI_Group *group);
 /** Neighbours in a binary tree of the scope's processes. Local. (Not in ARMCI 1.1.)
  * @param scope  SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS
  * @param Root   receives the root
- * @param Up     receives the parent, -1 where there is none
- * @param Left   receives the first child, -1 where there is none
- * @param Right  receives the second child, -1 where there is none */
+ * @param Up     receives the parent, -1 if there is none
+ * @param Left   receives the first child, -1 if there is none
+ * @param Right  receives the second child, -1 if there is none */
 void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right);
 
 /** Broadcast. Collective over the scope or the group. Wrong arguments end the program through
@@ -76,28 +75,28 @@ void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right);
  * @param scope        SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
  * @param buffer, buf  first byte
  * @param len          bytes, the same at all processes
- * @param root         whose bytes everybody gets, a rank in the communicator of initialisation, also for
- *  a group
+ * @param root         process whose bytes are sent, a rank in the communicator of initialisation, also for a
+ *  group
  * @param group        group that the caller belongs to */
 void armci_msg_bcast(void *buffer, int len, int root);
 void armci_msg_bcast_scope(int scope, void *buffer, int len, int root);
 void armci_msg_brdcst(void *buffer, int len, int root);
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group);
 
-/** Everybody receives the bytes of the contributing process whose value is the least or the greatest.
- *  Collective over the scope. Wrong arguments end the program through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Every process receives the bytes of the contributing process with the minimum or maximum value. Collective
+ *  over the scope. Wrong arguments end the program through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param scope       SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
  * @param x           bytes that begin with a value of `type`
  * @param n           bytes
  * @param op          "min" or "max"
  * @param type        ARMCI_INT, ARMCI_LONG, ARMCI_LONG_LONG, ARMCI_FLOAT or ARMCI_DOUBLE
- * @param contribute  whether the caller's value counts; where nobody's does, nothing changes */
+ * @param contribute  whether the caller's value counts; if no process contributes, nothing changes */
 void armci_msg_sel(void *x, int n, char *op, int type, int contribute);
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute);
 
-/** Reductions, element by element; the result replaces x at every process, but of the reduce calls only
- *  process 0 may rely on it. Collective over the scope or the group. Wrong arguments end the program
- *  through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Reductions, element by element; the result replaces x at every process, but for the reduce calls only
+ *  process 0 may use it. Collective over the scope or the group. Wrong arguments end the program through
+ *  ARMCI_Error. (Not in ARMCI 1.1.)
  * @param scope  SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; SCOPE_ALL in calls without it
  * @param x      first element
  * @param n      elements, the same at all processes

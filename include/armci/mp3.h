@@ -1,4 +1,4 @@
-/** Message-passing names of programs that choose their library at compile time: MPI here. */
+/** Message-passing names for programs that choose their library at compile time: MPI here. */
 #ifndef _MP3_H_
 #define _MP3_H_
 

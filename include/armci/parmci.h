@@ -1,4 +1,4 @@
-/** The same functions by the names that profiling tools call from their own ARMCI_ functions. */
+/** The PARMCI_ names of all functions, which profiling tools call from their own ARMCI_ functions. */
 #ifndef _PARMCI_H_
 #define _PARMCI_H_
 

@@ -30,21 +30,18 @@ typedef struct MPIX_RMA_Attributes {
  * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
  * MPI_Comm_dup copies them. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
  *
- *   key                         value
- *   MPIX_RMA_ATOMICITY          MPIX_RMA_ON, or null for off
- *   MPIX_RMA_ORDERING           MPIX_RMA_ON, or null for off
- *   MPIX_RMA_BLOCKING           MPIX_RMA_ON, or null for off
- *   MPIX_RMA_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off
- *   MPIX_RMA_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither
- *   MPIX_RMA_ACCUMULATE_OP      MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op
- *   MPIX_RMA_ACCUMULATE_SCALE   address of one element; has to stay valid as long as the attribute
- *   MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative
+ *   key                         value MPIX_RMA_ATOMICITY          MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_ORDERING           MPIX_RMA_ON, or null for off MPIX_RMA_BLOCKING           MPIX_RMA_ON, or null
+ *   for off MPIX_RMA_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off MPIX_RMA_COMMUNICATABLE
+ *   MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither MPIX_RMA_ACCUMULATE_OP
+ *   MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op MPIX_RMA_ACCUMULATE_SCALE   address of one element; must
+ *   stay valid as long as the attribute MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative
  *
- * For the four switches any pointer that is not null is as good as MPIX_RMA_ON. With any other value for
+ * For the four switches any non-null pointer means MPIX_RMA_ON. With any other value for
  * MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP or MPIX_RMA_NOTIFY, or null for the operation or the scale,
  * MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is counter 0 for
- * MPIX_RMA_NOTIFY. MPI_Comm_delete_attr takes an attribute away from a communicator; from a request object
- * the operation, the scale and the counter go only with the object.
+ * MPIX_RMA_NOTIFY. MPI_Comm_delete_attr removes an attribute from a communicator; the operation, the scale
+ * and the counter of a request object cannot be removed.
  */
 #define MPIX_RMA_ATOMICITY MPIX_RMA_Keyval(MPIX_RMA_ATTR_ATOMICITY)
 #define MPIX_RMA_ORDERING MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORDERING)
@@ -69,7 +66,7 @@ typedef struct MPIX_RMA_Attributes {
  *
  * @param bits  bits of one attribute, as in the MPIX_RMA_* key macros
  *
- * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free refuse it with
+ * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject it with
  * MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
  *
  * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.

@@ -1,6 +1,7 @@
 /*
- * To be included before <mpi.h>: the library needs none of Open MPI's C++ bindings, which a program would have to be
- * linked with. A program that wants them includes <mpi.h> first, without the library's compiler flags.
+ * Must be included before <mpi.h>. Disables Open MPI's C++ bindings, which the library does not use and which
+ * a program would have to link with. A program that needs the bindings includes <mpi.h> first, without the
+ * library's compiler flags.
  */
 #ifndef MPIX_RMA_NO_CXX_BINDINGS_H
 #define MPIX_RMA_NO_CXX_BINDINGS_H

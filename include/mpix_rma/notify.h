@@ -1,7 +1,7 @@
 /**
  * Notification: counters that operations increment at their targets. Indices, reset and the wait for a
- * threshold follow the notified communication of the MPI 5.1 draft (12.6), with a communicator in the place
- * of a window. Included by mpix_rma.h.
+ * threshold follow the notified communication of the MPI 5.1 draft (12.6), with a communicator instead of a
+ * window. Included by mpix_rma.h.
  */
 #ifndef MPIX_RMA_NOTIFY_H
 #define MPIX_RMA_NOTIFY_H
@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /**
- * Gives each process of a communicator its counters, all zero, in the place of those that it has.
+ * Allocates the counters of each process of a communicator, all zero, and frees its previous ones.
  *
  * @param communicator  address of the communicator; of an intercommunicator, both groups take part
  * @param num           number of counters of this process, not negative; may differ between processes
@@ -26,7 +26,7 @@ extern "C" {
 MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm *communicator, int num);
 
 /**
- * The number of counters that this process has on a communicator.
+ * Returns the number of counters that this process has on a communicator.
  *
  * @param communicator  address of the communicator
  * @param num           receives the number; 0 before MPIX_RMA_Set_num_notify
@@ -38,7 +38,7 @@ MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm *communicator, int num);
 MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm *communicator, int *num);
 
 /**
- * The present value of a counter of this process. What the operations counted in it wrote is visible
+ * Returns the current value of a counter of this process. The data of the counted operations is visible
  * afterwards.
  *
  * @param communicator      address of the communicator
@@ -52,27 +52,28 @@ MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm *communicator, int *num);
 MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm *communicator, int notification_idx, MPI_Count *value);
 
 /**
- * Sets a counter of this process to zero and returns what it was, in one step: no increment is lost.
+ * Atomically sets a counter of this process to zero and returns its previous value: no increment is lost.
  *
  * @param communicator      address of the communicator
  * @param notification_idx  index of the counter, from 0
- * @param value             receives the value before; may be NULL
+ * @param value             receives the previous value; may be NULL
  *
- * Local. Requests that wait for no more than that are complete; others wait from zero on.
+ * Local. Requests whose threshold is at most the previous value are complete; others continue to wait, from
+ * zero.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter).
  */
 MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm *communicator, int notification_idx, MPI_Count *value);
 
 /**
- * A request that is complete once a counter of this process has reached a threshold.
+ * Creates a request that completes when a counter of this process reaches a threshold.
  *
  * @param communicator      address of the communicator
  * @param notification_idx  index of the counter, from 0
  * @param threshold         value to reach, not negative; the counter is not changed
- * @param request           receives the request, for MPI_Wait, MPI_Test and their like
+ * @param request           receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local. Fails with the address class when the counters go away first.
+ * Local. The request fails with the address class if the counters are freed first.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.

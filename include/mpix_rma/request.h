@@ -1,4 +1,5 @@
-/** Request objects: attributes on native ones, and the library's own type (5.3). Included by mpix_rma.h. */
+/** Request objects: attributes on native requests, and the library's own request type (5.3). Included by
+ * mpix_rma.h. */
 #ifndef MPIX_RMA_REQUEST_H
 #define MPIX_RMA_REQUEST_H
 
@@ -6,7 +7,8 @@
 extern "C" {
 #endif
 
-/** The request type of the third prototype form. A variable of it has to be initialised before its first use.
+/** The request type of the third prototype form. A variable of this type must be initialised before its first
+ * use.
  */
 typedef struct MPIX_Rma_request_s *MPIX_Rma_request;
 /** The name that the rmw prototypes use. */
@@ -16,16 +18,17 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
 /**
  * Sets an attribute on a native request object (5.3).
  *
- * @param request        MPI_REQUEST_NULL: a new inactive request object is made; or one made here before
- *                       that is not in use
+ * @param request        MPI_REQUEST_NULL: a new inactive request object is created; or a request object of
+ *                       this call that is not in use
  * @param comm_keyval    an attribute key, such as MPIX_RMA_ATOMICITY
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
- * Local. The object takes part in the operations that it is passed to, with its attributes joined to theirs.
- * Like a persistent request it is inactive, not null, after MPI_Wait and its like, and can be passed to the
- * next operation; MPI_Start does not start it (MPI_ERR_REQUEST). MPI_Request_free frees it. When the operation has failed,
- * the call that says so sets the handle to MPI_REQUEST_NULL, and the object with its attributes is gone:
- * Open MPI frees requests that fail. Of the library's own type an object stays, see MPIX_Rma_req_set_attr.
+ * Local. Operations that the object is passed to have its attributes in addition to their own. Like a
+ * persistent request the object is inactive, not null, after MPI_Wait and similar calls, and can be passed to
+ * the next operation; MPI_Start does not start it (MPI_ERR_REQUEST). MPI_Request_free frees it. If the
+ * operation fails, the call that reports the error sets the handle to MPI_REQUEST_NULL, and the object with
+ * its attributes is freed, because Open MPI frees failed requests. An object of the library's own type
+ * survives, see MPIX_Rma_req_set_attr.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST (null pointer, in use, or not a request object of this call);
  *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute: see the keys);
@@ -34,7 +37,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
 MPIX_RMA_API int MPIX_Req_set_attr(MPI_Request *request, int comm_keyval, void *attribute_val);
 
 /**
- * Asks for an attribute that MPIX_Req_set_attr has set (5.3).
+ * Returns an attribute that MPIX_Req_set_attr has set (5.3).
  *
  * @param request        address of the request; MPI_REQUEST_NULL and other requests have no attributes
  * @param comm_keyval    an attribute key
@@ -50,12 +53,13 @@ MPIX_RMA_API int MPIX_Req_get_attr(MPI_Request *request, int comm_keyval, void *
 /**
  * MPIX_Req_set_attr for the library's own request type (5.3, third form).
  *
- * @param request        MPIX_RMA_REQUEST_NULL: a new inactive object is made; or an object that is not in use
+ * @param request        MPIX_RMA_REQUEST_NULL: a new inactive object is created; or an object that is not in
+ *                       use
  * @param comm_keyval    an attribute key
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
- * Local. The object stays after MPIX_Rma_wait and its like, also when the operation has failed, and is freed
- * by MPIX_Rma_free.
+ * Local. The object survives MPIX_Rma_wait and similar calls, even if the operation has failed; MPIX_Rma_free
+ * frees it.
  *
  * @return as MPIX_Req_set_attr.
  */
@@ -90,7 +94,7 @@ MPIX_RMA_API int MPIX_Rma_req_get_attr(MPIX_Rma_request *request, int comm_keyva
 MPIX_RMA_API int MPIX_Rma_wait(MPIX_Rma_request *request);
 
 /**
- * Tests whether the operation of a request is complete; if so, as MPIX_Rma_wait (5.3).
+ * Tests whether the operation of a request is complete; if so, acts as MPIX_Rma_wait (5.3).
  *
  * @param request  a request; null and inactive ones are complete
  * @param flag     receives 1 when complete, else 0
@@ -107,16 +111,15 @@ MPIX_RMA_API int MPIX_Rma_test(MPIX_Rma_request *request, int *flag);
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
  *
- * Local; drives progress. All are waited for, also when one has failed.
+ * Local; drives progress. Waits for all requests even if one has failed.
  *
- * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST (nothing is waited for then); the first error of an
- *         operation.
+ * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST (without waiting); the first error of an operation.
  */
 MPIX_RMA_API int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]);
 
 /**
- * Tests whether all requests of an array are complete; if so, as MPIX_Rma_waitall; else none is touched
- * (5.3).
+ * Tests whether all requests of an array are complete; if so, acts as MPIX_Rma_waitall, else changes no
+ * request (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
@@ -129,11 +132,11 @@ MPIX_RMA_API int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]);
 MPIX_RMA_API int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int *flag);
 
 /**
- * Waits until one of the active requests of an array is complete, as MPIX_Rma_wait for that one (5.3).
+ * Waits until one of the active requests of an array is complete, then acts as MPIX_Rma_wait for it (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
- * @param index     receives its position, or MPI_UNDEFINED when no request of the array is active
+ * @param index     receives its index, or MPI_UNDEFINED if no request of the array is active
  *
  * Local; drives progress.
  *
@@ -144,7 +147,7 @@ MPIX_RMA_API int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int *i
 /**
  * Frees a request object and sets the handle to MPIX_RMA_REQUEST_NULL (5.3).
  *
- * @param request  a request; of an active one the operation goes on, and MPIX_RMA_Complete completes it
+ * @param request  a request; the operation of an active request continues, and MPIX_RMA_Complete completes it
  *
  * Local.
  *

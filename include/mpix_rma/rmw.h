@@ -32,27 +32,28 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
 } MPIX_RMW2_Op;
 
 /**
- * Reads, modifies and writes elements at the target, each as if in some order with all other such
- * operations on it (5.1).
+ * Reads, modifies and writes elements at the target. Each element is updated atomically with respect to all
+ * other such operations on it (5.1).
  *
- * @param op            what becomes of each target element: see MPIX_RMW_Op
+ * @param op            new value of each target element: see MPIX_RMW_Op
  * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC
- * @param count         elements, not negative; each is atomic by itself, all together with
+ * @param count         elements, not negative; each element is atomic by itself, and all together with
  *                      MPIX_RMA_ATTR_ATOMICITY
  * @param datatype      predefined, or derived without gaps from one predefined datatype
- * @param result_addr   receives the elements as they were before; NULL: they are not fetched. Must not
- *                      overlap the operands
+ * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
+ *                      operands
  * @param target_rank   as for MPIX_RMA_xfer
- * @param target_disp   bytes from the base that the target has declared with MPIX_RMA_Set_base; without one,
- *                      the address of the first element in the target process, as from MPI_Get_address there.
- *                      A multiple of the element's size
+ * @param target_disp   bytes from the base that the target has declared with MPIX_RMA_Set_base; without a
+ *                      base, the address of the first element in the target process, as from MPI_Get_address
+ *                      there. A multiple of the element's size
  * @param request       as for MPIX_RMA_xfer
  * @param communicator  as for MPIX_RMA_xfer
- * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes have no meaning here
+ * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
  *
- * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may
- * be reused. Target elements must not be accessed otherwise meanwhile (5.2.1). Integers, logicals and bytes
- * of all sizes are atomic with each other where they overlap; so are the other types among themselves.
+ * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
+ * reused. Target elements must not be accessed by other means meanwhile (5.2.1). Integers, logicals and bytes
+ * of all sizes are atomic with respect to each other where they overlap; likewise the other types among
+ * themselves.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
  *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target; the
@@ -90,7 +91,8 @@ MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void *operand_addr, MPI_Coun
                                     MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
 
 /**
- * MPIX_RMA_rmw with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw in C++.
+ * MPIX_RMA_rmw with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw in
+ * C++.
  *
  * @param op            as for MPIX_RMA_rmw
  * @param operand_addr  as for MPIX_RMA_rmw
@@ -118,8 +120,8 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void *operand_addr, MPI_Coun
 /**
  * Read-modify-write with two operands (5.1).
  *
- * @param op             what becomes of each target element: see MPIX_RMW2_Op
- * @param operand_addr   `count` elements: the mask, or what the target is compared with
+ * @param op             new value of each target element: see MPIX_RMW2_Op
+ * @param operand_addr   `count` elements: the mask, or the values that the target is compared with
  * @param count          as for MPIX_RMA_rmw
  * @param datatype       as for MPIX_RMA_rmw
  * @param operand2_addr  `count` elements: the new values
@@ -169,7 +171,8 @@ MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Co
                                      MPI_Comm *communicator);
 
 /**
- * MPIX_RMA_rmw2 with the library's own request type, as its prototype is printed (5.3). MPIX_RMA_rmw2 in C++.
+ * MPIX_RMA_rmw2 with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw2 in
+ * C++.
  *
  * @param op             as for MPIX_RMA_rmw2
  * @param operand_addr   as for MPIX_RMA_rmw2
@@ -197,13 +200,13 @@ MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Co
                                      MPI_Comm *communicator, void *rmw_attr_val);
 
 /**
- * Declares the base that target_disp of MPIX_RMA_rmw and MPIX_RMA_rmw2 counts from on a communicator (5.3).
+ * Declares the base address of target_disp in MPIX_RMA_rmw and MPIX_RMA_rmw2 on a communicator (5.3).
  *
- * @param base          this process's base address; NULL: displacements to it are addresses
+ * @param base          this process's base address; NULL: displacements to this process are addresses
  * @param communicator  address of the communicator; of an intercommunicator, both groups take part
  *
- * Collective. Holds for operations that are issued after it; is not copied by MPI_Comm_dup. It fails at all
- * ranks or at none.
+ * Collective. Applies to operations issued afterwards; MPI_Comm_dup does not copy the base. The call fails at
+ * all ranks or at none.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM.
  */

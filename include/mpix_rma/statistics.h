@@ -1,4 +1,4 @@
-/** Which paths operations take. Included by mpix_rma.h. */
+/** Counters of the paths that operations take. Included by mpix_rma.h. */
 #ifndef MPIX_RMA_STATISTICS_H
 #define MPIX_RMA_STATISTICS_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/** The ways that an operation can take to its target; indices of the fields of MPIX_RMA_Path_statistics. */
+/** The paths of an operation to its target; indices of the fields of MPIX_RMA_Path_statistics. */
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Path) {
     MPIX_RMA_PATH_DIRECT = 0,       /**< loads and stores to mapped memory of the same host */
     MPIX_RMA_PATH_CROSS_MEMORY = 1, /**< process_vm_readv and process_vm_writev on the same host */
@@ -16,12 +16,12 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Path) {
 } MPIX_RMA_Path;
 
 /**
- * How many operations of this process, and bytes that they moved, took which path, and how many messages went
- * to and fro. All counts begin at 0 in MPI_Init and only grow.
+ * Numbers of operations of this process and of bytes that they moved, by path, and numbers of messages in
+ * both directions. All counters start at 0 in MPI_Init and only grow.
  *
- * One call of a transfer or read-modify-write is one operation, whatever it takes; its bytes are those of its
- * data at the target. Operations that move nothing, and those that the call itself refused, are left out. So
- * is the increment of a notification counter: it belongs to its operation.
+ * One call of a transfer or read-modify-write counts as one operation, however it is executed; its bytes are
+ * those of its data at the target. Operations without data, and those that the call itself rejected, are not
+ * counted. The increment of a notification counter belongs to its operation and is not counted separately.
  */
 typedef struct MPIX_RMA_Path_statistics {
     MPI_Count operations[MPIX_RMA_PATHS]; /**< operations, by MPIX_RMA_Path */
@@ -32,21 +32,21 @@ typedef struct MPIX_RMA_Path_statistics {
 } MPIX_RMA_Path_statistics;
 
 /**
- * What this process has exchanged with a rank so far, path by path.
+ * Returns the counters of this process's communication with a rank, by path.
  *
- * @param communicator  address of the communicator; it only names the ranks, all operations with the process
- *                      behind a rank count, through whatever communicator
+ * @param communicator  address of the communicator; it only identifies the ranks: operations with the process
+ *                      of a rank count through any communicator
  * @param target_rank   rank in it (of the remote group for an intercommunicator), MPIX_ALL_RANKS for the sum
- *                      over its ranks, or MPI_PROC_NULL, for which everything is 0
+ *                      over its ranks, or MPI_PROC_NULL, whose counters are 0
  * @param statistics    receives the counts
  *
- * Local; any thread, any time: operations that are under way in other threads may be in it or not. An
+ * Local; any thread, any time: concurrent operations of other threads may or may not be included. An
  * operation is counted when it is issued, and a message when it is handed to UCX.
  *
- * Loads and stores are not counted by default, because counting would take longer than they do: then
- * direct_counted is 0, and so are the counts of MPIX_RMA_PATH_DIRECT. With the MCA parameter
- * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which
- * also prints the counts in MPI_Finalize, every operation goes a longer way on which it is counted.
+ * Loads and stores are not counted by default, because counting would take longer than the accesses: then
+ * direct_counted and the counters of MPIX_RMA_PATH_DIRECT are 0. With the MCA parameter osc_mpix_statistics
+ * set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which also prints the
+ * counters in MPI_Finalize, every operation takes a slower path that counts it.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
  */

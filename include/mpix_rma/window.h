@@ -1,7 +1,7 @@
 /**
- * Calls on MPI's windows beyond MPI's own. Order and completion of what was issued; notified operations, which
- * increment counters at their targets, as the notified communication of the MPI 5.1 draft (12.6) has them. Included by
- * mpix_rma.h.
+ * Extensions of MPI windows: calls that order and complete operations; and notified operations, which
+ * increment counters at their targets, like the notified communication of the MPI 5.1 draft (12.6). Included
+ * by mpix_rma.h.
  */
 #ifndef MPIX_RMA_WINDOW_H
 #define MPIX_RMA_WINDOW_H
@@ -11,26 +11,26 @@ extern "C" {
 #endif
 
 /**
- * Operations that were issued to a target take effect there before those that are issued to it later.
+ * Orders all operations issued to a target before all operations issued to it later.
  *
  * @param rank  of the target; with MPI_PROC_NULL nothing is done
- * @param win   a window of this library, in an epoch of passive targets
+ * @param win   a window of this library, in a passive-target epoch
  *
- * Completes nothing: buffers stay in use. Does not wait for what was issued, but for what travelled as a message to
- * memory that is reached by load and store otherwise; a later operation waits where it takes another path than those
- * before. Of all threads, what they have issued before the call.
+ * Completes nothing: buffers stay in use. Usually returns at once. It waits only for messages outstanding to
+ * a target that this process also reaches by load and store. A later operation waits if it takes another path
+ * than earlier ones. Covers the operations that any thread issued before the call.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not locked);
- *         MPI_ERR_UNSUPPORTED_OPERATION; the class of an operation that has failed.
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
+ * locked); MPI_ERR_UNSUPPORTED_OPERATION; the class of an operation that has failed.
  */
 MPIX_RMA_API int MPIX_Win_order(int rank, MPI_Win win);
 
 /**
  * MPIX_Win_order for each target of a window.
  *
- * @param win  a window of this library, in an epoch of passive targets
+ * @param win  a window of this library, in a passive-target epoch
  *
- * Operations to different targets have no order by it.
+ * Does not order operations to different targets.
  *
  * @return as MPIX_Win_order.
  */
@@ -40,23 +40,23 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  * MPI_Win_flush with a request: does not wait.
  *
  * @param rank     of the target; with MPI_PROC_NULL the request is complete
- * @param win      a window of this library, in an epoch of passive targets
+ * @param win      a window of this library, in a passive-target epoch
  * @param request  receives the request, for MPI_Wait, MPI_Test and their like
  *
- * Complete once all that was issued to the target before the call, by any thread, is complete there; what is issued
- * later is not waited for. An operation that has failed is told by the request. Synchronising, also by the end of the
- * epoch, need not wait for the request; MPI_Win_free does.
+ * The request completes when all operations that any thread issued to the target before the call are complete
+ * there; it does not cover later operations. The request reports a failed operation. Synchronisation calls,
+ * also at the end of the epoch, need not wait for the request; MPI_Win_free does.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not locked);
- *         MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
+ * locked); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_iflush(int rank, MPI_Win win, MPI_Request *request);
 
 /**
  * MPI_Win_flush_all with a request: does not wait.
  *
- * @param win      a window of this library, in an epoch of passive targets
- * @param request  receives the request, which is complete when those of MPIX_Win_iflush for each target would be
+ * @param win      a window of this library, in a passive-target epoch
+ * @param request  receives the request, which covers all targets as MPIX_Win_iflush covers one
  *
  * @return as MPIX_Win_iflush.
  */
@@ -66,9 +66,9 @@ MPIX_RMA_API int MPIX_Win_iflush_all(MPI_Win win, MPI_Request *request);
  * MPI_Win_flush_local with a request: does not wait.
  *
  * @param rank     of the target; with MPI_PROC_NULL the request is complete
- * @param win      a window of this library, in an epoch of passive targets
- * @param request  receives the request, which is complete once the buffers of all that was issued to the target before
- *                 the call may be reused
+ * @param win      a window of this library, in a passive-target epoch
+ * @param request  receives the request, which completes when the buffers of all operations issued to the
+ *                 target before the call may be reused
  *
  * @return as MPIX_Win_iflush.
  */
@@ -77,35 +77,36 @@ MPIX_RMA_API int MPIX_Win_iflush_local(int rank, MPI_Win win, MPI_Request *reque
 /**
  * MPI_Win_flush_local_all with a request: does not wait.
  *
- * @param win      a window of this library, in an epoch of passive targets
- * @param request  receives the request, which is complete when those of MPIX_Win_iflush_local for each target would be
+ * @param win      a window of this library, in a passive-target epoch
+ * @param request  receives the request, which covers all targets as MPIX_Win_iflush_local covers one
  *
  * @return as MPIX_Win_iflush.
  */
 MPIX_RMA_API int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
 
 /**
- * MPI_Win_flush_all on several windows, whose targets are waited for together.
+ * MPI_Win_flush_all on several windows, with one wait for all their targets.
  *
  * @param count  number of windows, not negative
- * @param wins   windows of this library, each in an epoch of passive targets; one may stand there twice
+ * @param wins   windows of this library, each in a passive-target epoch; a window may occur twice
  *
- * Where one of them is not such a window, nothing is waited for.
+ * If one of them is not such a window, returns without waiting.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (negative count, null pointer), through the handler of MPI_COMM_WORLD. Through that
- *         of the window: MPI_ERR_WIN (another component's); MPI_ERR_RMA_SYNC; MPI_ERR_UNSUPPORTED_OPERATION; the class
- *         of an operation that has failed, the first where there are several, when all windows are flushed.
+ * @return MPI_SUCCESS; MPI_ERR_ARG (negative count, null pointer), through the handler of MPI_COMM_WORLD.
+ *         Through the handler of the window: MPI_ERR_WIN (window of another component); MPI_ERR_RMA_SYNC;
+ *         MPI_ERR_UNSUPPORTED_OPERATION; the class of the first failed operation, after all windows are
+ *         flushed.
  */
 MPIX_RMA_API int MPIX_Win_flush_windows(int count, const MPI_Win wins[]);
 
 /**
- * As MPI_Win_flush of the operations that the calling thread has issued to a target.
+ * MPI_Win_flush for the operations that the calling thread has issued to a target.
  *
  * @param rank  of the target; with MPI_PROC_NULL nothing is done
- * @param win   a window of this library, in an epoch of passive targets
+ * @param win   a window of this library, in a passive-target epoch
  *
- * Operations of other threads that were issued before may be waited for, too: the library keeps one record of what is
- * outstanding at a target, for all threads. What they issue meanwhile is not waited for.
+ * May also wait for earlier operations of other threads, because the library keeps one record of outstanding
+ * operations per target for all threads. Does not wait for operations that they issue meanwhile.
  *
  * @return as MPIX_Win_order.
  */
@@ -114,7 +115,7 @@ MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
 /**
  * MPIX_Win_flush_thread for each target of a window.
  *
- * @param win  a window of this library, in an epoch of passive targets
+ * @param win  a window of this library, in a passive-target epoch
  *
  * @return as MPIX_Win_order.
  */
@@ -132,8 +133,8 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 #define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB)
 
 /**
- * The error class of calls that name a notification counter which is not there: MPI_ERR_RMA_NOTIFICATION of the MPI 5.1
- * draft. MPI_Error_class gives it for the codes of such errors.
+ * Returns the error class of calls with a notification index out of range: MPI_ERR_RMA_NOTIFICATION of the
+ * MPI 5.1 draft. MPI_Error_class returns it for the codes of such errors.
  *
  * @param notification  receives the class
  *
@@ -144,24 +145,24 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 MPIX_RMA_API int MPIX_Win_error_classes(int *notification);
 
 /**
- * Gives each process of a window its notification counters, all zero, in the place of those that it has.
+ * Allocates the notification counters of each process of a window, all zero, and frees its previous ones.
  *
- * @param win   a window of this library that is not connected to memory of others at a memory server
- * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications changes nothing
+ * @param win   a window of this library that is not from MPIX_Win_connect
+ * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
  * @param num   number of counters of this process, not negative; may differ between processes
  *
- * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide. MPI_Win_free
- * frees them. A process at which the call fails takes part in it, and keeps the counters that it has; where memory is
- * missing at one, the call fails at all.
+ * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide.
+ * MPI_Win_free frees them. A process at which the call fails takes part in it and keeps its counters; lack of
+ * memory at one process fails the call at all.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, or more than the window's
- *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (an epoch of passive targets, or one that MPI_Win_start has
- *         opened, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch of MPI_Win_start,
+ *         is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 
 /**
- * The number of notification counters that a process has on a window.
+ * Returns the number of notification counters that a process has on a window.
  *
  * @param win   a window of this library
  * @param rank  of the process
@@ -174,8 +175,8 @@ MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
 
 /**
- * The present value of a notification counter of this process. What the operations counted in it wrote is visible
- * afterwards.
+ * Returns the current value of a notification counter of this process. The data of the counted operations is
+ * visible afterwards.
  *
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
@@ -183,35 +184,38 @@ MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (null pointer).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (null
+ * pointer).
  */
 MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
 /**
- * Sets a notification counter of this process to zero and returns what it was, in one step: no increment is lost.
+ * Atomically sets a notification counter of this process to zero and returns its previous value: no increment
+ * is lost.
  *
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
- * @param value             receives the value before; may be NULL
+ * @param value             receives the previous value; may be NULL
  *
- * Local. Requests that wait for no more than that are complete; others wait from zero on.
+ * Local. Requests whose threshold is at most the previous value are complete; others continue to wait, from
+ * zero.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter).
  */
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
 /**
- * A request that is complete once a notification counter of this process has reached a threshold.
+ * Creates a request that completes when a notification counter of this process reaches a threshold.
  *
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
  * @param threshold         value to reach, not negative; the counter is not changed
  * @param request           receives the request, for MPI_Wait, MPI_Test and their like
  *
- * Local. Fails, through the handler of MPI_COMM_WORLD, when the counters go away first.
+ * Local. The request fails, through the handler of MPI_COMM_WORLD, if the counters are freed first.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (negative
- *         threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG
+ * (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
                                             MPI_Request *request);
@@ -237,7 +241,7 @@ MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_
                                  MPI_Datatype target_datatype, int notification_idx, MPI_Win win);
 
 /**
- * MPIX_Put_notify with a request, in epochs of passive targets.
+ * MPIX_Put_notify with a request, in passive-target epochs.
  *
  * @param origin_addr       as of MPI_Put
  * @param origin_count      as of MPI_Put
@@ -277,7 +281,7 @@ MPIX_RMA_API int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Dataty
                                  int notification_idx, MPI_Win win);
 
 /**
- * MPIX_Get_notify with a request, in epochs of passive targets.
+ * MPIX_Get_notify with a request, in passive-target epochs.
  *
  * @param origin_addr       as of MPI_Get
  * @param origin_count      as of MPI_Get
@@ -318,7 +322,7 @@ MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_coun
                                         MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win);
 
 /**
- * MPIX_Accumulate_notify with a request, in epochs of passive targets.
+ * MPIX_Accumulate_notify with a request, in passive-target epochs.
  *
  * @param origin_addr       as of MPI_Accumulate
  * @param origin_count      as of MPI_Accumulate
@@ -365,7 +369,7 @@ MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_
                                             MPI_Win win);
 
 /**
- * MPIX_Get_accumulate_notify with a request, in epochs of passive targets.
+ * MPIX_Get_accumulate_notify with a request, in passive-target epochs.
  *
  * @param origin_addr       as of MPI_Get_accumulate
  * @param origin_count      as of MPI_Get_accumulate

@@ -20,22 +20,23 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_addr      address in this process; written by GET only
  * @param origin_count     elements of origin_datatype, not negative
  * @param origin_datatype  committed datatype
- * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this
- *                         process included; MPI_PROC_NULL: nothing is done
+ * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
+ *                         included; MPI_PROC_NULL: the call does nothing
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that it may read and write
  * @param target_count     elements of target_datatype, not negative
- * @param target_datatype  committed datatype; all its elements have as many data bytes as the origin's, padding
- *                         of pair types not counted, which is not touched on either side (MPI_DOUBLE_INT:
- *                         12 bytes); for ACCUMULATE both are built of the same predefined datatype
- * @param request          NULL: the operation is completed by MPIX_RMA_Complete. Otherwise set to a request
- *                         that MPI_Wait and its like complete; a request object of MPIX_Req_set_attr that
- *                         stands there is used, with its attributes. Of its status only MPI_ERROR has
- *                         a meaning
+ * @param target_datatype  committed datatype; all its elements together have as many data bytes as the
+ *                         origin's. The padding of pair types does not count and is not accessed on either
+ *                         side (MPI_DOUBLE_INT: 12 bytes). For ACCUMULATE both consist of the same predefined
+ *                         datatype
+ * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise set to a request for
+ *                         MPI_Wait and similar calls; if the variable holds a request object of
+ *                         MPIX_Req_set_attr, that object is used, with its attributes. Only MPI_ERROR is
+ *                         significant in the status
  * @param communicator     address of the communicator
- * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of their bits, or NULL for none; joined
- *                         with what is set on the request and on the communicator. Of an attribute with a
- *                         value the call's counts first, then the request's
+ * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of its bits, or NULL for none; merged
+ *                         with the attributes of the request and the communicator. For an attribute with a
+ *                         value the call takes precedence, then the request
  *
  * Local; returns without waiting unless MPIX_RMA_ATTR_BLOCKING is set. Complete means that the origin
  * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,
@@ -43,15 +44,14 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
- *         MPI_ERR_TYPE (not committed, or the two sides do not fit); MPI_ERR_RANK;
- *         MPI_ERR_REQUEST (the request object is in use); MPI_ERR_BUFFER (null origin; also no memory at
- *         origin_addr, which is found out only for a PUT or GET whose target memory is on the same host and
- *         not allocated, and elsewhere as undefined as for any MPI call);
- *         MPI_ERR_ARG (null target, unknown attribute, counter that the target does not have);
- *         the address class (the target memory is not mapped or not writable, or reaches beyond its
- *         allocation; or origin_addr is memory of a device, CUDA or ROCm) and the transport class of
- *         MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from the request's completion
- *         or from MPIX_RMA_Complete.
+ *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_REQUEST (the
+ *         request object is in use); MPI_ERR_BUFFER (null origin; also unmapped memory at origin_addr, which
+ *         is detected only for a PUT or GET whose target memory is on the same host and not allocated by the
+ *         library; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
+ *         notification index out of range); the address class (the target memory is not mapped or not
+ *         writable, or extends beyond its allocation; or origin_addr is device memory of CUDA or ROCm) and
+ *         the transport class of MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from
+ *         the request's completion or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,
@@ -101,11 +101,11 @@ MPIX_RMA_API int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
  * @param target_addr      as for MPIX_RMA_xfer
  * @param target_count     as for MPIX_RMA_xfer
  * @param target_datatype  as for MPIX_RMA_xfer
- * @param request          NULL: completed by MPIX_RMA_Complete. Otherwise MPIX_RMA_REQUEST_NULL, in the place
- *                         of which a new request is put, or an inactive request object, which is used
+ * @param request          NULL: completed by MPIX_RMA_Complete. Otherwise MPIX_RMA_REQUEST_NULL, which is
+ *                         replaced by a new request, or an inactive request object, which is used
  * @param communicator     as for MPIX_RMA_xfer
  *
- * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_wait and its like complete the request.
+ * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_wait and similar calls complete the request.
  *
  * @return as MPIX_RMA_xfer.
  */
@@ -118,19 +118,19 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
                                      MPI_Count target_count, MPI_Datatype target_datatype,
                                      MPIX_Rma_request *request, MPI_Comm *communicator);
 
-/** An operation with everything but addresses and counts decided. */
+/** An operation whose arguments are fixed except for addresses and counts. */
 typedef struct MPIX_RMA_Bound_s *MPIX_RMA_Bound;
 #define MPIX_RMA_BOUND_NULL MPIX_RMA_CAST_(MPIX_RMA_Bound, 0)
 
 /**
- * Fixes what a series of transfers has in common, so that each of them has less to find out.
+ * Fixes the common arguments of a series of transfers, so that each transfer has less to check.
  *
  * @param op               as for MPIX_RMA_xfer
  * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
  * @param target_rank      as for MPIX_RMA_xfer, but not MPI_PROC_NULL
  * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param communicator     as for MPIX_RMA_xfer; has to stay until MPIX_RMA_unbind. Attributes that are set on
- *                         it later count for later transfers
+ * @param communicator     as for MPIX_RMA_xfer; must not be freed before MPIX_RMA_unbind. Attributes set on
+ *                         it later apply to later transfers
  * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
  * @param bound            receives the handle
  *
@@ -163,7 +163,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void *origin_addr, 
                                        void *target_addr, MPI_Count target_count, MPI_Request *request);
 
 /**
- * Frees a handle from MPIX_RMA_bind and sets it to MPIX_RMA_BOUND_NULL. Transfers that it has issued go on.
+ * Frees a handle from MPIX_RMA_bind and sets it to MPIX_RMA_BOUND_NULL. Transfers already issued continue.
  *
  * @param bound  address of the handle
  *

@@ -9,63 +9,64 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/** Mutexes: each lives with a process and is locked from anywhere. Both calls are collective over all
- *  processes, and fail together. Mutexes are not recursive. (ARMCI 1.1, operations 9.)
- * @param count  number of mutexes that live with the caller, from 0 on
- * @return 0; nonzero when a count is negative, when the mutexes exist already or, to destroy, do not
- *  exist, and without memory. */
+/** Creates and destroys mutexes. Each belongs to a process and can be locked by any process. Both calls are
+ *  collective over all processes and fail at all of them. Mutexes are not recursive. (ARMCI 1.1, operations
+ *  9.)
+ * @param count  number of mutexes at the caller, not negative
+ * @return 0; nonzero if a count is negative, if the mutexes exist already (create) or do not exist (destroy),
+ *  or without memory. */
 int ARMCI_Create_mutexes(int count);
 int ARMCI_Destroy_mutexes(void);
 
-/** Takes and gives back a mutex, in the order in which it is asked for. What was done under it to the
- *  process that it lives with takes effect before its next holder has it; for other processes a fence has
- *  to come first. Local. A wrong argument, a mutex that the caller holds already, and giving back one that
- *  it does not hold end the program through ARMCI_Error. (ARMCI 1.1, operations 9.)
- * @param mutex  number of the mutex at its process, from 0 on
- * @param proc   process that it lives with, a rank in the communicator of initialisation */
+/** Acquires and releases a mutex, in the order of the requests. Operations issued under the mutex to its
+ *  process take effect before the next holder acquires it; operations to other processes need a fence first.
+ *  Local. A wrong argument, a mutex that the caller holds already (lock) or does not hold (unlock) ends the
+ *  program through ARMCI_Error. (ARMCI 1.1, operations 9.)
+ * @param mutex  index of the mutex at its process, from 0 on
+ * @param proc   process of the mutex, a rank in the communicator of initialisation */
 void ARMCI_Lock(int mutex, int proc);
 void ARMCI_Unlock(int mutex, int proc);
 
-/** Makes a group of processes. Collective over the members only; a process that calls it without being
- *  one gets an empty group. A wrong argument ends the program through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Makes a group of processes. Collective over the members only; a caller that is not a member gets an empty
+ *  group. A wrong argument ends the program through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param grp_size      number of members
- * @param pid_list      their ids in the default group, or in `group_parent`: ascending, none twice
+ * @param pid_list      their ids in the default group, or in `group_parent`: ascending, without duplicates
  * @param group_out     receives the group
  * @param group_parent  group that the caller belongs to */
 void ARMCI_Group_create(int grp_size, int *pid_list, ARMCI_Group *group_out);
 void ARMCI_Group_create_child(int grp_size, int *pid_list, ARMCI_Group *group_out, ARMCI_Group *group_parent);
 
-/** Frees a group. Collective over its members. Nothing is done for the world group and an empty one. When
- *  the default group is freed, the world is the default group again. Null or zeroed groups end the
- *  program through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Frees a group. Collective over its members. Does nothing for the world group and an empty group. If the
+ *  default group is freed, the world is the default group again. Null or zeroed groups end the program
+ *  through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param group  the group; empty afterwards */
 void ARMCI_Group_free(ARMCI_Group *group);
 
-/** What a group consists of. Local. Wrong arguments of ARMCI_Group_size and ARMCI_Absolute_id end the
- *  program through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Queries a group. Local. Wrong arguments of ARMCI_Group_size and ARMCI_Absolute_id end the program through
+ *  ARMCI_Error. (Not in ARMCI 1.1.)
  * @param group       the group
- * @param rank        receives the caller's id in it, -1 when it is no member
+ * @param rank        receives the caller's id in it, -1 if the caller is not a member
  * @param size        receives the number of members
  * @param group_rank  id of a member in `group`
- * @return ARMCI_Group_rank: 0; nonzero when the caller is no member, and for wrong arguments.
+ * @return ARMCI_Group_rank: 0; nonzero if the caller is not a member, and for wrong arguments.
  *  ARMCI_Absolute_id: the member's id in the world group. */
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank);
 void ARMCI_Group_size(ARMCI_Group *group, int *size);
 int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank);
 
-/** The default group, of whose ids ARMCI_Group_create takes its members, and the world group, of all
+/** Sets or returns the default group, whose ids ARMCI_Group_create uses, and returns the world group of all
  *  processes. Local. A null argument, or a default group without the caller, ends the program through
  *  ARMCI_Error. (Not in ARMCI 1.1.)
- * @param group      becomes the default group; stays valid as long as it is
- * @param group_out  receives the group; not to be freed */
+ * @param group      new default group; must stay valid as long as it is the default
+ * @param group_out  receives the group; must not be freed */
 void ARMCI_Group_set_default(ARMCI_Group *group);
 void ARMCI_Group_get_default(ARMCI_Group *group_out);
 void ARMCI_Group_get_world(ARMCI_Group *group_out);
 
-/** Domains: every process is one of its own, whose id is its rank. So armci_domain_nprocs is 1,
+/** Domains: every process is a domain of its own, whose id is its rank. So armci_domain_nprocs is 1,
  *  armci_domain_count the number of processes, armci_domain_my_id the caller's rank, armci_domain_id of a
- *  process and armci_domain_glob_proc_id of a domain that same number. Local. No argument is checked.
- *  (Not in ARMCI 1.1.)
+ *  process and armci_domain_glob_proc_id of a domain that same number. Local. Arguments are not checked. (Not
+ *  in ARMCI 1.1.)
  * @param domain              ARMCI_DOMAIN_SMP
  * @param id                  id of a domain
  * @param glob_proc_id, proc  process, a rank in the communicator of initialisation
@@ -79,8 +80,8 @@ int armci_domain_count(armci_domain_t domain);
 int armci_domain_same_id(armci_domain_t domain, int proc);
 int ARMCI_Same_node(int proc);
 
-/** Whether addresses of other processes may be dereferenced: no. A limit of shared memory is accepted and
- *  not needed: memory is not taken from a limited pool. Local. (Not in ARMCI 1.1.)
+/** Whether addresses of other processes may be dereferenced: no. A limit of shared memory is ignored, because
+ *  memory does not come from a limited pool. Local. (Not in ARMCI 1.1.)
  * @param group        ignored
  * @param shmemlimit   ignored
  * @return 0. */

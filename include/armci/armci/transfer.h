@@ -1,4 +1,4 @@
-/** Transfers of ARMCI, and what waits for them. Included by armci.h. */
+/** Transfers of ARMCI and the calls that wait for them. Included by armci.h. */
 #ifndef ARMCI_TRANSFER_H
 #define ARMCI_TRANSFER_H
 
@@ -9,22 +9,22 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/** Puts and gets contiguous memory. ARMCI_Put returns when `src` may be reused, ARMCI_Get when the data
- *  is there. The remote side may be memory of ARMCI_Malloc, which is fastest, or any other; the local
- *  side any memory. Local calls: nothing is done by the application at `target`. Of 0 bytes nothing but
- *  the process is looked at. (ARMCI 1.1, operations 4.)
+/** Puts and gets contiguous memory. ARMCI_Put returns when `src` may be reused, ARMCI_Get when the data has
+ *  arrived. The remote side may be memory of ARMCI_Malloc, which is fastest, or any other; the local side may
+ *  be any memory. Local calls: the application at `target` does not take part. With 0 bytes only the process
+ *  is checked. (ARMCI 1.1, operations 4.)
  * @param src     first byte to read, at the caller (Put) or at `target` (Get)
  * @param dst     first byte to write, at `target` (Put) or at the caller (Get); may not overlap src
  * @param size    bytes
  * @param target  process, a rank in the communicator of initialisation
- * @return 0; nonzero for a wrong process, a negative size, a null address, or memory that is not there. A
- *  put that the target refuses later is reported by what completes it: ARMCI_Fence and its like. */
+ * @return 0; nonzero for a wrong process, a negative size, a null address, or unmapped memory. A put that the
+ *  target rejects later is reported by the call that completes it, such as ARMCI_Fence. */
 int ARMCI_Put(void *src, void *dst, int size, int target);
 int ARMCI_Get(void *src, void *dst, int size, int target);
 
-/** Adds contiguous memory: dst[i] += scale * src[i]. Atomic element by element with other accumulates,
- *  and for integers at aligned addresses with ARMCI_Rmw; not with put and get. Returns when `src` and
- *  `scale` may be reused. Local. (ARMCI 1.1, Atomic operations.)
+/** Adds contiguous memory: dst[i] += scale * src[i]. Each element is updated atomically with respect to other
+ *  accumulates and, for integers at aligned addresses, to ARMCI_Rmw; not to put and get. Returns when `src`
+ *  and `scale` may be reused. Local. (ARMCI 1.1, Atomic operations.)
  * @param datatype  type of the elements, an ARMCI_ACC_ constant
  * @param scale     factor, one element of that type
  * @param src       first element to add, at the caller
@@ -55,9 +55,9 @@ int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride
 int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
                int dst_stride_ar[], int count[], int stride_levels, int proc);
 
-/** A put, then the int `value` to the int `flag` at the same process, visible after the data. When the
- *  data is refused, or the flag's address is null, the flag is not written. Local; completion is that of
- *  ARMCI_Put. (Not in ARMCI 1.1.)
+/** Puts data, then the int `value` into the int `flag` at the same process; the flag is visible after the
+ *  data. If the data is rejected, or the flag's address is null, the flag is not written. Local; completion
+ *  is that of ARMCI_Put. (Not in ARMCI 1.1.)
  * @param src, src_ptr   first byte to read, at the caller
  * @param dst, dst_ptr   first byte to write, at `proc`
  * @param size           bytes
@@ -66,23 +66,23 @@ int ARMCI_AccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], vo
  * @param count          as for ARMCI_PutS
  * @param stride_levels  number of strides, 0 to 8
  * @param flag           address of an int at `proc`
- * @param value          what is stored there
+ * @param value          value to store
  * @param proc           process, a rank in the communicator of initialisation
  * @return 0; nonzero as ARMCI_Put and ARMCI_PutS. */
 int ARMCI_Put_flag(void *src, void *dst, int size, int *flag, int value, int proc);
 int ARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                     int stride_levels, int *flag, int value, int proc);
 
-/** Vector transfers: sets of equally long segments. Segments of 0 bytes are left out; of others no
- *  address may be null. Completion, memory and atomicity are those of ARMCI_Put, ARMCI_Get and ARMCI_Acc.
- *  Local. (ARMCI 1.1, operations 2 and 5.)
+/** Vector transfers: sets of equally long segments. Segments of 0 bytes are skipped; the addresses of others
+ *  must not be null. Completion, memory and atomicity are those of ARMCI_Put, ARMCI_Get and ARMCI_Acc. Local.
+ *  (ARMCI 1.1, operations 2 and 5.)
  * @param datatype  type of the elements, an ARMCI_ACC_ constant
  * @param scale     factor, one element of that type
  * @param iov       descriptors; bytes is the length of each segment, ptr_array_len the number of segments
  * @param iov_len   number of descriptors
  * @param proc      process, a rank in the communicator of initialisation
- * @return 0; nonzero as the contiguous calls, for negative numbers and null arrays. What stands before
- *  the wrong descriptor may have been transferred. */
+ * @return 0; nonzero as the contiguous calls, for negative numbers and null arrays. Descriptors before the
+ *  wrong one may have been transferred. */
 int ARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_GetV(armci_giov_t *iov, int iov_len, int proc);
 int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc);
@@ -101,9 +101,10 @@ int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int pr
  * @param iov             descriptors, which may be reused on return
  * @param iov_len         number of descriptors
  * @param proc            process, a rank in the communicator of initialisation
- * @param hdl, handle     joined by the operation; NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for it
- * @return 0; nonzero as the calls without Nb. What fails later is told by the wait, and so is a failure
- *  that was told by this call. */
+ * @param hdl, handle     the operation is added to it; NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the
+ *             operation
+ * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failure that this
+ *  call has reported. */
 int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
 int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
@@ -117,39 +118,39 @@ int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
 
-/** Local completion: of the operations of a handle, of the implicit ones to a process, of all. They wait
- *  for every one of the operations, and then return nonzero when one of them has failed, also if the
- *  non-blocking call has said so; the line on stderr names that operation. No later wait reports it
- *  again. ARMCI_Wait(NULL) is ARMCI_WaitAll, which covers the handles too. ARMCI_Test does not wait; of
- *  NULL, it tests all implicit operations. A handle without operations is complete. Local. (ARMCI 1.1,
- *  Progress and ordering; names of later versions.)
- * @param hdl   the handle, which names nothing afterwards unless ARMCI_Test returns 1
+/** Completes operations locally: those of a handle, the implicit ones to a process, or all. The calls wait
+ *  for all these operations and then return nonzero if one of them has failed, even if the non-blocking call
+ *  has reported it; the line on stderr names that operation. No later wait reports it again. ARMCI_Wait(NULL)
+ *  is ARMCI_WaitAll, which covers the handles too. ARMCI_Test does not wait; for NULL it tests all implicit
+ *  operations. A handle without operations is complete. Local. (ARMCI 1.1, Progress and ordering; names of
+ *  later versions.)
+ * @param hdl   the handle, empty afterwards unless ARMCI_Test returns 1
  * @param proc  process, a rank in the communicator of initialisation
- * @return 0 when complete, nonzero when an operation has failed, for a wrong process, and outside of
- *  ARMCI_Init and ARMCI_Finalize. ARMCI_Test: 0 complete, 1 not complete yet, 2 failed. */
+ * @return 0 if complete, nonzero if an operation has failed, for a wrong process, and outside of ARMCI_Init
+ *  and ARMCI_Finalize. ARMCI_Test: 0 complete, 1 not complete yet, 2 failed. */
 int ARMCI_Wait(armci_hdl_t *hdl);
 int ARMCI_Test(armci_hdl_t *hdl);
 int ARMCI_WaitProc(int proc);
 int ARMCI_WaitAll(void);
 
-/** Handles. ARMCI_INIT_HANDLE makes one that names no operation; one that is all zeros does so too. Not
- *  on a handle with operations that have not been waited for: nothing but ARMCI_WaitAll waits for them
- *  then. Waiting, or a test that does not return 1, leaves the handle as this does, ready for further
- *  operations. Operations with an aggregate handle are waited for together, as those of any handle.
- *  Local; a null handle ends the program through ARMCI_Error. (Not in ARMCI 1.1.)
+/** Initialises handles. ARMCI_INIT_HANDLE empties a handle; a handle of zeros is empty too. A handle with
+ *  pending operations must not be initialised: only ARMCI_WaitAll would wait for them. A wait, or a test that
+ *  does not return 1, empties the handle too, which is then ready for further operations. The operations of
+ *  an aggregate handle are waited for together, as those of any handle. Local; a null handle ends the program
+ *  through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param hdl, handle  the handle */
 void ARMCI_INIT_HANDLE(armci_hdl_t *hdl);
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle);
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle);
 
-/** Transfers of one value. The value may be gone when a non-blocking put returns, which needs no waiting
- *  for. Local. (Not in ARMCI 1.1.)
- * @param src   the value to put, or the address at `proc` of the one to get
+/** Transfers of one value. The value may be reused when a non-blocking put returns; no wait is needed. Local.
+ *  (Not in ARMCI 1.1.)
+ * @param src   the value to put, or the address at `proc` of the value to get
  * @param dst   address of the value at `proc`
  * @param proc  process, a rank in the communicator of initialisation
  * @param hdl   ignored
- * @return putting, 0, or nonzero as ARMCI_Put; getting, the value: a failure then ends the program
- *  through ARMCI_Error. */
+ * @return puts: 0, or nonzero as ARMCI_Put; gets: the value; a failure ends the program through ARMCI_Error.
+ *  */
 int ARMCI_PutValueInt(int src, void *dst, int proc);
 int ARMCI_PutValueLong(long src, void *dst, int proc);
 int ARMCI_PutValueFloat(float src, void *dst, int proc);
@@ -167,13 +168,13 @@ double ARMCI_GetValueDouble(void *src, int proc);
  *  1.1, operations 7.)
  * @param op     ARMCI_FETCH_AND_ADD, ARMCI_SWAP for int; ARMCI_FETCH_AND_ADD_LONG, ARMCI_SWAP_LONG for
  *  long
- * @param ploc   int or long at the caller: receives the previous value; of a swap, holds the new one
+ * @param ploc   int or long at the caller: receives the previous value; for a swap it holds the new value
  *  before
  * @param prem   address of the int or long at `proc`, a multiple of its size
- * @param value  what fetch-and-add adds
+ * @param value  the summand of fetch-and-add
  * @param proc   process, a rank in the communicator of initialisation
- * @return 0; nonzero for an unknown operation, a wrong process, a null or misaligned address, or memory
- *  that is not there. Nothing is changed then. */
+ * @return 0; nonzero for an unknown operation, a wrong process, a null or misaligned address, or unmapped
+ *  memory. Nothing is changed on failure. */
 int ARMCI_Rmw(int op, void *ploc, void *prem, int value, int proc);
 
 #pragma GCC visibility pop

@@ -35,7 +35,7 @@ typedef struct {
     int ptr_array_len; /**< number of segments */
 } armci_giov_t;
 
-/** Names one or, as an aggregate, several non-blocking operations. Opaque. */
+/** Refers to one or, as an aggregate, several non-blocking operations. Opaque. */
 typedef struct armci_hdl_s {
     int target;
     int aggregate;
@@ -51,7 +51,7 @@ typedef struct {
     int size;
 } ARMCI_Group;
 
-/** Operations of ARMCI_Rmw: what `ploc` receives is the previous value of `*prem`. */
+/** Operations of ARMCI_Rmw; `ploc` receives the previous value of `*prem`. */
 enum ARMCI_Rmw_e {
     ARMCI_FETCH_AND_ADD,      /**< int:  *prem += value */
     ARMCI_FETCH_AND_ADD_LONG, /**< long: *prem += value */
@@ -59,8 +59,8 @@ enum ARMCI_Rmw_e {
     ARMCI_SWAP_LONG           /**< long: likewise */
 };
 
-/** Kinds of domains: processes that reach each other's memory by load and store with the addresses that
- *  ARMCI_Malloc gives. Here, a process alone. */
+/** Kinds of domains: processes that access each other's memory by load and store at the addresses from
+ *  ARMCI_Malloc. Here a domain is a single process. */
 enum armci_domain_e {
     ARMCI_DOMAIN_SMP
 };
