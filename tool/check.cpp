@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<char const*, 4> paths{"direct", "cross-memory", "network", "message"};
 
-/// Removed with its files at the end.
+/// The destructor removes the directory with its files.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -44,7 +44,7 @@ class TemporaryDirectory {
   fs::path path_;
 };
 
-/// As ompi-component/osc_mpix_report.c writes it.
+/// In the format of ompi-component/osc_mpix_report.c.
 struct Report {
   std::uint64_t asked_for = 0;
   std::uint64_t made = 0;
@@ -77,7 +77,7 @@ std::string mpirun() {
   return "mpirun";
 }
 
-/// True when all windows were taken.
+/// Returns true if the component has created all windows.
 bool show(std::map<unsigned, Report> const& reports) {
   if (reports.empty()) {
     std::printf(

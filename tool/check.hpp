@@ -1,4 +1,4 @@
-/// mpix-rma check: whether a program's windows are taken, and which paths its operations take.
+/// mpix-rma check: whether the component creates a program's windows, and the paths that operations take.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace mpixrma::tool {
 
-/// Runs `command`, with mpirun and two processes where it begins with no launcher, and prints what became of
-/// its windows. The command's exit status; exit_failure where that is 0 and windows were left to other
-/// components. Throws Error.
+/// Runs `command`, with mpirun and two processes if it does not begin with a launcher, and prints which
+/// component created its windows. Returns the command's exit status; exit_failure if that is 0 and other
+/// components created windows. Throws Error.
 int check_program(Installation const& installation, std::vector<std::string> command);
 
 }  // namespace mpixrma::tool

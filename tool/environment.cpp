@@ -12,14 +12,15 @@ namespace mpixrma::tool {
 
 namespace {
 
-// env.sh is the only place that knows what is set. Each variable that is set: NAME=VALUE and a zero byte.
+// env.sh is the only list of these variables. Prints NAME=VALUE and a zero byte for each variable that is
+// set.
 constexpr char const* read_environment = R"(. "$0" || exit 1
 for name in PATH MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH OMPI_MCA_mca_base_component_path \
     OMPI_MCA_osc PMIX_MCA_mca_base_component_path; do
   eval "[ -z \"\${$name+set}\" ] || printf '%s=%s\\0' \"\$name\" \"\${$name}\""
 done)";
 
-/// `text` as one word of the shell.
+/// Returns `text` as one word of the shell.
 std::string quoted(std::string_view text, Shell shell) {
   std::string word = "'";
   for (char const character : text) {
@@ -33,7 +34,7 @@ std::string quoted(std::string_view text, Shell shell) {
   return word + "'";
 }
 
-/// An absolute path as the first word of ExecStart= within double quotes.
+/// Quotes an absolute path as the first word of ExecStart=, within double quotes.
 std::string quoted_for_systemd(std::string const& path) {
   std::string word;
   for (char const character : path) {

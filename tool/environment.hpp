@@ -1,4 +1,4 @@
-/// mpix-rma env: the environment in which programs use this installation.
+/// mpix-rma env: the environment that programs need for this installation.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::tool {
 
-/// The variables of env.sh after it, by name; those that are set. Throws Error where env.sh refuses.
+/// Returns the variables that env.sh sets, by name. Throws Error if env.sh fails.
 std::map<std::string, std::string> environment_of(Installation const& installation);
 
 enum class Shell { posix, csh, fish };

@@ -1,4 +1,4 @@
-/// Failures of mpix-rma.
+/// Errors of mpix-rma.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@ inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;
 inline constexpr int exit_usage = 2;
 
-/// Ends the command with exit_failure and the text.
+/// Ends the command with exit_failure and prints the text.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The version in the name of the file to which the link of a shared library leads; "" where there is none.
+/// Returns the version in the file name that a shared library's link leads to; "" if there is none.
 std::string version_of_library(fs::path const& link) {
   std::error_code error;
   std::string const name = fs::canonical(link, error).filename().string();
@@ -32,7 +32,7 @@ std::string version_of_library(fs::path const& link) {
   return begin == name.npos ? "" : name.substr(begin + before.size());
 }
 
-/// The version that stands in the component's file; "" where there is none.
+/// Returns the version string in the component's file; "" if there is none.
 std::string version_of_component(fs::path const& file) {
   constexpr std::string_view before = "osc/mpix version ";
   std::ifstream stream(file, std::ios::binary);
@@ -62,7 +62,7 @@ void print(char const* name, std::string const& value) {
   std::printf("  %-26s %s\n", name, value.empty() ? "not found" : value.c_str());
 }
 
-/// Debian's Open MPI may not be the default MPI of the machine.
+/// Debian's Open MPI may not be the machine's default MPI.
 std::string ompi_info_with(std::vector<std::string> const& arguments,
                            std::map<std::string, std::string> const& variables) {
   for (char const* const name : {"ompi_info.openmpi", "ompi_info"}) {
@@ -72,7 +72,7 @@ std::string ompi_info_with(std::vector<std::string> const& arguments,
       Output const output = run(command, variables);
       if (output.status == 0) return output.text;
     } catch (Error const&) {
-      // the other name
+      // the other file name
     }
   }
   return "";

@@ -1,11 +1,11 @@
-/// mpix-rma info: versions, and what this machine permits.
+/// mpix-rma info: versions, and the features that this machine permits.
 #pragma once
 
 #include "tool/installation.hpp"
 
 namespace mpixrma::tool {
 
-/// Prints it. False where something keeps the installation from working at all.
+/// Prints the information. Returns false if the installation cannot work at all.
 bool show_info(Installation const& installation);
 
 }  // namespace mpixrma::tool

@@ -12,7 +12,7 @@ Installation Installation::of_this_command() {
   if (error) throw Error("/proc/self/exe is not readable: " + error.message());
   Installation found;
   found.prefix = (executable.parent_path() / MPIX_TO_PREFIX).lexically_normal();
-  // Without a slash at the end.
+  // Removes a trailing slash.
   if (!found.prefix.has_filename()) found.prefix = found.prefix.parent_path();
   found.libraries = found.prefix / MPIX_LIBDIR;
   found.component = found.libraries / "mpix-rma" / "openmpi" / "mca_osc_mpix.so";

@@ -5,7 +5,7 @@
 
 namespace mpixrma::tool {
 
-/// Directories found from where this executable is; the build tree has the same layout. Throws Error.
+/// The directories relative to this executable; the build tree has the same layout. Throws Error.
 struct Installation {
   std::filesystem::path prefix;
   std::filesystem::path libraries;    ///< PREFIX/lib

@@ -32,10 +32,11 @@ long number_in(fs::path const& file, long otherwise) {
   return stream >> number ? number : otherwise;
 }
 
-/// A process of the same user that is no descendant's parent of this one: what two ranks are to each other.
+/// A sibling process: it has the same user, and neither process is an ancestor of the other, as between two
+/// ranks.
 class Sibling {
  public:
-  /// `look` runs in a process beside the one that this object stands for; its result, 0 or an error number.
+  /// Runs `look` in a process beside the sibling. Returns its result: 0 or an error number.
   template <typename Look>
   static int try_from_beside(Look look) {
     pid_t const target = ::fork();
@@ -136,7 +137,7 @@ Finding shared_memory_size() {
   std::uintmax_t const free = std::uintmax_t{file_system.f_bavail} * file_system.f_frsize / mebibyte;
   std::uintmax_t const size = std::uintmax_t{file_system.f_blocks} * file_system.f_frsize / mebibyte;
   finding.reason = std::to_string(free) + " MiB free of " + std::to_string(size) + " MiB";
-  // A worker of UCX takes about 4 MiB; several channels are made where 1 GiB is free.
+  // A UCX worker takes about 4 MiB; several channels are created if 1 GiB is free.
   finding.verdict = free < 1024 ? Verdict::limited : Verdict::yes;
   if (free >= 1024)
     finding.remedy = "";

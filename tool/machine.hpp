@@ -1,4 +1,4 @@
-/// Permissions of this machine for processes of this user.
+/// The features that this machine permits to processes of this user.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@ namespace mpixrma::tool {
 
 enum class Verdict { yes, no, limited };
 
-/// Something that a path needs.
+/// A feature that a path needs.
 struct Finding {
   std::string name;
   Verdict verdict;
-  std::string reason;  ///< why, or what was found
-  std::string remedy;  ///< "" where nothing is to be done
+  std::string reason;  ///< reason, or what was found
+  std::string remedy;  ///< "" if no action is needed
 };
 
-/// Each is tried, not looked up, where that is possible.
-Finding shared_files();        ///< direct: memory of other processes by load and store
+/// Each function tries the feature if possible, rather than reading a setting.
+Finding shared_files();        ///< direct: access to memory of other processes by load and store
 Finding cross_memory();        ///< copies from and to memory of other processes
 Finding network_devices();     ///< put and get in hardware
 Finding shared_memory_size();  ///< /dev/shm, which UCX uses

@@ -23,7 +23,7 @@ void add_environment(CLI::App& app) {
   CLI::App* const sub =
       app.add_subcommand("env", "Prints commands that set the environment for this installation");
   std::map<std::string, Shell> const shells{{"sh", Shell::posix}, {"csh", Shell::csh}, {"fish", Shell::fish}};
-  sub->add_option("--shell", shell, "Whose commands: sh (default; bash, zsh, dash, ksh), csh or fish")
+  sub->add_option("--shell", shell, "Syntax of the commands: sh (default; bash, zsh, dash, ksh), csh or fish")
       ->transform(CLI::CheckedTransformer(shells));
   sub->add_flag("--systemd", systemd, "Print the memory server's systemd unit for this prefix instead");
   sub->callback([] {
@@ -34,10 +34,12 @@ void add_environment(CLI::App& app) {
 
 void add_looks(CLI::App& app, int& status) {
   static int pid = 0;
-  app.add_subcommand("info", "Shows versions, and which paths this machine permits, and why not others")
+  app.add_subcommand("info",
+                     "Shows versions, the paths that this machine permits, and why it does not permit others")
       ->callback([&status] { status = show_info(Installation::of_this_command()) ? exit_ok : exit_failure; });
   CLI::App* sub = app.add_subcommand(
-      "check", "Runs a program, and shows whether its windows are taken, and by which path");
+      "check",
+      "Runs a program, and shows which component its windows use, and the paths of their operations");
   sub->footer(
       "mpix-rma check PROGRAM [ARGUMENT...]: by mpirun, with two processes\n"
       "mpix-rma check mpirun [OPTION...] PROGRAM [ARGUMENT...]");

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Longer than a process that goes on needs for its answer, whatever is locked.
+// Longer than a running process needs for its answer, whatever locks are held.
 constexpr timeval patience{5, 0};
 constexpr std::string_view socket_prefix = "mpix-rma/";
 
@@ -40,7 +40,7 @@ std::string first_line(fs::path const& file) {
   return line;
 }
 
-/// The value of a line "NAME:\tVALUE" of /proc/PID/status; "" where there is none.
+/// Returns the value of a line "NAME:\tVALUE" of /proc/PID/status; "" if there is none.
 std::string status_of(fs::path const& directory, std::string const& name) {
   std::ifstream stream(directory / "status");
   for (std::string line; std::getline(stream, line);) {
@@ -70,7 +70,7 @@ void show_threads(fs::path const& directory) {
   }
 }
 
-/// The process's id where it runs: in the innermost namespace of ids.
+/// Returns the process's id in its innermost PID namespace.
 std::string own_id_of(fs::path const& directory, int pid) {
   std::string const ids = status_of(directory, "NSpid");
   std::size_t const last = ids.find_last_of(" \t");
@@ -78,7 +78,7 @@ std::string own_id_of(fs::path const& directory, int pid) {
   return last == ids.npos ? ids : ids.substr(last + 1);
 }
 
-/// Names of the engines' sockets, without the zero byte in front.
+/// Returns the names of the engines' sockets, without the leading zero byte.
 std::vector<std::string> sockets_of(fs::path const& directory, int pid) {
   std::string wanted = "@";
   wanted.append(socket_prefix).append(own_id_of(directory, pid)).append("/");
@@ -93,7 +93,7 @@ std::vector<std::string> sockets_of(fs::path const& directory, int pid) {
   return names;
 }
 
-/// Abstract sockets belong to a network namespace.
+/// Enters the process's network namespace, because abstract sockets belong to one.
 void enter_network_of(fs::path const& directory) {
   std::error_code error;
   fs::path const theirs = fs::read_symlink(directory / "ns" / "net", error);
@@ -107,7 +107,7 @@ void enter_network_of(fs::path const& directory) {
         "root");
 }
 
-/// The answer of the engine with this socket; "" where none comes in time.
+/// Returns the answer of the engine with this socket; "" if none arrives in time.
 std::string ask(std::string const& name) {
   int const connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) throw Error(std::string("no socket: ") + std::strerror(errno));

@@ -1,9 +1,10 @@
-/// mpix-rma ps: what a running process waits for.
+/// mpix-rma ps: shows what a running process waits for.
 #pragma once
 
 namespace mpixrma::tool {
 
-/// Prints it. Throws Error: there is no such process, it uses no engine, or it does not answer.
+/// Prints the state of the process. Throws Error if the process does not exist, has no engine, or does not
+/// answer.
 void show_process(int pid);
 
 }  // namespace mpixrma::tool

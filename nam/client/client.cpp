@@ -21,8 +21,8 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
-constexpr int most_told = 64;  ///< without an answer: what is on its way fits into the buffers of sockets
-/// Of who has not shown yet that it is the server.
+constexpr int most_told = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
+/// Limits for a peer that has not proved yet that it is the server.
 constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
 
@@ -32,7 +32,7 @@ std::string own_user() {
   return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
 }
 
-/// For a server of this host to be treated like one of another.
+/// Makes a client treat a server of this host like one of another host.
 bool avoids_unix_sockets() {
   char const* const given = std::getenv("MPIX_NAM_TCP");
   return given != nullptr && std::string_view(given) == "1";
@@ -53,7 +53,7 @@ FileDescriptor connect_to(Address const& address) {
               "no memory server answers at " + format(address) + "; 'mpix-namd --size 1G' starts one");
 }
 
-/// Looks for a moment, letting others go on, before the process sleeps: to wake up may take longer than the
+/// Polls briefly, yielding the core, before the process sleeps, because a wake-up may take longer than the
 /// answer.
 bool comes_soon(pollfd& entry) {
   constexpr std::chrono::microseconds moment{100};
@@ -78,7 +78,7 @@ Client::Client(Address const& address, int patience_ms) : Client(connect_to(addr
 
 void Client::authenticate(Address const& server) {
   FileDescriptor const probe(::dup(descriptor()));
-  if (credentials_of(probe)) return;  // the system tells who this is
+  if (credentials_of(probe)) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);
   ClientHandshake const handshake;
   Json const answer = request(handshake.hello(trust.expected()));

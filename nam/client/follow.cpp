@@ -22,7 +22,7 @@ thread_local bool has_scoped_consent = false;
 bool is_same(Address const& one, Address const& other) {
   bool const same_socket = !one.unix_path.empty() && one.unix_path == other.unix_path;
   bool const same_port = one.port != 0 && endpoint_of(one) == endpoint_of(other);
-  // An address of both kinds is that of one server only if neither leads elsewhere.
+  // Two addresses with both a socket and a port are the same server only if neither part differs.
   bool const other_socket =
       !one.unix_path.empty() && !other.unix_path.empty() && one.unix_path != other.unix_path;
   bool const other_port = one.port != 0 && other.port != 0 && endpoint_of(one) != endpoint_of(other);
@@ -70,12 +70,12 @@ Address followed(Address const& written, Address const& teller) {
     if (is_same(written, known)) return known;
   }
   if (consents()) return written;
-  // Nobody but root and this user has made it.
+  // Only root or this user can have created this socket.
   Listener const listener = listener_at(written.unix_path);
   if (listener == Listener::own_or_root) return {written.unix_path, "", 0};
   if (listener == Listener::none && written.port == 0)
     throw Error(ErrorCode::unavailable, "no memory server answers at " + format(written));
-  // By its pinned key alone: the writer may have put another one, or a socket of his own, beside it.
+  // Only its pinned key counts: the writer may have added another key or his own socket to the address.
   if (Address const pinned{"", written.host, written.port}; written.port != 0 && pinned_key(pinned))
     return pinned;
   throw Error(
@@ -95,7 +95,7 @@ void check_own_port(Client const& client, Address const& address, std::string co
                           : told.key == client.server_key();
   if (!is_own)
     throw Error(ErrorCode::denied, "the memory server at " + format(address) +
-                                       " has told of a window at another server: " + format(told));
+                                       " reported a window at another server: " + format(told));
 }
 
 }  // namespace mpixrma::nam

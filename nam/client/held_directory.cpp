@@ -26,7 +26,7 @@ bool is_own(engine::FileDescriptor const& directory) {
   return ::fstat(directory.get(), &status) == 0 && status.st_uid == ::geteuid();
 }
 
-/// The lock is the directory's own, so that it is neither there before the lock nor after it.
+/// The directory itself is locked, because a separate lock file would exist before or after the directory.
 void remove_abandoned(fs::path const& parent, std::string const& prefix) {
   std::error_code error;
   for (fs::directory_iterator each(parent, error), end; !error && each != end; each.increment(error)) {
@@ -38,7 +38,7 @@ void remove_abandoned(fs::path const& parent, std::string const& prefix) {
   }
 }
 
-/// Somebody may have taken it for abandoned before it was held.
+/// Another process may have removed the directory as abandoned before this process locked it.
 bool is_at(fs::path const& path, engine::FileDescriptor const& directory) {
   struct stat there {};
   struct stat held {};
@@ -54,7 +54,7 @@ HeldDirectory make_held_directory(std::string const& prefix) {
   for (;;) {
     std::string name = (parent / (prefix + "XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)
-      throw Error(ErrorCode::unavailable, "cannot make " + name + ": " + std::strerror(errno));
+      throw Error(ErrorCode::unavailable, "cannot create " + name + ": " + std::strerror(errno));
     HeldDirectory made{name, open_directory(name)};
     bool const refused = ::flock(made.held.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!refused && is_at(made.path, made.held)) return made;

@@ -1,5 +1,5 @@
-/// Directories of this user's under the system's directory for temporary files, which hold what ends with
-/// the processes that use it.
+/// Directories of this user below the system's temporary directory, whose contents live only as long as the
+/// processes that use them.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@ namespace mpixrma::nam {
 
 struct HeldDirectory {
   std::filesystem::path path;
-  /// Whoever has it open holds the directory: nobody takes it for an abandoned one.
+  /// Processes with this open descriptor hold the directory: no process removes it as abandoned.
   engine::FileDescriptor held;
 };
 
-/// Makes one whose name begins with `prefix`. Those of the same beginning that no process holds any more go:
-/// processes that were killed have left them. Throws Error(unavailable).
+/// Creates a directory whose name begins with `prefix`. Removes directories with this prefix that no process
+/// holds, which killed processes have left. Throws Error(unavailable).
 HeldDirectory make_held_directory(std::string const& prefix);
 
 }  // namespace mpixrma::nam

@@ -23,7 +23,7 @@ namespace {
 std::mutex confirm_lock;
 ConfirmKey confirm_key;
 
-/// A user who can write the file can pin any server for its owner.
+/// Rejects a file that other users can write, because they could pin any server for its owner.
 bool is_safe(std::filesystem::path const& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return false;
@@ -32,7 +32,7 @@ bool is_safe(std::filesystem::path const& file) {
   return true;
 }
 
-/// Calls visit(line, place, key) for each line; `key` is empty where the line is none of a server.
+/// Calls visit(line, place, key) for each line; `key` is empty if the line does not describe a server.
 template <typename Visitor>
 void for_each_line(std::filesystem::path const& file, Visitor visit) {
   std::ifstream lines(file);
@@ -125,7 +125,7 @@ void check_key(Address const& server, ServerTrust const& trust, PublicKey const&
 void follow_rotation(Address const& server, ServerTrust const& trust, std::string const& used,
                      std::string const& current) {
   auto const key = key_from_text(current);
-  if (!key) throw Error(ErrorCode::malformed, "the memory server has sent no valid key");
+  if (!key) throw Error(ErrorCode::malformed, "the memory server sent an invalid key");
   if (trust.pinned && *trust.pinned != *key && key_from_text(used) == trust.pinned) pin_key(server, *key);
 }
 

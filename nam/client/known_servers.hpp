@@ -1,5 +1,5 @@
-/// The memory servers whose keys this user has pinned, in a file like SSH's known_hosts: a line HOST:PORT KEY
-/// for each.
+/// The memory servers whose keys this user has pinned, in a file like SSH's known_hosts with one line
+/// HOST:PORT KEY per server.
 #pragma once
 
 #include <filesystem>
@@ -12,36 +12,36 @@
 
 namespace mpixrma::nam {
 
-/// MPIX_NAM_KNOWN_SERVERS, or known_servers beside the user's secret.
+/// Returns MPIX_NAM_KNOWN_SERVERS, or known_servers beside the user's secret.
 std::filesystem::path known_servers_file();
 
-/// The key that is pinned for HOST:PORT; nothing where none is. Throws Error(denied): others can write the
+/// Returns the key that is pinned for HOST:PORT, if any. Throws Error(denied) if other users can write the
 /// file.
 std::optional<PublicKey> pinned_key(Address const& server);
-/// Pins it, in the place of another one. Any process of the user at any time. Throws Error.
+/// Pins the key, replacing an earlier one. Any process of the user may call it at any time. Throws Error.
 void pin_key(Address const& server, PublicKey const& key);
 
-/// Asked for a server that is not known: whether its key is the right one. Called by the thread that
-/// connects.
+/// Asks whether the key of an unknown server is the right one. Called by the thread that connects.
 using ConfirmKey = std::function<bool(Address const& server, PublicKey const& key)>;
-/// For programs that have a terminal; before they connect. A key that is confirmed is pinned.
+/// Sets the callback, for programs with a terminal; call it before the first connection. A confirmed key is
+/// pinned.
 void set_key_confirmation(ConfirmKey confirm);
 
-/// By which a server is known to this process.
+/// The keys by which this process verifies a server.
 struct ServerTrust {
-  std::optional<PublicKey> given;  ///< in the address
+  std::optional<PublicKey> given;  ///< key in the address
   std::optional<PublicKey> pinned;
 
-  /// The key that the server is asked for.
+  /// Returns the key that the server must prove.
   std::optional<PublicKey> const& expected() const noexcept { return given ? given : pinned; }
 };
 
 /// Throws as pinned_key().
 ServerTrust trust_in(Address const& server);
-/// Throws Error(denied) where the server with this key is not known, or has another key than it should have.
+/// Throws Error(denied) if the server with this key is unknown, or has another key than expected.
 void check_key(Address const& server, ServerTrust const& trust, PublicKey const& key);
-/// A server that the session has proven to be the right one says which key it has now: the pin follows it
-/// from the key that was used.
+/// Updates the pin after a key rotation: the server, which the session has authenticated with the key `used`,
+/// has reported its `current` key.
 void follow_rotation(Address const& server, ServerTrust const& trust, std::string const& used,
                      std::string const& current);
 

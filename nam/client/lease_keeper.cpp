@@ -15,12 +15,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int renewals_in_a_lease = 4;  ///< so that one or two may come late
+constexpr int renewals_in_a_lease = 4;  ///< so that one or two renewals may be late
 
 class Keeper {
  public:
   Keeper() {
-    // Handlers of the program's signals are not for this thread.
+    // This thread must not run the program's signal handlers.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -64,7 +64,7 @@ class Keeper {
     }
   }
 
-  /// False when the session has ended. Nothing is queued behind what the server does not take.
+  /// Returns false if the session has ended. Does not queue another message while the server does not read.
   static bool renew(std::weak_ptr<GuardedChannel> const& session) {
     auto const guarded = session.lock();
     if (!guarded) return false;
@@ -82,8 +82,8 @@ class Keeper {
 }  // namespace
 
 void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease) {
-  // Never destroyed: its thread runs until the process ends. A child of fork() has the object, but not the
-  // thread.
+  // Never destroyed, because its thread runs until the process ends. A child of fork() inherits the object
+  // but not the thread.
   static std::mutex mutex;
   static Keeper* keeper = nullptr;
   static pid_t process = 0;

@@ -1,4 +1,4 @@
-/// Keeps the leases of this process's sessions over TCP, as long as the process runs.
+/// Renews the leases of this process's sessions over TCP while the process runs.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace mpixrma::nam {
 
-/// The connection of a client, which the thread of the leases writes to as well.
+/// The connection of a client, to which the lease thread writes too.
 struct GuardedChannel {
   GuardedChannel(FileDescriptor socket, ChannelLimits const& limits) : channel(std::move(socket), limits) {}
 
@@ -17,8 +17,8 @@ struct GuardedChannel {
   Channel channel;
 };
 
-/// From now on until the object is gone, a thread of this process renews the lease of the session on it,
-/// several times in each `lease`. The thread starts with the first call. Thread-safe.
+/// Makes a thread of this process renew the lease of the session several times per `lease`, until the object
+/// is destroyed. The first call starts the thread. Thread-safe.
 void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease);
 
 }  // namespace mpixrma::nam

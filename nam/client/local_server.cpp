@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Also of each directory above: who can rename one can put another in its place.
+/// Also checks each directory above, because a user who can rename one can replace the directory.
 bool is_directory_of(fs::path directory, uid_t owner) {
   std::error_code error;
   directory = fs::canonical(directory, error);
@@ -39,13 +39,12 @@ Listener listener_at(std::string const& path) {
 
 void check_local_server(engine::FileDescriptor const& socket, std::string const& path) {
   auto const listener = credentials_of(socket);
-  if (!listener) throw Error(ErrorCode::denied, "the system does not say who listens at " + path);
+  if (!listener) throw Error(ErrorCode::denied, "cannot determine which user listens at " + path);
   if (listener->uid == 0 || listener->uid == ::geteuid()) return;
   if (is_directory_of(fs::path(path).parent_path(), listener->uid)) return;
-  throw Error(
-      ErrorCode::denied,
-      "user " + std::to_string(listener->uid) + " listens at " + path +
-          ", who is neither root, nor this user, nor the owner of a directory that only he can change");
+  throw Error(ErrorCode::denied, "user " + std::to_string(listener->uid) + " listens at " + path +
+                                     ", who is neither root, nor this user, nor the owner of a directory "
+                                     "that only this owner can change");
 }
 
 }  // namespace mpixrma::nam

@@ -1,4 +1,4 @@
-/// Whether whoever listens at a Unix socket is the server that this user expects there.
+/// Checks that the listener at a Unix socket is the server that this user expects.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace mpixrma::nam {
 
-/// Of a connected Unix socket: its listener runs as root, as this user, or as the owner of the directory of
-/// the socket, if nobody but root and this owner can change what `path` leads to. Throws Error(denied).
+/// Checks that the listener of a connected Unix socket runs as root, as this user, or as the owner of the
+/// socket's directory, provided that only root and this owner can change what `path` leads to. Throws
+/// Error(denied).
 void check_local_server(engine::FileDescriptor const& socket, std::string const& path);
 
 enum class Listener { none, own_or_root, other };
 
-/// Owner of the socket at `path`: none, root or this user, or another user.
+/// Returns the owner of the listener at `path`: none, root or this user, or another user.
 Listener listener_at(std::string const& path);
 
 }  // namespace mpixrma::nam

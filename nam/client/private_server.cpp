@@ -25,7 +25,8 @@ constexpr int longest_start_ms = 30000;
 constexpr int longest_end_ms = 10000;
 constexpr int step_ms = 2;
 
-/// Beside the library, in the tree where both are installed or built; else wherever the system finds it.
+/// Returns the server beside the library, in the tree where both are installed or built; else the one in
+/// PATH.
 std::string server_program() {
   Dl_info info{};
   std::error_code ignored;
@@ -39,7 +40,7 @@ std::string server_program() {
   return "mpix-namd";
 }
 
-/// Without what is meant for other servers.
+/// Removes the variables that configure other servers.
 std::vector<char*> own_environment() {
   std::vector<char*> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -102,9 +103,9 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
-  // A descriptor that takes its own place is passed on.
+  // Duplicating a descriptor onto itself makes the child inherit it.
   posix_spawn_file_actions_adddup2(&actions, held.get(), held.get());
-  // Whoever reads what the job prints does not wait for the server.
+  // A process that reads the job's output must not wait for the server to end.
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   int const error =
@@ -126,7 +127,7 @@ void PrivateServer::await() {
       std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
     }
   }
-  throw Error(ErrorCode::unavailable, "a memory server for the job does not start");
+  throw Error(ErrorCode::unavailable, "the memory server of the job did not start");
 }
 
 void PrivateServer::open_grant(std::uint64_t bytes, bool from_elsewhere) {
@@ -140,7 +141,7 @@ void PrivateServer::open_grant(std::uint64_t bytes, bool from_elsewhere) {
 bool PrivateServer::has_ended(int within_ms) {
   for (int waited = 0; pid_ > 0; waited += step_ms) {
     pid_t const found = ::waitpid(pid_, nullptr, WNOHANG);
-    // The application may have waited for all of its children.
+    // The application may have reaped all of its children.
     if (found == pid_ || (found < 0 && errno == ECHILD && ::kill(pid_, 0) != 0)) pid_ = -1;
     if (pid_ < 0 || waited >= within_ms) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));

@@ -1,4 +1,4 @@
-/// A memory server for the life of this process, with one grant, where the job has none of its own.
+/// A private memory server with one grant, for a job that has no server. It lives as long as this process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,19 +12,19 @@
 
 namespace mpixrma::nam {
 
-/// It ends with the object, and with the process, however that ends.
+/// The server ends with the object, or with the process in any case.
 class PrivateServer {
  public:
-  /// How processes of other hosts reach it.
+  /// Configuration of access from other hosts.
   struct Network {
-    std::string host;        ///< an address of this one
-    std::string interfaces;  ///< as of mpix-namd
-    std::string rdma;        ///< likewise
-    bool encrypt = false;    ///< likewise; not with rdma
+    std::string host;        ///< an address of this host
+    std::string interfaces;  ///< as the option of mpix-namd
+    std::string rdma;        ///< as the option of mpix-namd
+    bool encrypt = false;    ///< as the option of mpix-namd; excludes rdma
   };
 
-  /// Without a network it serves this host alone. Error(unavailable): mpix-namd is not found, or does not
-  /// start.
+  /// Without a network the server accepts only processes of this host. Throws Error(unavailable) if mpix-namd
+  /// is not found or does not start.
   explicit PrivateServer(std::uint64_t bytes, std::optional<Network> const& network = std::nullopt);
   ~PrivateServer();
   PrivateServer(PrivateServer const&) = delete;
@@ -35,12 +35,12 @@ class PrivateServer {
  private:
   void start(std::uint64_t bytes, std::optional<Network> const& network, FileDescriptor const& held);
   void await();
-  /// `from_elsewhere`: also for processes of other hosts, which are told a secret.
+  /// `from_elsewhere`: also creates a secret for processes of other hosts.
   void open_grant(std::uint64_t bytes, bool from_elsewhere);
   bool has_ended(int within_ms);
   void end();
 
-  pid_t owner_;  ///< children made by fork() have nothing to do with it
+  pid_t owner_;  ///< children made by fork() must not end the server
   pid_t pid_ = -1;
   std::filesystem::path directory_;
   FileDescriptor life_;  ///< the server ends when it is closed

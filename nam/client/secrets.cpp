@@ -12,9 +12,9 @@ namespace mpixrma::nam {
 namespace {
 
 std::mutex told_lock;
-std::map<std::string, UserSecret> told;  ///< by the server
+std::map<std::string, UserSecret> told;  ///< by server
 
-/// The same with a key of the server and without.
+/// The same whether or not the address has the server's key.
 std::string place_of(Address const& server) {
   return server.port != 0 ? endpoint_of(server) : server.unix_path;
 }
@@ -47,8 +47,8 @@ UserSecret secret_for(Address const& server) {
   if (!secret) secret = read_secret(secret_file(server));
   if (!secret) secret = read_secret(secret_file());
   if (!secret)
-    throw Error(ErrorCode::denied, "there is no secret in " + secret_file().string() +
-                                       "; 'mpix-nam secret' on the server's host makes it");
+    throw Error(ErrorCode::denied, "no secret in " + secret_file().string() +
+                                       "; 'mpix-nam secret' on the server's host creates it");
   return *secret;
 }
 

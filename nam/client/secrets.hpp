@@ -1,4 +1,4 @@
-/// The secrets by which a client shows servers who it is: told to this process, or in files.
+/// The secrets that authenticate the user to servers: set in this process, or stored in files.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,18 @@
 
 namespace mpixrma::nam {
 
-/// That of a server which was started for the job: from here on this process uses it. Any thread.
+/// Sets the secret of a server that was started for the job, for use by this process. Thread-safe.
 void tell_secret(Address const& server, UserSecret const& secret);
-/// What tell_secret() was told of the server.
+/// Returns the secret that tell_secret() has set for the server, if any.
 std::optional<UserSecret> told_secret(Address const& server);
 
-/// Where the user's secret stands: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
+/// Returns the file of the user's secret: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
 std::filesystem::path secret_file();
-/// The same of one server, which is looked at first: with ".HOST:PORT" behind its name.
+/// Returns the file for one server, which takes precedence: secret_file() with ".HOST:PORT" appended.
 std::filesystem::path secret_file(Address const& server);
 
-/// What the process was told, or what stands in the server's file, or in that of all. Throws Error(denied).
+/// Returns the secret set in this process, or else from the server's file, or from the common file. Throws
+/// Error(denied).
 UserSecret secret_for(Address const& server);
 
 }  // namespace mpixrma::nam

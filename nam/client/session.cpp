@@ -15,13 +15,13 @@ namespace {
 constexpr std::size_t piece_bytes = 1u << 20;
 constexpr std::uint64_t region_alignment = 64;
 constexpr std::size_t most_regions = 65536;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;  ///< sums of two of them fit
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;  ///< the sum of two such numbers fits
 
 [[noreturn]] void refuse_window() {
-  throw Error(ErrorCode::malformed, "the memory server has described a window that cannot be");
+  throw Error(ErrorCode::malformed, "the memory server sent an inconsistent description of a window");
 }
 
-/// Nothing of it is believed: what does not fit together ends the call here.
+/// Validates all data from the server; the call ends here if they are inconsistent.
 void add_regions(Json const& answer, WindowInfo* window) {
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
   auto const units = field<std::vector<std::uint64_t>>(answer, "units");
@@ -57,7 +57,7 @@ WindowInfo window_from(Json const& answer) {
   return window;
 }
 
-/// The window that was asked for, and no other one.
+/// Checks that the server created the window as requested.
 void check_shape(WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
                  std::vector<std::uint64_t> const& units) {
   if (window.regions.size() != sizes.size() || sizes.size() != units.size()) refuse_window();
@@ -66,12 +66,12 @@ void check_shape(WindowInfo const& window, std::vector<std::uint64_t> const& siz
   }
 }
 
-/// Pages that the descriptor's file does not have would end the process at the first touch.
+/// Checks the size of the descriptor's file, because an access beyond its end would kill the process.
 engine::Mapping mapping_of(FileDescriptor const& descriptor, std::uint64_t bytes) {
   struct stat status {};
   if (::fstat(descriptor.get(), &status) != 0 || status.st_size < 0 ||
       static_cast<std::uint64_t>(status.st_size) < bytes)
-    throw Error(ErrorCode::malformed, "the memory server has sent less memory than the grant has");
+    throw Error(ErrorCode::malformed, "the memory server sent less memory than the grant has");
   return engine::Mapping::of(descriptor, bytes);
 }
 
@@ -91,8 +91,8 @@ void GrantMapping::check(WindowInfo const& window) const {
 
 namespace {
 
-/// A connection on which the request that makes it a session was answered. The server may hand a session to a
-/// data process that has just died, and closes the connection then: the next one gets the process's successor.
+/// Opens a connection and sends the request that turns it into a session. The server may hand the session to
+/// a data process that has just died, which closes the connection; the retry reaches its successor.
 template <typename... Patience>
 Client open_client(Address const& server, Json const& request, Json* answer, Patience... patience_ms) {
   Client client(server, patience_ms...);
@@ -178,7 +178,7 @@ void Session::read(WindowInfo const& window, std::uint64_t rank, std::uint64_t o
         {{"op", "read"}, {"window", window.id}, {"rank", rank}, {"offset", offset}, {"bytes", bytes}}, {},
         &data, nullptr);
     if (data.size() != bytes)
-      throw Error(ErrorCode::malformed, "the server has sent less than it was asked for");
+      throw Error(ErrorCode::malformed, "the memory server sent less data than requested");
     std::copy(data.begin(), data.end(), into.begin());
     into = into.subspan(bytes);
     offset += bytes;
@@ -204,7 +204,7 @@ bool Session::operate(WindowInfo const& window, std::uint64_t rank, OperationReq
   Json const answer = client_.exchange(head, sent, &received, nullptr);
   if (!field<bool>(answer, "executed")) return false;
   if (received.size() != fetched.size())
-    throw Error(ErrorCode::malformed, "the memory server has sent less than it was asked for");
+    throw Error(ErrorCode::malformed, "the memory server sent less data than requested");
   std::copy(received.begin(), received.end(), fetched.begin());
   return true;
 }
@@ -212,8 +212,8 @@ bool Session::operate(WindowInfo const& window, std::uint64_t rank, OperationReq
 GrantMapping Session::map() {
   std::vector<FileDescriptor> descriptors;
   Json const answer = client_.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
-  if (descriptors.size() < 2) throw Error(ErrorCode::malformed, "the server has sent no memory");
-  // Whoever waits for a stripe looks whether its holder lives.
+  if (descriptors.size() < 2) throw Error(ErrorCode::malformed, "the memory server sent no memory");
+  // A process that waits for a stripe checks by pid whether the holder is alive.
   if (field<std::uint64_t>(answer, "pid_namespace") != engine::HostIdentity::of_this_process().pid_namespace)
     throw Error(ErrorCode::unsupported,
                 "memory is mapped by processes that the server can see: this one is in another namespace");
@@ -259,12 +259,12 @@ bool is_encrypted(std::span<std::byte const> address) {
   return engine::read_published(address, &its, &ignored) && its.encrypt;
 }
 
-/// An older server does not know that it is asked.
+/// An older server ignores the request for encryption, so the client checks the result.
 void demand_encryption(std::span<std::byte const> address) {
   if (!is_encrypted(address))
     throw Error(
         ErrorCode::unsupported,
-        "the memory server does not encrypt data, which this client demands: start it with --encrypt");
+        "the memory server does not encrypt data, which this client requires: start it with --encrypt");
 }
 
 }  // namespace mpixrma::nam

@@ -8,14 +8,15 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Whoever makes a window may name any other as its part, and have somebody use it who may do more.
+/// The creator of a window could name a foreign window as a part, and so make a user with more rights access
+/// it.
 void check(WindowInfo const& first, WindowInfo const& part, std::string const& port) {
   if (part.owner != first.owner)
     throw Error(ErrorCode::denied, "the parts of window " + port + " belong to different users");
 }
 
 [[noreturn]] void refuse_parts(std::string const& port) {
-  throw Error(ErrorCode::malformed, "the parts of window " + port + " are not those of one");
+  throw Error(ErrorCode::malformed, "the parts of window " + port + " do not belong together");
 }
 
 void check_shares(std::vector<WindowInfo> const& parts, std::string const& port) {

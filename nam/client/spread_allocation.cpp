@@ -26,13 +26,13 @@ struct SessionParts {
   }
   void keep(std::size_t part) { sessions[part]->keep(&windows[part]); }
 
-  /// Those that are not persistent end with their sessions.
+  /// Non-persistent parts end with their sessions.
   void end() noexcept {
     for (std::size_t part = 0; part < windows.size(); ++part) {
       try {
         if (windows[part].persistent)
           (void)Client(grants[part].address).request({{"op", "evict"}, {"port", windows[part].port}});
-      } catch (std::exception const&) {  // its server has ended
+      } catch (std::exception const&) {  // the part's server has ended
       }
     }
   }
@@ -40,7 +40,7 @@ struct SessionParts {
 
 }  // namespace
 
-/// Regions that are divided use all grants.
+/// Striped regions use all grants.
 Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t stripe_bytes) {
   return Spread(stripe_bytes != 0 ? grants.size() : std::min(grants.size(), regions),
                 grants.size() > 1 ? stripe_bytes : 0);

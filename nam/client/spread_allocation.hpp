@@ -1,4 +1,4 @@
-/// How a window comes to be that is spread over several grants: all of its parts, or nothing.
+/// Creates windows that are spread over several grants: all of their parts, or none.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace mpixrma::nam {
 
-/// Of a window with so many regions in as many of the grants as it can use.
+/// Returns the distribution of a window with `regions` regions over as many of the grants as it can use.
 Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t stripe_bytes);
 
-/// What `call` returns; which part it was is in the error.
+/// Returns the result of `call`; an error names the part.
 template <typename Call>
 auto for_part(std::size_t part, std::size_t parts, Call call) {
   try {
@@ -25,16 +25,16 @@ auto for_part(std::size_t part, std::size_t parts, Call call) {
   }
 }
 
-/// `makers` has a part made by allocate(part, sizes, units, wishes), says by port(part) which name it has
-/// once it is kept, and keeps it by keep(part), after which it does not go with the process any more. Throws
-/// what these throw; then the caller ends what was made.
+/// `makers` creates a part by allocate(part, sizes, units, wishes), returns by port(part) the name that a
+/// kept part has, and keeps a part by keep(part), after which it outlives the process. Exceptions of these
+/// functions pass through; the caller then ends the parts that were created.
 template <typename Makers>
 void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
                 std::vector<std::uint64_t> const& units, WindowWishes wishes, Makers& makers) {
   bool const persistent = wishes.persistent;
   wishes.stripe_bytes = spread.stripe_bytes();
   std::vector<std::string> others;
-  // The others go with this process until the first one, which leads to them, is there. It is the last.
+  // The first part, which leads to the others, is created last; until then the others end with this process.
   for (std::size_t part = spread.parts(); part-- > 0;) {
     wishes.persistent = persistent && part == 0;
     if (wishes.persistent) wishes.other_parts = others;
@@ -47,7 +47,7 @@ void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
     for_part(part, spread.parts(), [&] { makers.keep(part); });
 }
 
-/// By sessions, which `sessions` receives. Throws Error.
+/// Allocates the parts by sessions, which `sessions` receives. Throws Error.
 std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
                                        std::vector<std::uint64_t> const& sizes,
                                        std::vector<std::uint64_t> const& units, WindowWishes const& wishes,

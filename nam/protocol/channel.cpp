@@ -25,10 +25,10 @@ struct FrameHeader {
 constexpr std::uint32_t frame_magic = 0x316d616e;  // "nam1"
 constexpr std::size_t largest_descriptors = 16;
 constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t resting_bytes = 4096;  ///< that no account is told of
+constexpr std::size_t resting_bytes = 4096;  ///< not reported to the account
 constexpr int deepest_nesting = 64;
 
-/// Printing a more deeply nested text could exhaust the stack.
+/// Limits nesting, because printing a more deeply nested text could exhaust the stack.
 bool is_shallow(char const* text, std::size_t bytes) noexcept {
   int depth = 0;
   bool in_string = false;
@@ -52,12 +52,13 @@ Channel::Channel(FileDescriptor socket, ChannelLimits const& limits)
 Channel::~Channel() {
   InterruptedWait const interrupted(carries_descriptors_);
   FileDescriptor const closed = std::move(socket_);
-  // Sockets of sessions, among them, have descriptors of their own in their queues.
+  // Received sockets may have descriptors in their own queues.
   output_.clear();
   arrived_.clear();
 }
 
-/// One recvmsg; false at the end of the stream, or where descriptors come that are not welcome.
+/// Calls recvmsg once. Returns false at the end of the stream, or if descriptors arrive that are not
+/// permitted.
 bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control;
   iovec part{into, bytes};
@@ -65,8 +66,8 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   header.msg_iov = &part;
   header.msg_iovlen = 1;
   bool const are_welcome = limits_.descriptors != 0;
-  // Without room for them the kernel drops descriptors before this process has them: to close one that it has
-  // could wait for a file system of the sender.
+  // Without a control buffer the kernel drops descriptors before this process owns them. Closing an owned
+  // descriptor could block on a file system of the sender.
   if (are_welcome) {
     header.msg_control = control.data();
     header.msg_controllen = control.size();
@@ -93,9 +94,9 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   return received != 0 && !came_unasked && arrived_.size() <= 4 * limits_.descriptors;
 }
 
-/// Reads into the stack, so that an idle connection needs no memory, and a thread no thread-local memory.
+/// Reads into the stack, so that an idle connection needs no memory and a thread no thread-local memory.
 bool Channel::fill() {
-  std::array<std::byte, chunk_bytes> room;  // not initialised: recv() writes what is read of it
+  std::array<std::byte, chunk_bytes> room;  // uninitialised: recv() writes the bytes that are read
   std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
   std::size_t const chunk = stream_ ? chunk_bytes : std::min(chunk_bytes, limit);
   drop_taken();
@@ -108,13 +109,13 @@ bool Channel::fill() {
     } else {
       input_.insert(input_.end(), received.begin(), received.end());
     }
-    if (!account()) damage_ = Error(ErrorCode::malformed, "too much of unfinished messages is kept already");
+    if (!account()) damage_ = Error(ErrorCode::malformed, "too many bytes of incomplete messages");
     if (!open || got < chunk) return open && !damage_;
   }
   return !damage_;
 }
 
-/// Opens records as they are complete: what is kept of one that is not is bounded by its length.
+/// Opens complete records. The stored part of an incomplete record is bounded by the record's length.
 void Channel::open_records(std::span<std::byte const> received) {
   records_.insert(records_.end(), received.begin(), received.end());
   try {
@@ -153,7 +154,7 @@ std::optional<Message> Channel::next() {
   std::memcpy(&header, begin, sizeof header);
   if (header.magic != frame_magic || header.head_bytes > limits_.head_bytes ||
       header.data_bytes > limits_.data_bytes || header.descriptors > limits_.descriptors)
-    throw Error(ErrorCode::malformed, "the message has no valid header");
+    throw Error(ErrorCode::malformed, "malformed message header");
   std::size_t const whole = sizeof header + header.head_bytes + header.data_bytes;
   if (there < whole) {
     if (damage_) throw *damage_;
@@ -161,17 +162,17 @@ std::optional<Message> Channel::next() {
   }
   bool const lacks_descriptors = header.descriptors != 0 && descriptors_lost_;
   if (lacks_descriptors) {
-    // Those that came may belong to another message.
+    // The received descriptors may belong to another message.
     arrived_.clear();
     descriptors_lost_ = false;
   } else if (arrived_.size() < header.descriptors) {
-    throw Error(ErrorCode::malformed, "the message lacks its descriptors");
+    throw Error(ErrorCode::malformed, "descriptors of the message are missing");
   }
   auto const* const text = reinterpret_cast<char const*>(begin + sizeof header);
   Message message;
   if (is_shallow(text, header.head_bytes))
     message.head = Json::parse(text, text + header.head_bytes, nullptr, false);
-  if (!message.head.is_object()) throw Error(ErrorCode::malformed, "the message is not an object");
+  if (!message.head.is_object()) throw Error(ErrorCode::malformed, "the message is not a JSON object");
   std::byte const* const data = begin + sizeof header + header.head_bytes;
   message.data.assign(data, data + header.data_bytes);
   for (std::uint32_t i = 0; i < header.descriptors && !lacks_descriptors; ++i) {
@@ -252,7 +253,7 @@ Json to_answer(Error const& error) { return {{"error", to_string(error.code())},
 
 void throw_if_refused(Json const& answer) {
   if (!answer.contains("error")) return;
-  // It may come from somebody who is no server, and goes to a terminal.
+  // The text may come from an impostor and is printed on a terminal.
   throw Error(error_code(field<std::string>(answer, "error")),
               printable(field_or<std::string>(answer, "text", "refused")));
 }

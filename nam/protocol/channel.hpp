@@ -1,5 +1,5 @@
-/// Messages over a stream socket: a JSON object, bytes that belong to it, and file descriptors. What comes in
-/// is bounded and checked; nothing of it is believed.
+/// Messages over a stream socket: a JSON object, data bytes, and file descriptors. Input is bounded and
+/// checked, and never trusted.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +27,14 @@ using Json = nlohmann::json;
 struct Message {
   Json head;
   std::vector<std::byte> data;
-  std::vector<FileDescriptor> descriptors;  ///< none where this process could not take more
+  std::vector<FileDescriptor> descriptors;  ///< empty if this process has no free descriptors
 };
 
-/// What a channel takes in.
+/// Limits of incoming messages.
 struct ChannelLimits {
   std::size_t head_bytes = 8u << 20;
   std::size_t data_bytes = 1u << 20;
-  std::size_t descriptors = 0;  ///< of one message
+  std::size_t descriptors = 0;  ///< per message
 };
 
 /// One end of a connection. Does not block. Not thread-safe.
@@ -44,36 +44,37 @@ class Channel {
   Channel(FileDescriptor socket, ChannelLimits const& limits);
   Channel(Channel&&) = default;
   Channel& operator=(Channel&&) = default;
-  /// Does not wait for the sender of descriptors that nobody has received.
+  /// Does not wait for the sender of descriptors that were not received.
   ~Channel();
 
   int descriptor() const noexcept { return socket_.get(); }
   FileDescriptor const& socket() const noexcept { return socket_; }
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
-  /// Takes in what has arrived. False: the other end has closed, and what is complete is still to be had.
+  /// Reads the available input. Returns false if the other end has closed; complete messages remain
+  /// available.
   bool fill();
-  /// The next message. Throws Error(malformed), after which the channel is of no use.
+  /// Returns the next message. Throws Error(malformed), after which the channel is unusable.
   std::optional<Message> next();
-  /// Whether something has arrived that next() has not given out.
+  /// Whether there is input that next() has not returned.
   bool has_input() const noexcept { return taken_ != input_.size() || !records_.empty(); }
 
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
-  /// Sends what can be sent. False: the other end is gone.
+  /// Sends as much as the socket accepts. Returns false if the other end is gone.
   bool flush();
   bool has_output() const noexcept { return !output_.empty() || is_broken_; }
 
   void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
   /// A channel that needs more memory than `account` permits behaves as if its peer had closed it. An idle
-  /// channel uses none of the account.
+  /// channel is not charged to the account.
   void set_account(KeptBytes::Account account) { kept_ = KeptBytes(std::move(account)); }
   /// Sends all later messages in `stream`; messages posted before stay unencrypted. Throws Error(malformed)
   /// if the peer has sent bytes behind the end of the handshake.
   void protect(SecureStream stream);
   bool is_protected() const noexcept { return stream_.has_value(); }
-  /// Of a protected channel: for the process that goes on with it.
+  /// The state of a protected channel, for the process that continues the connection.
   std::string stream_state() const { return stream_->state(); }
-  /// Gives the socket away; nothing is under way.
+  /// Releases the socket; no message must be in progress.
   FileDescriptor release() noexcept { return std::move(socket_); }
 
  private:
@@ -89,27 +90,27 @@ class Channel {
   bool account();
 
   FileDescriptor socket_;
-  bool carries_descriptors_ = false;  ///< or may do so
+  bool carries_descriptors_ = false;  ///< whether descriptors have been or may be carried
   ChannelLimits limits_;
   std::vector<std::byte> input_;
-  std::size_t taken_ = 0;  ///< bytes of `input_` that next() has given out
+  std::size_t taken_ = 0;  ///< bytes of `input_` that next() has returned
   std::deque<FileDescriptor> arrived_;
-  bool descriptors_lost_ = false;  ///< of a message that next() has not given out
+  bool descriptors_lost_ = false;  ///< descriptors of a message that next() has not returned
   std::deque<Outgoing> output_;
   std::size_t output_bytes_ = 0;
   KeptBytes kept_;
-  bool is_broken_ = false;  ///< an answer was more than may be kept
+  bool is_broken_ = false;  ///< an answer exceeded the permitted memory
   std::optional<SecureStream> stream_;
-  std::vector<std::byte> records_;  ///< received, and not complete
-  std::optional<Error> damage_;     ///< of what was received
+  std::vector<std::byte> records_;  ///< received but incomplete records
+  std::optional<Error> damage_;     ///< error in the received input
 };
 
-/// The answer that tells of `error`.
+/// Returns the answer that reports `error`.
 Json to_answer(Error const& error);
-/// Throws the Error that `answer` tells of, if it does.
+/// Throws the Error that `answer` reports, if any.
 void throw_if_refused(Json const& answer);
 
-/// Whether it is a value of the kind. Numbers are not converted, and not cut.
+/// Whether the value has the type. Numbers are neither converted nor truncated.
 template <typename Value>
 bool is_a(Json const& json) {
   if constexpr (std::is_same_v<Value, std::string>) {
@@ -123,7 +124,7 @@ bool is_a(Json const& json) {
   }
 }
 
-/// A field of a message. Throws Error(malformed) where it is missing or of another kind.
+/// Returns a field of a message. Throws Error(malformed) if it is missing or of another type.
 template <typename Value>
 Value field(Json const& object, char const* name) {
   auto const found = object.find(name);

@@ -1,4 +1,4 @@
-/// Where a server of this user listens, and a client looks for one, unless they are told otherwise.
+/// The default socket at which a server of this user listens and a client connects.
 #pragma once
 
 #include <unistd.h>

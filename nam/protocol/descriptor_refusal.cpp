@@ -21,7 +21,7 @@ namespace {
 
 constexpr long interruption_period_ns = 1000000;
 
-/// Of the one thread that has called enable_interrupted_waits().
+/// State of the one thread that has called enable_interrupted_waits().
 struct Interruptions {
   bool are_enabled = false;
   timer_t timer{};

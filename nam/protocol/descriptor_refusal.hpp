@@ -1,5 +1,5 @@
-/// Protection of a server against descriptors that clients send unasked. Dropping the last reference to such
-/// a descriptor may wait for its sender: a TCP socket with SO_LINGER and unsent data waits as long as the
+/// Protection of a server against unsolicited descriptors from clients. Dropping the last reference to such a
+/// descriptor may block on its sender: a TCP socket with SO_LINGER and unsent data blocks for a time that the
 /// sender has chosen, in recvmsg() as well as in close().
 #pragma once
 
@@ -16,7 +16,7 @@ bool may_carry_descriptors(engine::FileDescriptor const& socket) noexcept;
 
 /// Enables InterruptedWait in the calling thread, which is the only one of this process that may use it from
 /// then on. Installs a handler of SIGURG, a signal without effect elsewhere. Called by the event loops of
-/// servers, never by clients. False: the system has no timer left.
+/// servers, never by clients. Returns false if the system has no timer left.
 bool enable_interrupted_waits() noexcept;
 
 /// During its lifetime, waits of this thread in the kernel end after a millisecond, unless only a fatal

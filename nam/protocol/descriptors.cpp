@@ -27,14 +27,14 @@ engine::FileDescriptor reopened(int descriptor) {
   return opened;
 }
 
-/// The kernel grants a write lease only to the one opener of a file. The lease goes when its file is closed.
+/// The kernel grants a write lease only to the sole opener of a file. Closing the file releases the lease.
 bool is_open_elsewhere(int memory) noexcept {
   struct stat status {};
   if (::fstat(memory, &status) != 0) return false;
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return false;
-  // A process that opens the memory in this moment, as root may, breaks the lease: by default a signal that ends the
-  // process.
+  // A process that opens the memory at this moment, as root may, breaks the lease. The default signal for
+  // that would end this process.
   (void)::fcntl(own.get(), F_SETSIG, SIGURG);
   ::setfsuid(status.st_uid);
   bool const is_refused = ::fcntl(own.get(), F_SETLEASE, F_WRLCK) != 0 && errno == EAGAIN;

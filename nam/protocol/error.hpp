@@ -1,4 +1,4 @@
-/// Why the memory server refuses something: what client and server throw, and what travels in an answer.
+/// Errors of the memory server, thrown by client and server and sent in answers.
 #pragma once
 
 #include <stdexcept>
@@ -8,16 +8,16 @@
 namespace mpixrma::nam {
 
 enum class ErrorCode {
-  bad_request,  ///< the arguments make no sense
-  denied,       ///< whoever asks may not
-  not_found,    ///< there is none, or whoever asks may not know of it
+  bad_request,  ///< invalid arguments
+  denied,       ///< the requester has no permission
+  not_found,    ///< the object does not exist or is not visible to the requester
   exists,       ///< the name is taken
-  no_space,     ///< the grant, the server or its storage has too little left
+  no_space,     ///< the grant, the server or its storage has too little space
   quota,        ///< a limit of the server for a grant, a user or a session
-  unsupported,  ///< the server or the storage does not offer it
-  unavailable,  ///< nobody answers, or the grant's data process is not there
-  malformed,    ///< a message did not pass its checks
-  internal,     ///< the server failed; its log says how
+  unsupported,  ///< the server or the storage does not offer the feature
+  unavailable,  ///< no server answers, or the grant's data process is not running
+  malformed,    ///< a message did not pass validation
+  internal,     ///< the server failed; its log has the reason
   damaged       ///< the catalog is damaged
 };
 

@@ -47,7 +47,7 @@ Transcript transcript_of(PublicKeys const& keys) {
   return digest.end();
 }
 
-/// Keys of one direction, from the exchanges with the static and the ephemeral key of the server.
+/// Returns the keys of one direction, from the exchanges with the static and the ephemeral key of the server.
 Hash direction_key(std::string_view purpose, Hash const& with_static, Hash const& with_ephemeral,
                    Transcript const& transcript) {
   Digest digest(purpose);
@@ -159,7 +159,7 @@ std::string make_proof(UserSecret const& secret, Prover prover, std::string cons
   crypto_auth_hmacsha256_update(&state, reinterpret_cast<unsigned char const*>(purpose.data()),
                                 purpose.size());
   crypto_auth_hmacsha256_update(&state, transcript.data(), transcript.size());
-  // The only part whose length varies is the last one.
+  // Only the last part has a variable length.
   crypto_auth_hmacsha256_update(&state, reinterpret_cast<unsigned char const*>(user.data()), user.size());
   UserSecret mac;
   crypto_auth_hmacsha256_final(&state, mac.data());

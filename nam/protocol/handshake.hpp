@@ -1,9 +1,9 @@
-/// The beginning of a session over TCP. The client sends an ephemeral key and the server's key that it
-/// expects; the server answers with that key and an ephemeral one. The keys of the session come from both
-/// exchanges (crypto_kx), so only the owner of the server's key can have them, and what was recorded stays
-/// closed if that key is lost later. Everything after these two messages travels in a SecureStream; there the
-/// user and the server prove to each other that they have the user's secret, by MACs that hold for this
-/// session, this server and one direction: passed on to another server they are worth nothing.
+/// The handshake of a session over TCP. The client sends an ephemeral key and the server's key that it
+/// expects; the server answers with that key and an ephemeral key. The session keys derive from both
+/// exchanges (crypto_kx), so only the owner of the server's key can compute them, and recorded traffic stays
+/// secret even if that key is lost later. All later messages travel in a SecureStream, in which user and
+/// server prove to each other that they have the user's secret, by MACs bound to this session, this server
+/// and one direction: a MAC is useless at another server.
 #pragma once
 
 #include <array>
@@ -19,10 +19,11 @@
 
 namespace mpixrma::nam {
 
-/// Of the protocol between clients and servers. 1: the proof covered no server, and nothing was encrypted.
+/// Version of the protocol between clients and servers. In version 1 the proof was not bound to a server, and
+/// nothing was encrypted.
 inline constexpr std::uint64_t protocol_version = 2;
 
-/// Stands for all that both sides have said before the proofs.
+/// A hash of all messages of both sides before the proofs.
 using Transcript = std::array<unsigned char, 32>;
 
 /// Result of a handshake.
@@ -34,17 +35,17 @@ struct SecuredSession {
 class ClientHandshake {
  public:
   ClientHandshake();
-  /// The first message. `expected` is the key that the server is to have, where it is known.
+  /// Returns the first message. `expected` is the key that the server must have, if known.
   Json hello(std::optional<PublicKey> const& expected) const;
-  /// Takes the answer. `accepts` says whether the server may have this key: where it does not, it throws, and
-  /// nothing that derives from a secret was sent. Throws Error(malformed).
+  /// Processes the answer. `accepts` throws if the server must not have this key; nothing derived from a
+  /// secret has been sent at that point. Throws Error(malformed).
   SecuredSession finish(Json const& answer, std::function<void(PublicKey const&)> const& accepts) const;
 
  private:
   KeyPair ephemeral_;
 };
 
-/// The server's side in one step: with which of its keys the client is served is for `key_for` to say.
+/// The server's side in one step; `key_for` chooses the server key for the client.
 struct ServerHandshake {
   Json answer;
   SecuredSession session;
@@ -58,7 +59,7 @@ enum class Prover { client, server };
 
 std::string make_proof(UserSecret const& secret, Prover prover, std::string const& user,
                        Transcript const& transcript);
-/// In constant time.
+/// Compares in constant time.
 bool is_proof(UserSecret const& secret, Prover prover, std::string const& user, Transcript const& transcript,
               std::string const& proof);
 

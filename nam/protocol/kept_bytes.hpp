@@ -1,5 +1,5 @@
-/// The account of the bytes that a channel keeps of messages that are not complete, or not sent yet. Who has
-/// many channels bounds them by it together: each of them alone may keep a whole message.
+/// Accounts for the bytes that a channel stores of incomplete or unsent messages. An owner of many channels
+/// uses one account to bound their total, because each channel alone may store a whole message.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace mpixrma::nam {
 
 class KeptBytes {
  public:
-  /// Told how many bytes were kept, and how many are from now on; false: so many may not be. Fewer always
-  /// may.
+  /// Receives the previous and the new number of stored bytes. Returns false if the new number is not
+  /// permitted; a decrease is always permitted.
   using Account = std::function<bool(std::size_t before, std::size_t now)>;
 
   KeptBytes() = default;
@@ -25,7 +25,7 @@ class KeptBytes {
   }
   ~KeptBytes() { (void)set(0); }
 
-  /// False: the bytes are more than may be kept, and the account is as before.
+  /// Returns false, and leaves the account unchanged, if that many bytes are not permitted.
   bool set(std::size_t bytes) {
     if (!account_ || bytes == bytes_) return true;
     if (!account_(bytes_, bytes)) return false;

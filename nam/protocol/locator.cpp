@@ -77,7 +77,7 @@ Locator parse_locator(std::string_view text) {
   return locator;
 }
 
-/// Paths may have commas in them, too.
+/// Paths may contain commas too.
 std::vector<Locator> parse_grants(std::string_view text) {
   std::vector<Locator> grants;
   std::string const separator = std::string(",").append(scheme);

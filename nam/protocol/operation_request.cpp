@@ -76,7 +76,7 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   request.kind = kind_from(field<std::string>(head, "kind"));
   auto const runs = field<std::uint64_t>(head, "runs");
   if (runs == 0 || runs > most_operation_runs || data.size() / sizeof(Segment) < runs)
-    refuse("runs that do not fit into the message");
+    refuse("the runs exceed the message");
   request.runs = {reinterpret_cast<Segment const*>(data.data()), static_cast<std::size_t>(runs)};
   check_runs(request.runs, region_bytes);
   if (request.kind == OperationRequest::Kind::update) {
@@ -87,7 +87,8 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   }
   auto const rest = data.subspan(runs * sizeof(Segment));
   std::size_t const bytes = request.bytes();
-  if (bytes == 0 || rest.size() != request.operands() * bytes) refuse("data that do not fit the runs");
+  if (bytes == 0 || rest.size() != request.operands() * bytes)
+    refuse("the data size does not match the runs");
   if (request.operands() > 0) request.operand = rest.first(bytes);
   if (request.operands() > 1) request.operand2 = rest.subspan(bytes);
   return request;

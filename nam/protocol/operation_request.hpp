@@ -1,9 +1,9 @@
-/// An operation on one region of a window that travels as a request of a session: for clients that neither
-/// map the memory nor are peers of the data process. The data process executes it, and checks the right to do
-/// so with each request.
+/// An operation on one region of a window, sent as a request of a session, for clients that neither map the
+/// memory nor are peers of the data process. The data process executes it and checks the access rights of
+/// each request.
 ///
 /// The data of the message are the runs of the target, each as an engine::Segment, then the operand and the
-/// second operand, as many as the operation has. The answer has what is fetched.
+/// second operand, if the operation has them. The answer contains the fetched data.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace mpixrma::nam {
 
-/// Most of one request; all of it fits into a message of a session.
-inline constexpr std::size_t most_operation_bytes = 256u << 10;  ///< of the target
+/// Limits of one request, which fits into one message of a session.
+inline constexpr std::size_t most_operation_bytes = 256u << 10;  ///< bytes of the target
 inline constexpr std::size_t most_operation_runs = 16384;
 
 struct OperationRequest {
@@ -26,11 +26,11 @@ struct OperationRequest {
 
   Kind kind = Kind::get;
   engine::Operation operation =
-      engine::Operation::no_op;  ///< of an update; each element is updated atomically
+      engine::Operation::no_op;  ///< operation of an update; each element is updated atomically
   engine::ElementType type = engine::ElementType::none;
-  bool fetches_before = false;            ///< an update is answered with the values before it
-  std::span<engine::Segment const> runs;  ///< of the region, in the order of the data
-  std::span<std::byte const> operand{};   ///< of a put: the data
+  bool fetches_before = false;            ///< the answer to an update has the previous values
+  std::span<engine::Segment const> runs;  ///< runs of the region, in the order of the data
+  std::span<std::byte const> operand{};   ///< the data of a put
   std::span<std::byte const> operand2{};
 
   bool reads() const noexcept { return kind == Kind::get || (kind == Kind::update && fetches_before); }
@@ -41,14 +41,14 @@ struct OperationRequest {
     if (kind == Kind::update) return engine::operand_count(operation);
     return kind == Kind::put ? 1 : 0;
   }
-  /// Of all runs.
+  /// Total bytes of all runs.
   std::size_t bytes() const noexcept;
 };
 
-/// Adds the fields of the request to `head`, and returns the data of its message.
+/// Adds the fields of the request to `head` and returns the data of its message.
 std::vector<std::byte> pack(OperationRequest const& request, Json* head);
-/// The request of a message, into which it is a view. Every run lies within a region of `region_bytes` bytes.
-/// Throws Error(malformed) and Error(bad_request).
+/// Returns the request of a message; it refers to the message's data. Every run lies within a region of
+/// `region_bytes` bytes. Throws Error(malformed) and Error(bad_request).
 OperationRequest unpack_operation(Json const& head, std::span<std::byte const> data,
                                   std::uint64_t region_bytes);
 

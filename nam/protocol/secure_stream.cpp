@@ -17,8 +17,7 @@ constexpr std::size_t length_bytes = 4;
 constexpr unsigned char message_tag = crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
 
 [[noreturn]] void refuse() {
-  throw Error(ErrorCode::malformed,
-              "a record of the connection was changed on its way, or is not the next one");
+  throw Error(ErrorCode::malformed, "a record of the connection was modified in transit or is out of order");
 }
 
 StreamState* state_of(unsigned char* bytes) noexcept { return reinterpret_cast<StreamState*>(bytes); }
@@ -89,7 +88,8 @@ std::size_t SecureStream::open(std::span<std::byte const> records, std::vector<s
 }
 
 std::string SecureStream::state() const {
-  if (!sending_ || !receiving_) throw Error(ErrorCode::internal, "a stream that has not begun has no state");
+  if (!sending_ || !receiving_)
+    throw Error(ErrorCode::internal, "a stream before its first record has no state");
   std::array<unsigned char, 2 * sizeof(State)> both;
   std::memcpy(both.data(), sent_.data(), sizeof(State));
   std::memcpy(both.data() + sizeof(State), received_.data(), sizeof(State));

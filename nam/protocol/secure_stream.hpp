@@ -1,7 +1,7 @@
-/// Encrypted and authenticated byte streams, one in each direction, by
-/// crypto_secretstream_xchacha20poly1305. A direction begins with the header of its stream; records follow:
-/// the length of the ciphertext (4 bytes, little-endian), then the ciphertext. Removed, repeated, reordered
-/// and changed records are found when the next one is opened.
+/// Encrypted and authenticated byte streams, one per direction, by crypto_secretstream_xchacha20poly1305. A
+/// direction begins with the header of its stream; records follow: the length of the ciphertext (4 bytes,
+/// little-endian), then the ciphertext. Opening the next record detects removed, repeated, reordered and
+/// modified records.
 #pragma once
 
 #include <array>
@@ -12,44 +12,44 @@
 
 namespace mpixrma::nam {
 
-/// As one side of a session sees them.
+/// The keys as one side of a session uses them.
 struct SessionKeys {
-  std::array<unsigned char, 32> sent{};      ///< of what this side sends
-  std::array<unsigned char, 32> received{};  ///< of what the other side sends
+  std::array<unsigned char, 32> sent{};      ///< key of what this side sends
+  std::array<unsigned char, 32> received{};  ///< key of what the other side sends
 };
 
 /// One side of a session. Not thread-safe.
 class SecureStream {
  public:
-  /// Most plain bytes of one record.
+  /// Maximum number of plaintext bytes of one record.
   static constexpr std::size_t record_bytes = 16384;
 
   explicit SecureStream(SessionKeys const& keys);
-  /// The side whose state() another process of this host has given away. Throws Error(malformed).
+  /// Restores the side whose state() another process of this host has exported. Throws Error(malformed).
   static SecureStream from_state(std::string const& state);
 
   /// Appends the records of `plain` to `out`.
   void seal(std::span<std::byte const> plain, std::vector<std::byte>* out);
-  /// Opens the complete records at the beginning of `records`, and appends their bytes to `out`. Returns how
-  /// many bytes of `records` these were. Throws Error(malformed): a record was not sealed by the other side,
-  /// or not in this place.
+  /// Opens the complete records at the beginning of `records` and appends their bytes to `out`. Returns the
+  /// number of bytes consumed from `records`. Throws Error(malformed) if the other side has not sealed a
+  /// record, or not at this position.
   std::size_t open(std::span<std::byte const> records, std::vector<std::byte>* out);
 
-  /// For the process that goes on with the connection; this object is not used any more. Has the keys of this
-  /// session, and no others. Both directions have begun.
+  /// Exports the state for the process that continues the connection; this object must not be used
+  /// afterwards. The state has the keys of this session only. Both directions must have begun.
   std::string state() const;
 
  private:
-  /// As large as the state of libsodium, which its source checks.
+  /// Has the size of libsodium's state, checked in the source file.
   using State = std::array<unsigned char, 52>;
   SecureStream() = default;
 
   alignas(8) State sent_{};
   alignas(8) State received_{};
-  std::array<unsigned char, 24> header_{};  ///< of what is sent, until it is sent
+  std::array<unsigned char, 24> header_{};  ///< header of the sent stream, until it is sent
   std::array<unsigned char, 32> received_key_{};
   bool sending_ = false;    ///< the header is sent
-  bool receiving_ = false;  ///< the header of the other side was received
+  bool receiving_ = false;  ///< the header of the other side is received
 };
 
 }  // namespace mpixrma::nam

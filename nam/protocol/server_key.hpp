@@ -1,4 +1,4 @@
-/// The key pair by which a memory server is known, and its public key as text: part of locators, and what
+/// The key pair that identifies a memory server, and its public key as text, which locators contain and
 /// clients pin.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace mpixrma::nam {
 
 using PublicKey = std::array<unsigned char, 32>;
 
-/// X25519, as crypto_kx has it.
+/// An X25519 key pair for crypto_kx.
 struct KeyPair {
   PublicKey public_key{};
   std::array<unsigned char, 32> secret_key{};
@@ -20,9 +20,9 @@ struct KeyPair {
   static KeyPair from_secret(std::array<unsigned char, 32> const& secret_key);
 };
 
-/// 43 characters of base64url.
+/// Returns 43 characters of base64url.
 std::string to_text(PublicKey const& key);
-/// Nothing where the text is no key.
+/// Returns nothing if the text is not a key.
 std::optional<PublicKey> key_from_text(std::string_view text);
 
 }  // namespace mpixrma::nam

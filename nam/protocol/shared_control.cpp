@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t header_mark = 0x326c72746e6f636e;
 constexpr std::uint64_t most_slots = std::uint64_t{1} << 32;
 
-/// By which a window is known in its place.
+/// Hash that identifies a window in its slot.
 std::uint64_t key_of(std::string const& window) {
   std::uint64_t key = 14695981039346656037u;  // FNV-1a
   for (char const c : window) key = (key ^ static_cast<unsigned char>(c)) * 1099511628211u;
@@ -29,7 +29,7 @@ SharedControl SharedControl::make(std::uint64_t windows) {
   FileDescriptor made;
   if (engine::failed(
           engine::create_shared("mpix-nam-control", bytes_for(std::min(windows, most_slots)), &made)))
-    throw Error(ErrorCode::no_space, "the system has no memory for the windows of the grant");
+    throw Error(ErrorCode::no_space, "out of memory for the windows of the grant");
   return take_over(std::move(made));
 }
 
@@ -39,22 +39,21 @@ SharedControl SharedControl::take_over(FileDescriptor descriptor) {
   return SharedControl(std::move(descriptor), false);
 }
 
-/// The number of places is that of the file, whose length is sealed, and is kept: the header can change at
-/// any time.
+/// The number of slots derives from the sealed length of the file and is stored here, because the shared
+/// header can change at any time.
 SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
     : descriptor_(std::move(descriptor)) {
   struct stat status {};
   bool const is_there = ::fstat(descriptor_.get(), &status) == 0;
   auto const bytes = static_cast<std::uint64_t>(status.st_size);
   if (is_there && bytes >= sizeof(Header)) mapping_ = engine::Mapping::of(descriptor_, bytes);
-  if (!mapping_)
-    throw Error(ErrorCode::unavailable, "what belongs to the memory of the grant cannot be mapped");
+  if (!mapping_) throw Error(ErrorCode::unavailable, "the control memory of the grant cannot be mapped");
   slots_ = std::min((bytes - sizeof(Header)) / sizeof(Entry), most_slots);
   if (!believes_header) {
     header().mark = header_mark;
     header().slots = slots_;
   } else if (header().mark != header_mark) {
-    throw Error(ErrorCode::unavailable, "what belongs to the memory of the grant is of another version");
+    throw Error(ErrorCode::unavailable, "the control memory of the grant has another version");
   }
 }
 
@@ -64,7 +63,7 @@ std::optional<SharedControl::Slot> SharedControl::find(std::string const& window
   std::uint64_t const key = key_of(window);
   taken_.resize(slots_);
   for (std::uint64_t slot = 0; slot < slots_; ++slot) {
-    // Relaxed, as below: only the data process writes them.
+    // Relaxed, as below: only the data process writes these fields.
     if (taken_[slot] || entry(slot).window.load(std::memory_order_relaxed) != key) continue;
     taken_[slot] = true;
     return static_cast<Slot>(slot);
@@ -72,7 +71,7 @@ std::optional<SharedControl::Slot> SharedControl::find(std::string const& window
   return std::nullopt;
 }
 
-/// The search goes on where the last one has ended: most often the first place is free.
+/// The search continues where the last one ended, because the first slot tried is then usually free.
 std::optional<SharedControl::Slot> SharedControl::place(std::string const& window) noexcept {
   taken_.resize(slots_);
   for (std::uint64_t tried = 0; tried < slots_; ++tried) {
@@ -93,7 +92,7 @@ bool SharedControl::is_taken(Slot slot) const noexcept {
 std::uint64_t SharedControl::offer_spare(Slot slot, std::uint64_t generation) const noexcept {
   if (!entry(slot).generation.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel))
     return 0;
-  // Release: pairs with the acquire of whoever takes it, for the zeroes.
+  // Release: pairs with the acquire in take_spare(), for the zeroed memory.
   entry(slot).spare.store(generation + 1, std::memory_order_release);
   return generation + 1;
 }
@@ -104,7 +103,7 @@ bool SharedControl::take_spare(Slot slot, std::uint64_t generation) const noexce
          entry(slot).generation.load(std::memory_order_acquire) == generation;
 }
 
-/// The place may have been withdrawn in the middle of offer_spare().
+/// The slot may have been withdrawn during offer_spare().
 std::uint64_t SharedControl::spare(Slot slot) const noexcept {
   std::uint64_t const offered = entry(slot).spare.load(std::memory_order_relaxed);
   return offered == entry(slot).generation.load(std::memory_order_relaxed) ? offered : 0;
@@ -116,10 +115,10 @@ void SharedControl::free_place(Slot slot) noexcept {
 }
 
 void SharedControl::withdraw(Slot slot) const noexcept {
-  // First: who takes it now has a generation that ends below.
+  // Must be first: a process that takes the spare now gets a generation that ends below.
   entry(slot).spare.store(0, std::memory_order_release);
   entry(slot).window.store(0, std::memory_order_relaxed);
-  // Release: pairs with the acquire in engine::ExposedView::reach; comes before what is done with the memory.
+  // Release: pairs with the acquire in engine::ExposedView::reach; precedes any reuse of the memory.
   entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -133,8 +132,8 @@ void SharedControl::withdraw_others(std::vector<std::string> const& windows) noe
   }
 }
 
-/// Whoever is to have the lock alone keeps the turn until it gives the lock back: others wait behind it, and
-/// it only waits for those who share the lock now.
+/// A process that requests an exclusive lock keeps the turn until it releases the lock: others queue behind
+/// it, so it waits only for the current holders of shared locks.
 bool SharedControl::try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const {
   std::uint64_t const lock = 2 * region(slot, rank);
   std::uint64_t const turn = lock + 1;
@@ -144,7 +143,7 @@ bool SharedControl::try_lock(Slot slot, std::uint32_t rank, engine::LockMode mod
   return true;
 }
 
-/// Locks of open files go with the last descriptor, be it that its process was killed.
+/// Locks of open file descriptions are released with the last descriptor, even if the process was killed.
 bool SharedControl::try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const {
   struct flock wanted {};
   wanted.l_type = mode == engine::LockMode::exclusive ? F_WRLCK : F_RDLCK;

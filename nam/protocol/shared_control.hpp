@@ -1,6 +1,6 @@
-/// What all who map the memory of a grant share besides it: the stripes that keep their operations atomic,
-/// the windows that are there still, and locks on regions of windows. Made by the grant's data process, and
-/// kept with the memory.
+/// State shared by all processes that map the memory of a grant: the stripes that make their operations
+/// atomic, the generations of live windows, and locks on regions of windows. The grant's data process creates
+/// it, and it is kept with the memory.
 #pragma once
 
 #include <atomic>
@@ -24,61 +24,62 @@ class SharedControl {
   using Slot = std::uint32_t;
   using Generation = std::atomic<std::uint64_t>;
 
-  /// With room for so many windows. Throws Error(no_space).
+  /// Creates the state for `windows` windows. Throws Error(no_space).
   static SharedControl make(std::uint64_t windows);
-  /// One that was made before. Throws Error(unavailable) where it is none.
+  /// Opens existing state. Throws Error(unavailable) if the descriptor does not contain it.
   explicit SharedControl(FileDescriptor descriptor);
-  /// The same for the data process, which passes `descriptor` on: whoever maps it may have changed every
-  /// byte, so that only its length counts.
+  /// As above for the data process, which passes `descriptor` on: a process that maps it may have changed
+  /// every byte, so only its length is trusted.
   static SharedControl take_over(FileDescriptor descriptor);
 
-  /// The locks of whoever uses the new descriptor are told from those of all others. Throws Error.
+  /// Returns a new descriptor whose locks are distinct from those of all other descriptors. Throws Error.
   FileDescriptor reopen() const;
   FileDescriptor const& descriptor() const noexcept { return descriptor_; }
 
   /// Stripes are chosen by the offset in the grant.
   engine::StripeTable& stripes() const noexcept { return header().stripes; }
 
-  /// Changes when the window in this place has ended.
+  /// Changes when the window in this slot ends.
   Generation const& generation(Slot slot) const noexcept { return entry(slot).generation; }
   std::uint64_t slots() const noexcept { return slots_; }
 
-  /// Whether there is a window in this place.
+  /// Whether the slot has a window.
   bool is_taken(Slot slot) const noexcept;
 
-  // For the data process. Windows are known by their identifiers. Which places are taken it knows by itself:
-  // all that stands in the shared memory may be forged.
+  // For the data process. Windows are identified by hashes. The process records the taken slots privately,
+  // because all data in the shared memory may be forged.
 
-  /// The place that a window has had in an earlier data process, and keeps.
+  /// Returns the slot of a window from an earlier data process, and takes it.
   std::optional<Slot> find(std::string const& window) noexcept;
-  /// A place for a window that has none; nothing where all are taken.
+  /// Returns a slot for a new window; nothing if all are taken.
   std::optional<Slot> place(std::string const& window) noexcept;
-  /// The window ends, and its place is free.
+  /// Ends the window and frees its slot.
   void free_place(Slot slot) noexcept;
-  /// The window ends. Also by whoever finds that the data process has gone.
+  /// Ends the window. Also called by clients that detect the end of the data process.
   void withdraw(Slot slot) const noexcept;
-  /// Those that are not among `windows`.
+  /// Ends the windows that are not among `windows`.
   void withdraw_others(std::vector<std::string> const& windows) noexcept;
 
-  // For those who map the memory.
+  // For processes that map the memory.
 
-  /// The window of this generation ends, and its memory, which is zero, is free for another one of the same
-  /// session until somebody takes it: take_spare() with the generation that this returns. 0: the window had
-  /// ended before. By the session that has allocated it.
+  /// Ends the window of this generation and offers its zeroed memory for another window of the same session:
+  /// the result is the generation for take_spare(), or 0 if the window had ended before. Called by the
+  /// session that has allocated the window.
   std::uint64_t offer_spare(Slot slot, std::uint64_t generation) const noexcept;
-  /// False: it was taken, or has gone. Otherwise there is a window again, of this generation.
+  /// Returns false if the spare was taken or withdrawn. Otherwise the slot has a window of this generation
+  /// again.
   bool take_spare(Slot slot, std::uint64_t generation) const noexcept;
-  /// The generation of what is offered in this place; 0: nothing is.
+  /// Returns the generation of the spare in this slot; 0 if there is none.
   std::uint64_t spare(Slot slot) const noexcept;
 
-  /// One attempt to take the lock of a rank's region of a window. `*has_turn` begins as false, or, for a
-  /// share, as true for whoever may overtake those who wait, and is kept from one attempt to the next: who
-  /// has the right to be the next is overtaken by nobody else. Throws Error(no_space) where the system has no
-  /// room for locks. A process that ends loses its locks.
+  /// Tries once to acquire the lock of a rank's region of a window. `*has_turn` starts as false, or as true
+  /// for a shared lock that may overtake waiting requests, and must be kept between attempts: no other
+  /// process overtakes the one that has the turn. Throws Error(no_space) if the system has no memory for
+  /// locks. A process that ends loses its locks.
   bool try_lock(Slot slot, std::uint32_t rank, engine::LockMode mode, bool* has_turn) const;
-  /// Gives back the lock, or the turn.
+  /// Releases the lock or the turn.
   void unlock(Slot slot, std::uint32_t rank) const noexcept { release_range(2 * region(slot, rank), 2); }
-  /// Gives back all locks and turns of the window.
+  /// Releases all locks and turns of the window.
   void unlock_all(Slot slot) const noexcept {
     release_range(2 * region(slot, 0), std::uint64_t{2} << rank_bits);
   }
@@ -86,8 +87,8 @@ class SharedControl {
  private:
   struct Entry {
     Generation generation;
-    std::atomic<std::uint64_t> window;  ///< of its identifier; 0: free
-    std::atomic<std::uint64_t> spare;   ///< a generation: the place waits for a window; 0: it does not
+    std::atomic<std::uint64_t> window;  ///< hash of the window's identifier; 0: free
+    std::atomic<std::uint64_t> spare;   ///< generation of the offered spare; 0: none
   };
   struct Header {
     std::uint64_t mark;
@@ -114,8 +115,8 @@ class SharedControl {
   FileDescriptor descriptor_;
   engine::Mapping mapping_;
   std::uint64_t slots_ = 0;
-  std::vector<bool> taken_;  ///< of the data process, from its first window on
-  std::uint64_t next_ = 0;   ///< where the search for a free place begins
+  std::vector<bool> taken_;  ///< slots that the data process has assigned; sized with its first window
+  std::uint64_t next_ = 0;   ///< where the search for a free slot begins
 };
 
 }  // namespace mpixrma::nam

@@ -64,7 +64,7 @@ bool wait_until_connected(FileDescriptor const& socket, int timeout_ms) {
 
 FileDescriptor bind_unix(std::string const& path, mode_t mode) {
   sockaddr_un const address = unix_address(path);
-  if (connect_unix(path)) throw Error(ErrorCode::exists, "somebody listens at " + path + " already");
+  if (connect_unix(path)) throw Error(ErrorCode::exists, "another process listens at " + path + " already");
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));
@@ -114,7 +114,7 @@ FileDescriptor accept_from(FileDescriptor const& listener) {
 
 FileDescriptor connect_unix(std::string const& path) {
   sockaddr_un const address = unix_address(path);
-  // To wait where the queue of the listener is full.
+  // Blocks if the listener's queue is full.
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), generic(address), sizeof address) != 0) return {};
   if (::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) return {};
@@ -140,7 +140,7 @@ void bound_silence(FileDescriptor const& socket, std::chrono::seconds span) noex
   auto const set = [&](int level, int option, int value) {
     (void)::setsockopt(socket.get(), level, option, &value, sizeof value);
   };
-  // Probes find the end of a host while nothing is sent, the user timeout while something is.
+  // Keepalive probes detect a dead host while nothing is sent, the user timeout while data is in flight.
   constexpr int probes = 3;
   int const total = static_cast<int>(std::clamp<std::int64_t>(span.count(), 4, 32767));
   int const interval = std::max(total / (probes + 1), 1);

@@ -1,4 +1,4 @@
-/// Stream sockets: where servers listen, and how clients reach them.
+/// Stream sockets: listening sockets of servers, and connections of clients.
 #pragma once
 
 #include <sys/types.h>
@@ -14,33 +14,34 @@ namespace mpixrma::nam {
 
 using engine::FileDescriptor;
 
-/// Who is at the other end of a Unix socket.
+/// Credentials of the process at the other end of a Unix socket.
 struct Credentials {
   uid_t uid;
   gid_t gid;
   pid_t pid;
 };
 
-/// Listens at `path`, in the place of a socket at which nobody listens any more. Throws Error.
-/// The same without listening: a process that is passed the socket listens, and shows as its owner.
+/// Listens at `path`, replacing a socket at which no process listens any more. Throws Error.
+/// Binds without listening: a process that inherits the socket listens, and appears as its owner.
 FileDescriptor bind_unix(std::string const& path, mode_t mode);
 void listen_at(FileDescriptor const& bound);
 FileDescriptor listen_unix(std::string const& path, mode_t mode);
-/// Listens at "HOST:PORT"; port 0: any. Throws Error.
+/// Listens at "HOST:PORT"; port 0 selects any free port. Throws Error.
 FileDescriptor listen_tcp(std::string const& endpoint);
-/// The port at which a TCP socket listens; 0 for other sockets.
+/// Returns the port at which a TCP socket listens; 0 for other sockets.
 std::uint16_t port_of(FileDescriptor const& socket);
-/// A connection that waits to be taken, or nothing.
+/// Returns a pending connection, or nothing.
 FileDescriptor accept_from(FileDescriptor const& listener);
 
-/// Connected, or nothing where nobody listens, within `timeout_ms`.
+/// Return a connected socket, or nothing if no process listens; TCP within `timeout_ms`.
 FileDescriptor connect_unix(std::string const& path);
 FileDescriptor connect_tcp(std::string const& host, std::uint16_t port, int timeout_ms);
 
-/// Ends a TCP connection whose other end has not acknowledged anything for `span`; nothing for other sockets.
+/// Ends a TCP connection whose other end has not acknowledged anything for `span`; does nothing for other
+/// sockets.
 void bound_silence(FileDescriptor const& socket, std::chrono::seconds span) noexcept;
 
-/// Nothing for sockets that are not Unix sockets.
+/// Returns nothing for sockets that are not Unix sockets.
 std::optional<Credentials> credentials_of(FileDescriptor const& socket);
 
 }  // namespace mpixrma::nam

@@ -1,4 +1,4 @@
-/// libsodium, and what all users of it need.
+/// libsodium and its common initialisation.
 #pragma once
 
 #include <sodium.h>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::nam {
 
-/// Before the first use. Any thread, any number of times.
+/// Call it before the first use of libsodium. Thread-safe; may be called repeatedly.
 inline void require_sodium() {
   if (sodium_init() < 0) std::abort();
 }

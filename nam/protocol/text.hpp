@@ -1,4 +1,4 @@
-/// Text that another user has written: which is accepted, and how it is printed.
+/// Text written by other users: validation, and safe output.
 #pragma once
 
 #include <string>
@@ -6,27 +6,27 @@
 
 namespace mpixrma::nam {
 
-/// A name that can be published has at most so many bytes.
+/// Maximum length in bytes of a name that can be published.
 inline constexpr std::size_t longest_name = 255;
 
-/// Whether it is UTF-8 without control characters, and without characters that change the direction of
-/// writing.
+/// Whether the text is UTF-8 without control characters and without characters that change the writing
+/// direction.
 bool is_plain_text(std::string_view text) noexcept;
 
-/// The same text where is_plain_text(); else with "\xNN" for each byte of what is not, so that a terminal and
-/// a line of a log show it and do nothing else.
+/// Returns the text unchanged if is_plain_text(); otherwise replaces each offending byte by "\xNN", so that a
+/// terminal or log line cannot interpret it.
 std::string printable(std::string_view text);
 
-/// Throws Error(bad_request) where no name may be published that is written so. A leading '~' is for names of
-/// other users (parse_name).
+/// Throws Error(bad_request) if the name must not be published. A leading '~' is reserved for names of other
+/// users (parse_name).
 void check_name(std::string_view name);
 
-/// "~USER/NAME" names what another user has published.
+/// "~USER/NAME" refers to a name that another user has published.
 struct ForeignName {
   std::string user;
   std::string name;
 };
-/// Both empty where the text is not written so.
+/// Both members are empty if the text does not have this form.
 ForeignName parse_name(std::string_view text);
 
 }  // namespace mpixrma::nam

@@ -44,10 +44,10 @@ std::optional<UserSecret> read_secret(std::filesystem::path const& file) {
   if (!opened || ::fstat(opened.get(), &status) != 0) return std::nullopt;
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != ::geteuid())
     throw Error(ErrorCode::denied,
-                "the secret in " + file.string() + " is not its owner's alone; chmod 600 it");
+                "the secret in " + file.string() + " is accessible to other users; chmod 600 it");
   std::string text(2 * std::tuple_size_v<UserSecret>, '\0');
   if (::read(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw Error(ErrorCode::malformed, "there is no secret in " + file.string());
+    throw Error(ErrorCode::malformed, "no secret in " + file.string());
   return secret_from_hex(text);
 }
 
@@ -70,7 +70,7 @@ UserSecret secret_from_hex(std::string const& text) {
   if (sodium_hex2bin(secret.data(), secret.size(), text.c_str(), text.size(), nullptr, &length, nullptr) !=
           0 ||
       length != secret.size() || text.size() != 2 * length)
-    throw Error(ErrorCode::malformed, "this is not a secret");
+    throw Error(ErrorCode::malformed, "malformed secret");
   return secret;
 }
 

@@ -1,4 +1,4 @@
-/// The secret by which a user proves his identity over TCP, and the files that it stands in.
+/// The secret by which a user authenticates over TCP, and the files that store it.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@ namespace mpixrma::nam {
 
 using UserSecret = std::array<unsigned char, 32>;
 
-/// 128 random bits in hexadecimal.
+/// Returns 128 random bits in hexadecimal.
 std::string random_identifier();
 UserSecret random_secret();
 
-/// The secret in a file that only its owner can read; nothing where there is no such file. Throws
-/// Error(denied) where others can read it.
+/// Returns the secret in a file that only its owner can read; nothing if the file does not exist. Throws
+/// Error(denied) if other users can read the file.
 std::optional<UserSecret> read_secret(std::filesystem::path const& file);
-/// Makes the file, and the directory that it stands in. Throws Error.
+/// Creates the file and its directory. Throws Error.
 void write_secret(std::filesystem::path const& file, UserSecret const& secret);
 std::string to_hex(UserSecret const& secret);
 /// Throws Error(malformed).

@@ -1,5 +1,5 @@
-/// Versions of the protocols (protocol_version is that between clients and servers). A change that an earlier
-/// program misunderstands raises them.
+/// Versions of the protocols (protocol_version is the one between clients and servers). A change that an
+/// earlier program would misunderstand increments them.
 #pragma once
 
 #include "nam/protocol/channel.hpp"
@@ -7,11 +7,11 @@
 
 namespace mpixrma::nam {
 
-/// Between the server's processes: a data process sends it when it is ready.
+/// Version between the server's processes: a data process sends it when it is ready.
 inline constexpr unsigned data_protocol_version = 3;
 
-/// Throws Error(unsupported), with one line for the user, where the first request over a Unix socket is
-/// another version's. Version 1 did not send it.
+/// Throws Error(unsupported), with one line for the user, if the first request over a Unix socket has another
+/// version. Version 1 did not send a version.
 inline void check_protocol(Json const& request) {
   auto const version = field_or<std::uint64_t>(request, "version", 1);
   if (version == protocol_version) return;

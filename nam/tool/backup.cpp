@@ -1,4 +1,5 @@
-/// mpix-nam backup and restore: a persistent window as a file. The first line describes it, its bytes follow.
+/// mpix-nam backup and restore: saves a persistent window in a file. The first line describes the window; its
+/// bytes follow.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -23,7 +24,7 @@ File open_file(std::filesystem::path const& path, char const* mode) {
   return file;
 }
 
-/// Calls `move` with each piece of a region: where it is, and memory for its bytes.
+/// Calls `move` for each piece of a region, with its location and a buffer for its bytes.
 template <typename Move>
 void for_each_piece(Spread const& spread, std::uint64_t rank, WindowRegion const& region, Move move) {
   std::vector<std::byte> buffer(piece_bytes);
@@ -70,8 +71,8 @@ void backup(Arguments const& arguments) {
 
 namespace {
 
-/// The first line of what backup() has written. Throws Error(bad_request) where the file is another one, or
-/// not as long as the line says.
+/// Reads the first line that backup() has written. Throws Error(bad_request) for any other file, or if the
+/// file size does not match the line.
 Json read_head(std::FILE* file, std::filesystem::path const& path) {
   std::string line;
   for (int c = std::fgetc(file); c != '\n' && c != EOF; c = std::fgetc(file))
@@ -104,7 +105,7 @@ void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, 
 
 }  // namespace
 
-/// Into a new persistent window, over all grants that it is given; prints its port name.
+/// Restores into a new persistent window, over all grants of the arguments, and prints its port name.
 void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file, "rb");
   Json const head = read_head(file.get(), arguments.file);

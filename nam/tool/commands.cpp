@@ -36,7 +36,7 @@ Json destroy(Arguments const& arguments, Json request) {
 
 namespace {
 
-/// The answer to a request; printed here where the user wants JSON, and then nothing comes back.
+/// Returns the answer to a request. With --json, prints the answer and returns nothing.
 std::optional<Json> ask(Arguments const& arguments, Json const& request) {
   Client client(address_of(arguments));
   Json answer = client.request(request);
@@ -54,7 +54,7 @@ std::string expiry_of(Json const& grant) {
   return left.is_null() ? "never" : format_seconds(std::max(left.get<std::int64_t>(), std::int64_t{0}));
 }
 
-/// How data of clients on other hosts travels.
+/// Returns how the data of clients on other hosts travels.
 std::string network_text(Json const& object) {
   return printable(field_or<std::string>(object, "network", "unknown"));
 }
@@ -99,7 +99,7 @@ void print_windows(Json const& windows) {
   table.print();
 }
 
-/// The answer with the lists of all pages: windows come in pages (ControlServer::show).
+/// Merges the lists of all pages into one answer: windows come in pages (ControlServer::show).
 Json ask_for_all_pages(Address const& server, Json request) {
   Client client(server);
   Json answer = client.request(request);
@@ -115,8 +115,8 @@ Json ask_for_all_pages(Address const& server, Json request) {
 
 enum class OnFailure { end, go_on };
 
-/// As ask(), of each grant that the arguments name. A list of answers is printed as a list. What goes on
-/// after a failure throws the first one at the end.
+/// As ask(), for each grant of the arguments. A list of answers is printed as a list. With OnFailure::go_on,
+/// the first failure is thrown at the end.
 std::vector<Json> ask_for_each(Arguments const& arguments, Json request, OnFailure on_failure) {
   std::vector<Json> answers;
   std::optional<Error> failure;
@@ -171,7 +171,7 @@ void await_server(Arguments const& arguments) {
   }
 }
 
-/// Prints nothing but the locator, for scripts.
+/// Prints only the locator, for scripts.
 void grant(Arguments const& arguments) {
   Json request{{"op", "grant"}, {"bytes", parse_bytes(arguments.size)}};
   if (!arguments.owner.empty()) request["owner"] = arguments.owner;
@@ -179,7 +179,7 @@ void grant(Arguments const& arguments) {
   if (auto const answer = ask(arguments, request)) std::cout << text_of(*answer, "locator") << "\n";
 }
 
-/// Also where a server has gone: what can be ended ends.
+/// Continues even if a server is gone, so that the other grants are revoked.
 void revoke(Arguments const& arguments) {
   auto const answers = ask_for_each(arguments, destroy(arguments, {{"op", "revoke"}}), OnFailure::go_on);
   if (!arguments.dry_run) return;
@@ -226,7 +226,7 @@ void show(Arguments const& arguments) {
   }
 }
 
-/// Own names; those of another user with --user; those of all with --all.
+/// Lists the user's own names, with --user those of another user, with --all those of all users.
 void names(Arguments const& arguments) {
   Client client(address_of(arguments));
   Json request{{"op", "names"}, {"all", arguments.all}};
@@ -305,7 +305,7 @@ void repair(std::filesystem::path const& file) {
 
 }  // namespace
 
-/// Neither reads nor repairs the catalog of a server that runs.
+/// Does not read or repair the catalog of a running server.
 void check(Arguments const& arguments) {
   std::filesystem::path const file = arguments.directory / "catalog.sqlite";
   std::error_code error;

@@ -1,4 +1,4 @@
-/// What mpix-nam does.
+/// The commands of mpix-nam.
 #pragma once
 
 #include <sys/types.h>
@@ -14,17 +14,17 @@
 
 namespace mpixrma::nam {
 
-/// What its command line says.
+/// The command-line arguments.
 struct Arguments {
   bool json = false;
   std::string server;
-  double wait_seconds = 0;  ///< for a server that is being started
+  double wait_seconds = 0;  ///< wait time for a server that is being started
   std::string target;       ///< a grant, a port or a name
   std::string port;
   std::string size;
   std::string owner;
-  std::string user;  ///< whose names
-  bool all = false;  ///< everybody's names
+  std::string user;  ///< user whose names are shown
+  bool all = false;  ///< names of all users
   std::string expires;
   std::string key;
   bool follow = false;
@@ -33,7 +33,7 @@ struct Arguments {
   std::filesystem::path directory;
   bool repair = false;
   bool new_file = false;
-  bool dry_run = false;  ///< say what would go, and change nothing
+  bool dry_run = false;  ///< report the effect without changing anything
   bool no_wait = false;
   bool end_processes = false;
   std::string grace = "10s";  ///< from SIGTERM to SIGKILL
@@ -60,17 +60,18 @@ void restore(Arguments const& arguments);
 void repair_grant(Arguments const& arguments);
 void check(Arguments const& arguments);
 
-/// From here on whoever sits at the terminal, if there is one, is asked about servers that are not known.
+/// Makes later connections ask at the terminal, if any, about unknown servers.
 void use_terminal_for_keys();
-/// Where the arguments say that the server is.
+/// Returns the server's address from the arguments.
 Address address_of(Arguments const& arguments);
-/// Returns when the server answers. Throws Error when the server does not within the time of the arguments.
+/// Returns when the server answers. Throws Error if the server does not answer within the time of the
+/// arguments.
 void await_server(Arguments const& arguments);
-/// The grants that the arguments name: by locators with commas between, or one by its number. Throws Error.
+/// Returns the grants of the arguments: locators separated by commas, or one grant number. Throws Error.
 std::vector<Locator> grants_of(Arguments const& arguments);
-/// `request` about a persistent window, and about its parts in other grants, of the same user. A part that
-/// has gone already is none. The answer about the first part, and where the window's parts are. Throws Error,
-/// after a line on stderr for each part that has refused.
+/// Sends `request` about a persistent window, also to its parts in other grants of the same user. A part that
+/// is gone is skipped. Returns the answer about the first part and the locations of the parts. Throws Error,
+/// after a line on stderr for each part that has rejected the request.
 struct PartsAnswer {
   struct Part {
     Locator where;
@@ -80,12 +81,12 @@ struct PartsAnswer {
   std::vector<Part> parts;
 };
 PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json request);
-/// Ends a persistent window with all its parts. Throws Error likewise.
+/// Ends a persistent window with all its parts. Throws Error like the request above.
 void evict_window(Address const& server, std::string const& port);
-/// The request, or its dry run.
+/// Returns the request, or its dry run.
 Json destroy(Arguments const& arguments, Json request);
 
-/// ASCII alone: control characters of a text that another user has written do not reach the terminal.
+/// Prints ASCII only, so that control characters in a text of another user do not reach the terminal.
 void print_json(Json const& json);
 std::string text_of(Json const& object, char const* name);
 std::string bytes_of(Json const& object, char const* name);

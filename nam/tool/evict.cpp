@@ -1,6 +1,6 @@
-/// mpix-nam evict: ends a persistent window, and waits until no process maps its memory. The server refuses
-/// nothing to a process that stores; the tool ends such processes on request, with the rights of its own
-/// user.
+/// mpix-nam evict: ends a persistent window and waits until no process maps its memory. The server cannot
+/// stop a process that stores to mapped memory; on request the tool ends such processes, with the rights of
+/// its own user.
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -69,7 +69,7 @@ int send_signal([[maybe_unused]] FileDescriptor const& process, [[maybe_unused]]
 #endif
 }
 
-/// The number behind `name` in a file of lines "name: number ..."; nothing where there is none.
+/// Returns the number behind `name` in a file of lines "name: number ...", if any.
 std::optional<std::int64_t> number_in(std::string const& file, std::string const& name) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -81,18 +81,18 @@ std::optional<std::int64_t> number_in(std::string const& file, std::string const
   return std::nullopt;
 }
 
-/// The user of a process (pidfd); nothing where it has ended, or is in another PID namespace.
+/// Returns the user of a process (pidfd); nothing if it has ended or is in another PID namespace.
 std::optional<uid_t> user_of(FileDescriptor const& process) {
   auto const pid = number_in("/proc/self/fdinfo/" + std::to_string(process.get()), "Pid:");
   if (!pid || *pid <= 0) return std::nullopt;
   auto const uid = number_in("/proc/" + std::to_string(*pid) + "/status", "Uid:");
-  // Its number is another process's only if it has ended.
+  // The pid can belong to another process only if this process has ended.
   if (!uid || send_signal(process, 0) != 0) return std::nullopt;
   return static_cast<uid_t>(*uid);
 }
 
-/// Processes that map a window, as its data process tells them. A data process could name any process: the
-/// tool ends only those of the grant's owner, whom the control process has told.
+/// The processes that map a window, as its data process reports them. A data process could name any process,
+/// so the tool ends only those of the grant's owner, whom the control process has reported.
 class Mappers {
  public:
   explicit Mappers(PartsAnswer::Part const& part)
@@ -100,7 +100,7 @@ class Mappers {
     (void)client_.request({{"op", "open"}, {"grant", part.where.grant}});
   }
 
-  /// False: no process maps the memory of the window, which has been evicted.
+  /// Returns false if no process maps the memory of the evicted window.
   bool look() {
     descriptors_.clear();
     Json const answer =
@@ -108,10 +108,10 @@ class Mappers {
     processes_ = answer.at("processes");
     return field<bool>(answer, "reserved");
   }
-  /// Some of them, where they are many.
+  /// A subset if there are many processes.
   Json const& processes() const noexcept { return processes_; }
 
-  /// SIGTERM, and SIGKILL after `grace`. Throws Error(denied) after an attempt at each.
+  /// Sends SIGTERM, and SIGKILL after `grace`. Tries all processes, then throws Error(denied) if one failed.
   void end(std::chrono::seconds grace) {
     if (descriptors_.size() != processes_.size())
       throw Error(ErrorCode::unsupported,
@@ -144,10 +144,10 @@ class Mappers {
   uid_t owner_;
   Json processes_ = Json::array();
   std::vector<FileDescriptor> descriptors_;
-  std::map<std::uint64_t, Clock::time_point> latest_ends_;  ///< by pid: when SIGKILL is due
+  std::map<std::uint64_t, Clock::time_point> latest_ends_;  ///< time of SIGKILL by pid
 };
 
-/// A line for processes that no line has named.
+/// Prints a line for processes that were not named before.
 void tell(Json const& processes, std::set<std::uint64_t>* told) {
   std::string names;
   for (Json const& each : processes) {
@@ -160,7 +160,7 @@ void tell(Json const& processes, std::set<std::uint64_t>* told) {
                names.c_str());
 }
 
-/// Nothing where the grant has ended, or has no memory now.
+/// Returns nothing if the grant has ended or has no memory now.
 std::optional<Mappers> mappers_of(PartsAnswer::Part const& part) {
   try {
     return std::make_optional<Mappers>(part);
@@ -183,7 +183,7 @@ void wait_for_mappers(PartsAnswer::Part const& part, Arguments const& arguments,
       return;
     } catch (Error const& error) {
       if (error.code() != ErrorCode::unavailable) throw;
-      std::this_thread::sleep_for(pause);  // the data process has ended: the next one is asked
+      std::this_thread::sleep_for(pause);  // the data process has ended; ask its successor
     }
   }
 }

@@ -28,7 +28,7 @@ bool confirm_key(Address const& server, PublicKey const& key) {
   return ask_whether("Did its administrator give this key, and is it to be trusted");
 }
 
-/// Of a server, as 'secret' and 'rotate-key' print it, or without "key=".
+/// Parses the key of a server as 'secret' and 'rotate-key' print it, with or without "key=".
 PublicKey parse_key(std::string const& text) {
   std::size_t const begin = text.starts_with("key=") ? 4 : 0;
   if (auto const key = key_from_text(std::string_view(text).substr(begin))) return *key;
@@ -41,8 +41,8 @@ void use_terminal_for_keys() {
   if (is_on_terminal()) set_key_confirmation(confirm_key);
 }
 
-/// Puts the secret where the user's clients on other hosts find it: each server has its own. The server's key
-/// is known for certain here: the connection is a local one.
+/// Stores the secret where the user's clients on other hosts look for it; each server has its own file. The
+/// server's key is authentic, because the connection is local.
 void secret(Arguments const& arguments) {
   Client client(address_of(arguments));
   Json const answer = client.request({{"op", "secret"}});

@@ -1,4 +1,4 @@
-/// mpix-nam: what administrators and users do with a memory server by hand and in scripts.
+/// mpix-nam: the command for administrators and users of a memory server.
 #include <CLI/CLI.hpp>
 
 #include "nam/client/follow.hpp"
@@ -36,20 +36,20 @@ CLI::App* add(CLI::App& app, char const* name, char const* help, Command command
 }
 
 void add_dry_run(CLI::App* sub, Arguments& arguments) {
-  sub->add_flag("--dry-run", arguments.dry_run, "Say what would be done, and change nothing");
+  sub->add_flag("--dry-run", arguments.dry_run, "Report the effect without changing anything");
 }
 
 void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   CLI::App* sub =
       add(app, "grant", "Grants memory; prints the locator for MPIX_NAM_ALLOCATION", grant, chosen);
   sub->add_option("size,--size", arguments.size, "As in 512M or 1G")->required();
-  sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: who asks");
+  sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: the caller");
   sub->add_option("--expires", arguments.expires,
                   "After how long it ends, as in 90s, 15m, 2h or 7d; default: never");
   sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   add_dry_run(sub, arguments);
-  sub = add(app, "extend", "Sets anew when a grant ends, counted from now", extend, chosen);
+  sub = add(app, "extend", "Sets the remaining lifetime of a grant", extend, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
   sub =
@@ -65,7 +65,7 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
 }
 
 void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
-  constexpr char const* user_help = "User who has published it; default: who asks";
+  constexpr char const* user_help = "User who has published it; default: the caller";
   CLI::App* sub = add(app, "names", "Shows the names that you have published", names, chosen);
   sub->add_option("--user", arguments.user, "User whose names are shown");
   sub->add_flag("--all", arguments.all, "Names of all users, of windows that you may use");
@@ -75,7 +75,7 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub = add(app, "lookup", "Prints the port name that is published under a name", lookup, chosen);
   sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
   sub->add_option("--user", arguments.user, user_help);
-  sub = add(app, "unpublish", "Takes a name back", unpublish, chosen);
+  sub = add(app, "unpublish", "Removes a published name", unpublish, chosen);
   sub->add_option("name", arguments.target, "Name, or ~USER/NAME")->required();
   sub->add_option("--user", arguments.user, user_help);
   add_dry_run(sub, arguments);
@@ -110,20 +110,19 @@ void add_upkeep(CLI::App& app, Arguments& arguments, Command* chosen) {
       chosen);
   CLI::App* sub = add(app, "trust", "Pins the key of a server on another host", trust, chosen);
   sub->add_option("server", arguments.target, "HOST:PORT")->required();
-  sub->add_option("key", arguments.key, "Its key; without it, whoever sits at the terminal is asked");
+  sub->add_option("key", arguments.key, "Its key; without it, the tool asks at the terminal");
   sub = add(app, "rotate-key", "Gives the server a new key; prints it", rotate_key, chosen);
-  sub->add_option("--overlap", arguments.overlap, "How long the key before is accepted, too")
+  sub->add_option("--overlap", arguments.overlap, "How long the previous key is accepted too")
       ->capture_default_str();
-  sub =
-      add(app, "check", "Looks whether the catalog of a server that does not run is in order", check, chosen);
+  sub = add(app, "check", "Checks the catalog of a server that is not running", check, chosen);
   arguments.directory = default_directory();
   sub->add_option("--directory", arguments.directory, "Directory of the server")->capture_default_str();
-  sub->add_flag("--repair", arguments.repair, "Keep what can be read, and say what is lost");
+  sub->add_flag("--repair", arguments.repair, "Keep the readable entries and report the lost ones");
   add_dry_run(sub, arguments);
 }
 
-/// The arguments in the order in which CLI11 takes them: the last one first. A server's key may begin with
-/// '-', and is no option.
+/// Returns the arguments in the order that CLI11 expects: last one first. A server's key may begin with '-'
+/// but is not an option.
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> texts;
   for (int i = argc - 1; i > 0; --i) {
@@ -137,7 +136,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
 int run(int argc, char** argv) {
   Arguments arguments;
   Command chosen = nullptr;
-  CLI::App app("Grants memory of a memory server, and shows and manages what is in it.", "mpix-nam");
+  CLI::App app("Grants memory of a memory server, and shows and manages grants and windows.", "mpix-nam");
   app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
   app.footer(
       "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"

@@ -1,4 +1,4 @@
-/// Columns of text.
+/// Formats text in columns.
 #pragma once
 
 #include <cstdio>
