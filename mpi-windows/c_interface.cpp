@@ -1,4 +1,4 @@
-/// The C interface: what of it is not communication.
+/// The C interface except for communication.
 #include <memory>
 #include <mutex>
 
@@ -16,7 +16,7 @@ namespace {
 
 Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle); }
 
-/// Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize.
+/// MPI_Finalize deletes the attributes of MPI_COMM_SELF first.
 int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
   print_unasked();
   if (counts == nullptr) return MPI_SUCCESS;
@@ -30,7 +30,7 @@ int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
   return class_of_exception();
 }
 
-/// Also of programs that are not linked with libmpix_rma.
+/// Works also for programs that are not linked with libmpix_rma.
 void prepare_finalize() {
   static char counts = 0;
   int key = MPI_KEYVAL_INVALID;
@@ -46,7 +46,7 @@ void prepare() {
   });
 }
 
-/// What a call on the window comes to, with exceptions as error classes.
+/// Returns the result of a call on the window, with exceptions converted to error classes.
 template <typename Call>
 int on(mpix_window_t* handle, Call call) noexcept {
   try {
@@ -56,7 +56,7 @@ int on(mpix_window_t* handle, Call call) noexcept {
   }
 }
 
-/// The name of a call in error texts, and the rank that it was given.
+/// The name of a call in error texts, and its rank argument.
 struct CallName {
   char const* name;
   int rank = -1;
@@ -64,7 +64,7 @@ struct CallName {
 };
 constexpr CallName rank_call(char const* name, int rank) noexcept { return {name, rank}; }
 
-/// The same, with texts for errors.
+/// As above, with error texts.
 template <typename Call>
 int on(mpix_window_t* handle, CallName name, Call call) noexcept {
   int const error = on(handle, call);
@@ -99,7 +99,8 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     std::string const& why = newest_refusal().text;
-    if (rank == 0 && !why.empty()) log.write(mpixrma::engine::LogLevel::error, "no window: %s", why.c_str());
+    if (rank == 0 && !why.empty())
+      log.write(mpixrma::engine::LogLevel::error, "cannot create the window: %s", why.c_str());
     return error;
   }
   log.write(mpixrma::engine::LogLevel::life, "window %u: flavour %d, %lld bytes here", made->number(),

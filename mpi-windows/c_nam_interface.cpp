@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Keeps the reason of what `call` throws.
+/// Calls `call`, converts its exceptions to error classes and keeps their text.
 template <typename Call>
 int outcome_of(Call call) noexcept {
   try {
@@ -32,7 +32,7 @@ using namespace mpixrma::windows;
 
 int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
                        const char* rdma) {
-  // Null is all interfaces; of these other hosts reach all but the loopback.
+  // Null means all interfaces; other hosts can reach all of them except the loopback.
   return outcome_of([&] {
     set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8", rdma});
   });

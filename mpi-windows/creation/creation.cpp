@@ -1,4 +1,4 @@
-/// Window: how its memory comes to be reached, and what the processes tell each other of it.
+/// Window: exposure of its memory, and the exchange of its description among the processes.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace mpixrma::windows {
 
 namespace {
-/// From here on it is worth it to keep less of each.
+/// From this number of ranks on, compact representations of the rank table pay off.
 constexpr int least_ranks = 16;
 }  // namespace
 
@@ -19,7 +19,7 @@ int Window::allocate(std::size_t bytes, void** base) {
   return class_of(engine_.allocate(bytes, wishes, base));
 }
 
-/// Counters and the lock, with which the others are synchronised.
+/// Allocates the counters and the lock that other processes use for synchronisation.
 int Window::make_control(RankEntry& mine) {
   void* control = nullptr;
   if (int const error = class_of(engine_.allocate(layout_.bytes(), &control)); error != MPI_SUCCESS)
@@ -46,7 +46,7 @@ int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(status);
 }
 
-/// Whether the memory is that of another process of the window, as another window shares it.
+/// Returns whether the memory belongs to another process and was obtained from another window.
 bool Window::find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
   auto const found = SharedPlaces::find(memory.base, static_cast<std::size_t>(memory.size));
   if (!found || found->process == mine.process) return false;
@@ -63,7 +63,7 @@ bool Window::find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEn
   return false;
 }
 
-/// A program may make another window of the memory from here on.
+/// Records memory whose address the program may use to create another window.
 void Window::note_shared(Target const& target, void const* local) {
   if (target.memory == nullptr || target.exposure == engine::ExposureId::none || nam_ != nullptr) return;
   if (target.memory->process() == engine_.process()) return;
@@ -71,7 +71,7 @@ void Window::note_shared(Target const& target, void const* local) {
   shared_.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
 }
 
-/// Memory of this process alone.
+/// Allocates or exposes the memory of this process.
 int Window::make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine) {
   auto const bytes = static_cast<std::size_t>(memory.size);
   if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation() || mine.kind != MemoryKind::host)
@@ -91,7 +91,7 @@ bool Window::shares_one_allocation() const noexcept {
   return flavor_ == MPI_WIN_FLAVOR_SHARED && !hints_.noncontiguous();
 }
 
-/// One allocation of the first rank, in which the parts of all follow each other.
+/// Makes one allocation at rank 0 that contains the parts of all processes in rank order.
 int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   RankEntry whole;
   std::size_t total = 0;
@@ -115,7 +115,7 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   return MPI_SUCCESS;
 }
 
-/// Whether this process reaches the memory of all; the same at all.
+/// Returns MPI_SUCCESS at all processes if every one can map the memory of all, else an error class at all.
 int Window::agree_on_sharing(MPI_Comm comm, int error) {
   Target* const first = target(0);
   bool const here = first != nullptr && first->control != nullptr;
@@ -125,15 +125,15 @@ int Window::agree_on_sharing(MPI_Comm comm, int error) {
   return worst;
 }
 
-/// All memory of a window is of one kind.
+/// Checks that all memory of the window has the same kind.
 int Window::check_kinds() const {
   auto const differs = [kind = table_[0].kind](RankEntry const& entry) { return entry.kind != kind; };
   if (std::ranges::none_of(table_, differs)) return MPI_SUCCESS;
   return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
 }
 
-/// Gives what this process exposes the first names that are unused at all. Collective: false, at all, where
-/// that fails.
+/// Renames this process's exposures to the first ids that are unused at all processes. Collective: returns
+/// false at all processes if one fails.
 bool Window::take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine) {
   int taken = 1;
   for (engine::ExposureId* const name : {&mine.control, &mine.exposure}) {
@@ -147,12 +147,12 @@ bool Window::take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mi
       *name = wanted;
   }
   exposure_ = mine.exposure;
-  // Nobody uses the names before all have them.
+  // No process may use the ids before all processes have set them.
   PMPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MIN, comm);
   return taken != 0;
 }
 
-/// Collective: fills the table. The highest error class of all.
+/// Collective: fills the table. Returns the highest error class of all processes.
 int Window::gather(MPI_Comm comm, RankEntry& mine) {
   if (size_ >= least_ranks) {
     Comparison found = compare(comm, rank_, mine, engine_.unused_names());
@@ -182,7 +182,7 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   int made = make_control(mine);
   if (made == MPI_SUCCESS) made = make_memory(comm, memory, mine);
   if (made == MPI_SUCCESS && mine.kind == MemoryKind::unknown)
-    made = refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is deep_nam or deep_nam_persistent");
+    made = refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind must be deep_nam or deep_nam_persistent");
   mine.error_class = static_cast<std::int16_t>(made);
   int worst = gather(comm, mine);
   if (worst == MPI_SUCCESS) worst = check_kinds();
@@ -193,7 +193,7 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   return worst;
 }
 
-/// The first rank on the host keeps the table for all of them.
+/// The first rank on each host stores the table for all ranks of the host.
 void Window::share_table() {
   if (!table_.has_entries() || size_ < least_ranks) return;
   auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
@@ -246,7 +246,7 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
   if (asked == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
   engine::ExposedView const& view = asked->view;
   void* there = view.local;
-  // The short way past the engine may be closed where the memory is mapped nevertheless.
+  // The direct path may be disabled although the memory is mapped.
   engine::ExposedView mapped;
   if (there == nullptr && asked->exposure != engine::ExposureId::none &&
       !engine::failed(engine_.view(*asked->memory, asked->exposure, &mapped)))
@@ -290,7 +290,7 @@ int Window::detach(void const* base) {
     attached_empty_.erase(empty);
     return MPI_SUCCESS;
   }
-  // Memory that was freed meanwhile is registered no more.
+  // Memory that was freed meanwhile is no longer registered.
   (void)engine_.detach(const_cast<void*>(base), found->second);
   attached_.erase(found);
   return MPI_SUCCESS;

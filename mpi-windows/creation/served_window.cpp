@@ -1,4 +1,4 @@
-/// Window: memory at a memory server. One process asks the server for all.
+/// Window: memory at a memory server. One process sends the request to the server for all processes.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -9,10 +9,10 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Locks at memory servers that the windows of this process hold.
+/// Number of locks at memory servers that the windows of this process hold.
 std::atomic<std::size_t> nam_locks_held{0};
 
-/// Error class of what `call` throws, and why; MPI_SUCCESS.
+/// Calls `call` and returns the error class of its exception, with the text, or MPI_SUCCESS.
 template <typename Call>
 int outcome_of(Call call, std::string* text) {
   try {
@@ -27,14 +27,14 @@ int outcome_of(Call call, std::string* text) {
   }
 }
 
-/// What a process tells the others of its attempt to have the window.
+/// The result of one process's attempt to create or join the window.
 struct Outcome {
   int error_class = MPI_SUCCESS;
   std::uint32_t mapped_in = 0;  ///< as of NamWindow
-  std::string text;             ///< the description of the window, or what is wrong
+  std::string text;             ///< description of the window, or error text
 };
 
-/// From `root` to all, most often in one message.
+/// Broadcasts from `root`, usually in one message.
 void broadcast(Outcome* outcome, int root, MPI_Comm comm) {
   struct {
     int error_class;
@@ -58,7 +58,7 @@ void broadcast(Outcome* outcome, int root, MPI_Comm comm) {
   }
 }
 
-/// The worst of all outcomes, with its text, at all.
+/// Makes the worst outcome of all processes, with its text, known to all.
 void agree(Outcome* outcome, int rank, MPI_Comm comm) {
   struct {
     int error_class;
@@ -69,7 +69,7 @@ void agree(Outcome* outcome, int rank, MPI_Comm comm) {
   if (worst.error_class != MPI_SUCCESS) broadcast(outcome, worst.rank, comm);
 }
 
-/// Whether all processes have told that they map these grants.
+/// Returns whether all processes have reported that they map these grants.
 bool all_map(RankTable const& table, std::uint32_t grants) {
   auto const maps = [=](RankEntry const& entry) { return entry.lock == grants; };
   return grants != 0 && table.begin() != table.end() && std::ranges::all_of(table, maps);
@@ -77,8 +77,8 @@ bool all_map(RankTable const& table, std::uint32_t grants) {
 
 }  // namespace
 
-/// Collective: the first process makes it, the others join. Where all map the grants already, nobody fails to
-/// join, and they need not agree. After a failure nobody relies on that.
+/// Collective: the first process creates the window, the others join. If all processes already map the
+/// grants, joining cannot fail and needs no agreement. After a failure no process relies on that state.
 template <typename Make>
 int Window::share_nam(MPI_Comm comm, Make make) {
   int rank = 0;
@@ -125,7 +125,8 @@ int Window::allocate_at_server(MPI_Comm comm) {
   return error;
 }
 
-/// The targets are the ranks of those who have made the window; the processes of `comm` are none of them.
+/// The targets are the ranks of the processes that created the window; the processes of `comm` are not
+/// targets.
 int Window::connect(MPI_Comm comm) {
   flavor_ = MPI_WIN_FLAVOR_ALLOCATE;
   rank_ = MPI_PROC_NULL;
@@ -146,13 +147,13 @@ int Window::connect(MPI_Comm comm) {
 
 void Window::release_nam() noexcept {
   if (nam_ == nullptr) return;
-  std::string ignored;  // the server has gone, and the window with it
+  std::string ignored;  // the server is gone, and the window with it
   (void)outcome_of([this] { nam_->release(); }, &ignored);
 }
 
 void Window::persist() {
   if (nam_ == nullptr || nam_->port().empty())
-    throw NamError(MPI_ERR_WIN, "the window is not a persistent one at a memory server");
+    throw NamError(MPI_ERR_WIN, "not a persistent window at a memory server");
   std::atomic_thread_fence(std::memory_order_seq_cst);
   nam_->persist();
 }
@@ -163,7 +164,7 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
     engine::LockRequest asked;
     std::uint64_t none = 0;
     held_locks.describe(0, &none, &asked);
-    // Relaxed: a thread that waits has itself counted what it holds.
+    // Relaxed: the waiting thread itself has counted the locks that it holds.
     return asked.overtakes || nam_locks_held.load(std::memory_order_relaxed) != 0;
   };
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
@@ -174,7 +175,7 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
     auto const attempt = [&](bool* has_turn) { return nam_->try_lock(target.rank, mode, has_turn); };
     error = outcome_of([&] { taken = wait.attempt(attempt, holds_others); }, &reason);
     if (error == MPI_ERR_ACCESS)
-      error = code_with(error, "no lock of rank %d: %s", target.rank, reason.c_str());
+      error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
     if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
       error = MPI_ERR_WIN;
     return taken || error != MPI_SUCCESS;

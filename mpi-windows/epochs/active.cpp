@@ -1,4 +1,4 @@
-/// Window: synchronisation with targets that take part in it, and the signals for that.
+/// Window: active-target synchronisation and its signals.
 #include <sched.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace mpixrma::windows {
 
-/// Waits for what other processes do to this one's counters.
+/// Waits until other processes have raised a local counter.
 template <typename Predicate>
 void Window::await(Predicate done) {
   constexpr unsigned quick_spins = 256;
@@ -20,7 +20,7 @@ void Window::await(Predicate done) {
   engine_.wait_until(done);
 }
 
-/// Of a counter in the target's control memory.
+/// Returns an update of a counter in the target's control memory.
 engine::Update Window::update_of(Target const& target, std::size_t offset, engine::ElementType type) const {
   engine::Update update;
   update.type = type;
@@ -29,15 +29,15 @@ engine::Update Window::update_of(Target const& target, std::size_t offset, engin
   update.target = offset;
   update.exposed.target = target.control_name;
   update.target_layout = engine::Layout::contiguous(engine::element_size(type));
-  update.is_notification = true;  // no operation of the program: not counted
+  update.is_notification = true;  // not an operation of the program, so it is not counted
   return update;
 }
 
-/// Raises a counter of the target. What this process has stored before comes before it.
+/// Raises a counter of the target, ordered after all earlier stores of this process.
 void Window::signal(Target& target, std::size_t offset, engine::ElementType type) {
   if (target.control != nullptr) {
     std::byte* const counter = target.control + offset;
-    // Release: pairs with the acquires of those who wait.
+    // Release: pairs with the acquires of the waiting processes.
     if (type == engine::ElementType::uint8)
       reinterpret_cast<PostCounter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
     else
@@ -49,11 +49,11 @@ void Window::signal(Target& target, std::size_t offset, engine::ElementType type
   (void)engine_.issue(*target.process, raise);
 }
 
-/// Raises a counter of arrivals and marks it.
+/// Raises a counter of arrivals and sets its failure mark.
 void Window::object(Target& target, std::size_t offset) {
   static constexpr std::uint64_t step = objection_mark + 1;
   if (target.control != nullptr) {
-    // Release: pairs with the acquires of those who wait.
+    // Release: pairs with the acquires of the waiting processes.
     reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
     return;
   }
@@ -69,8 +69,8 @@ void Window::synchronise() {
   PMPI_Barrier(origins_);
 }
 
-/// After round k a process knows of 2^(k+1) that they have come. tell(target, offset) raises the arrivals of
-/// the next one, hear(arrivals) is told of those here.
+/// A dissemination barrier: after round k a process knows that 2^(k+1) processes have arrived. tell(target,
+/// offset) raises the arrival counter of the successor; hear(arrivals) examines the local arrival counter.
 template <typename Tell, typename Hear>
 void Window::disseminate(Tell tell, Hear hear) {
   ++barriers_;
@@ -88,13 +88,13 @@ void Window::barrier() {
               [](Counter const&) {});
 }
 
-/// Whether any process has an objection; the same at all. Has to be followed by a barrier().
+/// Returns whether any process has an objection; the same at all. Must be followed by a barrier().
 bool Window::barrier_with(bool objection) {
   disseminate(
       [&](Target& next, std::size_t at) {
         objection ? object(next, at) : signal(next, at, engine::ElementType::uint64);
       },
-      // What comes of others meanwhile belongs to the barrier behind this one, and objects to nothing.
+      // Later arrivals belong to the following barrier, which carries no objections.
       [&](Counter& arrivals) {
         if (arrivals.load(std::memory_order_relaxed) < objection_mark) return;
         arrivals.fetch_and(objection_mark - 1, std::memory_order_relaxed);
@@ -103,7 +103,8 @@ bool Window::barrier_with(bool objection) {
   return objection;
 }
 
-/// For the last barrier: whoever keeps the table of the host may leave it, with the table, before others.
+/// Resolves the successors before the last barrier: the process that stores the host's table may leave the
+/// barrier, and free the table, before others.
 void Window::find_successors() {
   for (std::int64_t distance = 1; distance < size_; distance *= 2) (void)target(successor(distance));
 }
@@ -121,7 +122,7 @@ int Window::fence(int assertion) {
   return error;
 }
 
-/// Of a group whose members are all in the window.
+/// Returns the ranks of a group whose members are all in the window.
 std::vector<int> Window::ranks_of(MPI_Group group) const {
   int count = 0;
   PMPI_Group_size(group, &count);
@@ -133,7 +134,7 @@ std::vector<int> Window::ranks_of(MPI_Group group) const {
 }
 
 int Window::post(MPI_Group group, int assertion) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
   std::vector<int> const origins = ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
   {
@@ -172,7 +173,7 @@ void Window::wait_for_post(Target& target) {
   ++target.posts_seen;
 }
 
-/// Where the signal travels behind the operations it need not wait for them.
+/// A signal that travels behind the operations need not wait for their completion.
 int Window::tell_completed(Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   bool const follows = target.memory == target.process && target.control == nullptr;
@@ -208,7 +209,7 @@ int Window::test(int* flag) {
   if (!exposed_) return MPI_ERR_RMA_SYNC;
   Counter const& completed = own_counter(layout_.completed());
   *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
-  // A program that asks in a loop may take the core on which the origin is to run.
+  // Yield, because a program that tests in a loop may occupy the core that the origin needs.
   if (*flag == 0 && engine_.progress() == 0 && engine_.yields_when_idle()) sched_yield();
   *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
   exposed_ = *flag == 0;

@@ -1,4 +1,4 @@
-/// Window: order and completion of what was issued, in epochs of passive targets.
+/// Window: ordering and completion of operations in passive-target epochs.
 #include <algorithm>
 #include <span>
 
@@ -7,7 +7,8 @@
 
 namespace mpixrma::windows {
 
-/// The target of a passive epoch. `*used` is nullptr where no operation of the epoch has been there.
+/// Returns the target of a passive epoch. `*used` is nullptr if no operation of the epoch has accessed the
+/// target.
 int Window::find_passive(int rank, Target** used) const noexcept {
   if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
   *used = open_target(rank);
@@ -34,8 +35,8 @@ int Window::flush_all(Level level) {
 int Window::order(Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
-  // Who reaches the memory without asking the engine does not look whether messages come first, and one
-  // process does not know what comes first at another.
+  // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
+  // region are at processes that cannot order operations among each other. So wait for the messages.
   if (target.view.local != nullptr || target.divided != nullptr) return complete_messages(target);
   engine_.fence(*target.memory, sequence);
   return MPI_SUCCESS;
@@ -45,7 +46,7 @@ int Window::order(int rank) {
   Target* used = nullptr;
   int error = find_passive(rank, &used);
   if (error == MPI_SUCCESS && used != nullptr) error = order(*used);
-  settle();  // a load must not come before the stores that were made
+  settle();  // orders the earlier stores before later loads
   return error;
 }
 
@@ -68,7 +69,7 @@ int Window::begin_flush_all() {
   return MPI_SUCCESS;
 }
 
-/// Begins to wait for targets, or parts of them, with outstanding messages.
+/// Starts a wait for targets, or parts of them, with outstanding messages.
 int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* request) {
   if (level == Level::remote) settle();
   if (targets.empty()) {
@@ -116,7 +117,7 @@ int Window::iflush_all(Level level, MPI_Request* request) {
   return iflush(pending, level, request);
 }
 
-/// Waits until none is told any more.
+/// Waits until no joint request is pending.
 void Window::end_joint_requests() {
   // Acquire: pairs with the release in JointRequest::end().
   engine_.wait_until([this] { return joint_requests_.load(std::memory_order_acquire) == 0; });

@@ -1,4 +1,4 @@
-/// Window: access epochs, how they begin, and those of passive targets.
+/// Window: the start of access epochs, and passive-target synchronisation.
 #include <utility>
 
 #include "engine/base/log.hpp"
@@ -8,13 +8,13 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// What a lock that is not free ends with.
+/// Completion of a queued lock request.
 struct Grant : engine::Completion {
   Grant() noexcept {
     done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
       auto& grant = static_cast<Grant&>(self);
       grant.status = result;
-      // Release: pairs with the acquire in take_lock(), for `status`.
+      // Release: pairs with the acquire in wait_for_lock(), for `status`.
       grant.told.store(true, std::memory_order_release);
     };
   }
@@ -27,13 +27,13 @@ struct Grant : engine::Completion {
 /// Whether no epoch with operations is open.
 bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
 
-/// One that the calls of the program open. After another one there are no operations of the last fence.
+/// Opens an epoch explicitly. Afterwards no operation can belong to the last fence.
 void Window::begin_epoch(Epoch epoch) noexcept {
   epoch_.store(epoch, std::memory_order_relaxed);
   fence_open_ = false;
 }
 
-/// Whether an operation may begin to access the target, and after what.
+/// Returns whether operations may access the target, and what must be done first.
 int Window::permit(Target const& target, Permission* permission) const noexcept {
   *permission = Permission::yes;
   switch (epoch_.load(std::memory_order_relaxed)) {
@@ -45,7 +45,7 @@ int Window::permit(Target const& target, Permission* permission) const noexcept 
     case Epoch::lock_all:
       if (!unchecked_) *permission = Permission::take_lock;
       return MPI_SUCCESS;
-    case Epoch::locks: break;  // which have opened their targets
+    case Epoch::locks: break;  // the lock calls have opened their targets
   }
   return MPI_ERR_RMA_SYNC;
 }
@@ -62,7 +62,7 @@ void Window::note_closed(Target& target) noexcept {
   target.close();
 }
 
-/// Begins to open the target. `*open`: another thread has done it.
+/// Starts to open the target. Sets `*open` if another thread has opened it.
 int Window::enter(Target& target, Permission* permission, bool* open) {
   for (;;) {
     {
@@ -82,7 +82,7 @@ int Window::enter(Target& target, Permission* permission, bool* open) {
   }
 }
 
-/// Where it is free and in memory: what most programs meet most of the time.
+/// The common case: the lock word is mapped and the lock is free.
 bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   engine_.settle_locks();
   if (target.lock_word == nullptr || target.process->is_lost()) return false;
@@ -91,7 +91,7 @@ bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   return true;
 }
 
-/// `with_next`: between hosts the request may leave with what follows it.
+/// `with_next`: between hosts the request may be sent together with the next operation.
 inline int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   return try_lock(target, mode, held) ? MPI_SUCCESS : request_lock(target, mode, held, with_next);
@@ -132,7 +132,7 @@ int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool 
   return wait_for_lock(target, request, held);
 }
 
-/// Adds the locks that this process holds to a request for a share of the target's lock.
+/// Adds the locks that this process holds to a request for a shared lock.
 void Window::describe_held(Target& target, engine::LockRequest* request) {
   engine::LockClock& own = engine_.lock_clock();
   if (engine::LockClock const* const its = engine_.lock_clock(*target.process)) own.raise(its->now());
@@ -157,7 +157,7 @@ int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held
   return class_of(status);
 }
 
-/// Whether all that was issued under the lock, which is in memory, is complete.
+/// Whether all operations issued under a mapped lock are complete, so that it can be released in place.
 bool Window::may_leave(Target const& target) const noexcept {
   return target.lock_word != nullptr && target.lock > Lock::unchecked && nam_ == nullptr &&
          !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
@@ -165,7 +165,7 @@ bool Window::may_leave(Target const& target) const noexcept {
 
 int Window::give_back_lock(Target& target) {
   if (may_leave(target)) [[likely]] {
-    // A full barrier: what was stored under the lock comes before the next holder.
+    // A full barrier: stores made under the lock precede the next holder's accesses.
     auto const left = engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_);
     if (left) {
       target.lock = Lock::none;
@@ -175,8 +175,8 @@ int Window::give_back_lock(Target& target) {
   return give_back_slowly(target);
 }
 
-/// The next holder comes after the operations. Those that are messages are complete once they were waited
-/// for, too.
+/// Releases the lock by the general path: after the operations issued under it. Operations sent as messages
+/// are complete when they have been waited for.
 int Window::give_back_slowly(Target& target) {
   Lock const held = std::exchange(target.lock, Lock::none);
   if (held == Lock::none || held == Lock::unchecked) {
@@ -256,7 +256,7 @@ int Window::lock_all(int assertion) {
     unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
   }
   if (unchecked_) return MPI_SUCCESS;
-  // The locks of memory that is reached by operations only are taken by the first of these.
+  // For memory that is reached by operations only, the first operation to each target acquires its lock.
   bool const all = flavor_ == MPI_WIN_FLAVOR_SHARED || shares_memory_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   for (int rank = 0; rank < size_ && error == MPI_SUCCESS; ++rank) {
@@ -280,14 +280,14 @@ void Window::end_epochs() {
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   if (!exposed_ && (epoch == Epoch::none || epoch == Epoch::fence)) return;
   engine::Log const log(verbose, engine_.process());
-  log.write(engine::LogLevel::life, "window %u: MPI_Finalize ends it, although %s", number(), epoch_text());
+  log.write(engine::LogLevel::life, "window %u: MPI_Finalize frees it although %s", number(), epoch_text());
   while (epoch_.load(std::memory_order_relaxed) == Epoch::locks) (void)unlock(opened_.back()->rank);
   if (epoch == Epoch::lock_all) (void)unlock_all();
   if (epoch == Epoch::group) (void)complete_opened();
   exposed_ = false;
 }
 
-/// Ends the access epoch at all its targets.
+/// Completes the access epoch at all its targets.
 int Window::complete_opened() {
   std::vector<Target*> opened;
   {
@@ -304,7 +304,7 @@ int Window::complete_opened() {
   epoch_.store(Epoch::none, std::memory_order_relaxed);
   if (opened_.empty()) {
     opened.clear();
-    opened_.swap(opened);  // its memory
+    opened_.swap(opened);  // keep its memory
   }
   return error;
 }

@@ -18,7 +18,7 @@ ConnectionWatch::ConnectionWatch(int socket, std::function<int()> on_end)
     : on_end_(std::move(on_end)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       owner_(engine::own_process_id()) {
-  // The application's signals are for its own threads.
+  // This thread must not handle the application's signals.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

@@ -1,4 +1,4 @@
-/// A thread that is told when the other end of a connection has closed.
+/// A thread that calls back when the other end of a connection has closed.
 #pragma once
 
 #include <sys/types.h>
@@ -12,14 +12,14 @@ namespace mpixrma::windows {
 
 class ConnectionWatch {
  public:
-  /// `on_end` is called in the thread. It returns the socket that is to be watched from then on; -1: none.
+  /// The thread calls `on_end`, which returns the socket to watch from then on, or -1 for none.
   ConnectionWatch(int socket, std::function<int()> on_end);
-  /// Waits for an `on_end` that has begun.
+  /// Waits for a running `on_end`.
   ~ConnectionWatch();
   ConnectionWatch(ConnectionWatch const&) = delete;
   ConnectionWatch& operator=(ConnectionWatch const&) = delete;
 
-  /// For `on_end`. False: it was cut short, because the watch is to end.
+  /// For `on_end`. Returns false if the sleep was interrupted because the watch ends.
   bool sleep(int milliseconds) const;
 
  private:
@@ -27,7 +27,7 @@ class ConnectionWatch {
 
   std::function<int()> on_end_;
   engine::FileDescriptor stop_;
-  pid_t owner_;  ///< children made by fork() have no such thread
+  pid_t owner_;  ///< children made by fork() do not have the thread
   std::thread thread_;
 };
 

@@ -33,7 +33,7 @@ class Reader {
     return number;
   }
   std::string text() { return std::string(next(number())); }
-  /// Of things that take so many bytes each, at least.
+  /// Reads the number of items of at least `each` bytes, and checks it against the remaining bytes.
   std::uint64_t count(std::size_t each) {
     std::uint64_t const count = number();
     if (count > bytes_.size() / each) refuse();
@@ -42,7 +42,7 @@ class Reader {
 
  private:
   [[noreturn]] static void refuse() {
-    throw NamError(MPI_ERR_INTERN, "another process tells of a window what nobody understands");
+    throw NamError(MPI_ERR_INTERN, "malformed description of a window from another process");
   }
   std::string_view next(std::uint64_t length) {
     if (length > bytes_.size()) refuse();

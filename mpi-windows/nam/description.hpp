@@ -1,5 +1,4 @@
-/// What the process that has made a window at memory servers tells the others of it: bytes, for processes of
-/// one job.
+/// The description of a window at memory servers, serialised for the other processes of the job.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,12 @@
 
 namespace mpixrma::windows {
 
-/// What one grant has of the window.
+/// The part of the window in one grant.
 struct NamPart {
   nam::Locator grant;
-  std::uint64_t control = 0;  ///< as of NamGrant; 0: whoever has told it does not map it
-  std::string secret;         ///< of the server, in hexadecimal digits; empty: processes have their own
-  nam::WindowInfo window;     ///< identifier, port, place, generation and regions
+  std::uint64_t control = 0;  ///< as of NamGrant; 0: the sender does not map the grant
+  std::string secret;         ///< server's secret in hexadecimal digits; empty: each process has its own
+  nam::WindowInfo window;     ///< identifier, port, slot, generation and regions
 };
 
 struct NamDescription {

@@ -1,4 +1,4 @@
-/// The memory server's errors as those of windows.
+/// Conversion of the memory server's errors to window errors.
 #pragma once
 
 #include "mpi-windows/nam/window.hpp"
@@ -8,7 +8,7 @@ namespace mpixrma::windows {
 
 int class_of(nam::ErrorCode code) noexcept;
 
-/// What `call` returns, with the server's errors as NamError.
+/// Returns the result of `call`, with the server's errors converted to NamError.
 template <typename Call>
 auto at_server(Call call) {
   try {

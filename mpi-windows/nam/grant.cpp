@@ -20,22 +20,23 @@ GrantRegistry<NamGrant>& registry() {
   return grants;
 }
 
-/// So much is zeroed here sooner than by the server.
+/// Up to this size, zeroing the memory here is faster than at the server.
 constexpr std::uint64_t largest_spare = 256u << 10;
 
 constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
-/// How often nobody may be found at the server's address. Its memory has gone with its last process.
+/// Number of attempts for which no process may listen at the server's address. The memory is gone with its
+/// last process.
 constexpr int most_attempts_alone = 25;
 constexpr std::chrono::seconds longest_search{30};
 
-/// Tells control memories on this host apart.
+/// Returns a number that identifies a control memory on this host.
 std::uint64_t number_of(nam::SharedControl const& control) {
   struct stat status {};
   return ::fstat(control.descriptor().get(), &status) == 0 ? status.st_ino : 0;
 }
 
-/// Whether what the window has is what these would be given.
+/// Whether the window equals one that would be allocated with these arguments.
 bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
   nam::WindowWishes const usual;
@@ -48,7 +49,7 @@ bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& 
   return true;
 }
 
-/// Of all its regions, and what is between them.
+/// Returns the total bytes of its regions, including gaps.
 std::uint64_t bytes_of(nam::WindowInfo const& window) {
   nam::WindowRegion const& last = window.regions.back();
   return last.offset + last.bytes - window.regions.front().offset;
@@ -71,7 +72,7 @@ std::shared_ptr<NamGrant> NamGrant::of(nam::Locator const& locator, std::uint64_
   auto const fits = [=](NamGrant const& known) { return known.control() == control; };
   auto found = registry().find_or_open(locator, fits);
   if (found->control() != control)
-    throw nam::Error(nam::ErrorCode::unavailable, "the server of the grant was started again meanwhile");
+    throw nam::Error(nam::ErrorCode::unavailable, "the server of the grant was restarted meanwhile");
   return found;
 }
 
@@ -91,7 +92,7 @@ bool NamGrant::has_windows() {
                              [this](auto const& use) { return memory_.control().is_taken(use.first); });
 }
 
-/// The data process has died, or what it had has ended in order.
+/// Called when the data process has died or has ended the grant in order.
 int NamGrant::on_end() {
   if (!has_windows()) return -1;
   if (find_again()) return session_.descriptor();
@@ -99,7 +100,7 @@ int NamGrant::on_end() {
   return -1;
 }
 
-/// Another data process has the same memory as long as the control process has lived on.
+/// While the control process lives, a new data process serves the same memory.
 bool NamGrant::find_again() {
   auto const end = std::chrono::steady_clock::now() + longest_search;
   for (int alone = 0; alone < most_attempts_alone && std::chrono::steady_clock::now() < end;) {
@@ -118,7 +119,7 @@ bool NamGrant::find_again() {
   return false;
 }
 
-/// For all who use them; the first one to find out says so.
+/// Ends the windows for all processes that map them; the first process that detects the end logs it.
 void NamGrant::end_windows() {
   std::lock_guard const held(lock_);
   int ended = 0;
@@ -128,10 +129,11 @@ void NamGrant::end_windows() {
     ++ended;
   }
   if (ended != 0)
-    engine::common_log.write(engine::LogLevel::error,
-                             "the memory server of grant %s has ended, and with it %d windows; operations on "
-                             "them are errors from now on",
-                             locator_.grant.c_str(), ended);
+    engine::common_log.write(
+        engine::LogLevel::error,
+        "the memory server of grant %s has ended and so have %d of its windows; operations on "
+        "them now fail",
+        locator_.grant.c_str(), ended);
 }
 
 nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
@@ -156,12 +158,13 @@ void NamGrant::release(nam::WindowInfo const& window) {
   make_spare(window);
 }
 
-/// False: the server has taken it back.
+/// Returns false if the server has reclaimed the memory.
 bool NamGrant::take_spare() {
   return memory_.control().take_spare(spare_.window.slot, std::exchange(spare_.generation, 0));
 }
 
-/// The message to the server, and that for the next window, would take longer than all else.
+/// Keeps a released window for reuse, because the messages that free it and allocate the next one would
+/// dominate the time.
 void NamGrant::make_spare(nam::WindowInfo const& window) {
   std::memset(memory_.at(window.regions.front()), 0, bytes_of(window));
   spare_.window = window;
@@ -174,7 +177,7 @@ void NamGrant::persist(nam::WindowInfo const& window) {
   session_.persist(window);
 }
 
-/// The system tells the locks of descriptors apart, not those of one.
+/// Gives each window its own descriptor, because the kernel distinguishes locks by open file description.
 std::shared_ptr<nam::SharedControl const> NamGrant::locks_for(nam::SharedControl::Slot slot) {
   std::lock_guard const held(lock_);
   if (windows_[slot]++ == 0) return {std::shared_ptr<void>(), &memory_.control()};

@@ -1,5 +1,5 @@
-/// Grants of memory servers that this process uses: a session and a mapping for each, kept for later windows.
-/// Where the server's processes die, the windows either go on or end.
+/// Grants of memory servers that this process uses: a session and a mapping for each, cached for later
+/// windows. If the server's processes die, the windows either continue or end.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ class NamGrant {
   /// Throws nam::Error.
   explicit NamGrant(nam::Locator const& locator);
 
-  /// As GrantRegistry asks for it: windows of one grant have it in common.
+  /// The key for GrantRegistry: all windows of one grant share the object.
   static std::string name_of(nam::Locator const& locator) {
     return nam::format(nam::Locator{locator.grant, "", locator.address});
   }
-  /// The one of the locator: that which is there, if it is served still, or a new one.
+  /// Returns the object of the locator: the cached one if its server still runs, else a new one.
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator);
-  /// The one whose control memory is `control` at its server.
+  /// Returns the object whose control memory has the number `control` at its server.
   static std::shared_ptr<NamGrant> of(nam::Locator const& locator, std::uint64_t control);
-  /// The same, if there is one, also if its session has ended: others see to its windows. nullptr: there is
-  /// none.
+  /// As above, but only returns a cached object, even if its session has ended, which other code handles;
+  /// nullptr if there is none.
   static std::shared_ptr<NamGrant> mapped(nam::Locator const& locator, std::uint64_t control);
 
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
@@ -40,10 +40,10 @@ class NamGrant {
   bool is_served();
   nam::Locator const& locator() const noexcept { return locator_; }
   nam::GrantMapping const& memory() const noexcept { return memory_; }
-  /// Tells control memories on this host apart.
+  /// Identifies the control memory on this host.
   std::uint64_t control() const noexcept { return control_; }
 
-  /// For the locks of one window more in this process; each has them to itself.
+  /// Returns a descriptor for the locks of one more window of this process; each window has its own.
   std::shared_ptr<nam::SharedControl const> locks_for(nam::SharedControl::Slot slot);
   void give_back_locks(nam::SharedControl::Slot slot);
 
@@ -54,10 +54,10 @@ class NamGrant {
   void end_windows();
 
   nam::Locator locator_;
-  /// A window of this process that has ended, whose memory is to be the next one of its shape.
+  /// A released window of this process whose memory the next window of the same shape reuses.
   struct Spare {
     nam::WindowInfo window;
-    std::uint64_t generation = 0;  ///< 0: there is none
+    std::uint64_t generation = 0;  ///< 0: empty
   };
   bool take_spare();
   void make_spare(nam::WindowInfo const& window);
@@ -68,7 +68,7 @@ class NamGrant {
   std::uint64_t control_ = 0;
   std::map<nam::SharedControl::Slot, int> windows_;
   Spare spare_;
-  ConnectionWatch watch_;  ///< of the session
+  ConnectionWatch watch_;  ///< watches the session
 };
 
 }  // namespace mpixrma::windows

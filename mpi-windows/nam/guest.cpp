@@ -26,17 +26,17 @@ GrantRegistry<GuestSession>& guest_registry() {
   return sessions;
 }
 
-/// Between two attempts where others have locked the memory.
+/// Delay between two attempts if other operations have locked the memory.
 constexpr std::chrono::microseconds between_requests{50};
 
-/// So much of the data of an operation goes into one request.
+/// The part of an operation's data that fits into one request.
 struct Share {
   std::vector<Segment> runs;
   std::size_t position = 0;
   std::size_t bytes = 0;
 };
 
-/// Calls `send` with one share of the operation after the other. They end between elements.
+/// Calls `send` with consecutive shares of the operation. Shares end between elements.
 template <typename Send>
 void for_each_share(engine::Layout const& target, std::uint64_t begin, std::size_t element, Send send) {
   // An element may consist of two runs.
@@ -81,7 +81,7 @@ class GuestNamWindow final : public SessionNamWindow {
   void send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const;
 };
 
-/// The server refuses what waits for others, so that it can serve them.
+/// The server rejects requests that would wait for others, so that it can serve the others.
 void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const try {
   auto const place = static_cast<std::uint64_t>(rank);
   while (

@@ -1,8 +1,8 @@
 /// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
 ///
-/// A request for a lock first takes the turn, which an exclusive one keeps until it gives the lock back. The
-/// request of a process that holds other locks takes the lock without its turn once its patience is over:
-/// whoever has the turn may wait, by way of others, for these locks.
+/// A lock request first acquires the turn; an exclusive request keeps the turn until it releases the lock. A
+/// process that holds other locks acquires the lock without the turn once its patience is exhausted: the
+/// holder of the turn may be waiting, directly or indirectly, for these locks.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace mpixrma::windows {
 
-/// How long the requests of a process wait for their turn at the locks of a window. Thread-safe.
+/// The time that requests of a process wait for their turn at the locks of a window. Thread-safe.
 class NamLockPatience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,7 +22,8 @@ class NamLockPatience {
   static constexpr Clock::duration first = std::chrono::milliseconds(10);
   static constexpr unsigned max_doublings = 6;
 
-  /// Twice as long for each time that the process has passed others there since it last had its turn.
+  /// The patience doubles for each time that the process has passed others at the rank since it last had its
+  /// turn.
   Clock::duration at(int rank) const {
     std::lock_guard const held(mutex_);
     auto const found = passes_.find(rank);
@@ -39,7 +40,7 @@ class NamLockPatience {
 
  private:
   mutable std::mutex mutex_;
-  std::map<int, unsigned> passes_;  ///< by rank, of ranks where the process has passed others
+  std::map<int, unsigned> passes_;  ///< number of passes by rank
 };
 
 /// One wait for the lock of a rank.
@@ -51,8 +52,8 @@ class NamLockWait {
               Clock::time_point now = Clock::now())
       : patience_(patience), rank_(rank), mode_(mode), end_(now + patience.at(rank)) {}
 
-  /// `try_lock(bool* has_turn)`: as NamWindow::try_lock. `holds_others()`: whether the process holds any
-  /// lock. True: the lock is held.
+  /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()` tells whether the process holds
+  /// any lock. Returns true if the lock was acquired.
   template <typename TryLock, typename HoldsOthers>
   bool attempt(TryLock try_lock, HoldsOthers holds_others, Clock::time_point now = Clock::now()) {
     bool const shared = mode_ == engine::LockMode::shared;

@@ -1,4 +1,4 @@
-/// Windows at memory servers whose memory this process has mapped: the server runs on its host.
+/// Windows at memory servers whose memory this process maps: the server runs on this host.
 #pragma once
 
 #include <memory>

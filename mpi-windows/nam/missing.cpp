@@ -1,4 +1,4 @@
-/// Of a build without the memory server.
+/// Stubs for a build without the memory server.
 #include <mpi.h>
 
 #include "mpi-windows/nam/window.hpp"
@@ -28,6 +28,6 @@ void NamWindow::note_mapped(std::uint32_t) noexcept {}
 int nam_ranks(std::string const&, bool) { refuse_all(); }
 void nam_publish(std::string const&, std::string const&) { refuse_all(); }
 void nam_unpublish(std::string const&, std::string const&) { refuse_all(); }
-std::string nam_lookup(std::string const&) { throw NamError(MPI_ERR_NAME, "there is no memory server"); }
+std::string nam_lookup(std::string const&) { throw NamError(MPI_ERR_NAME, "no memory server in this build"); }
 
 }  // namespace mpixrma::windows

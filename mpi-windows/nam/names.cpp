@@ -15,7 +15,7 @@ namespace {
 using nam::ErrorCode;
 using nam::Json;
 
-/// A name that is missing, or taken, is an error of names.
+/// Converts the server's errors not_found and exists to MPI's errors of names.
 template <typename Call>
 auto with_names(Call call) {
   try {
@@ -28,7 +28,7 @@ auto with_names(Call call) {
 
 Json ask(nam::Address const& server, Json const& request) { return nam::Client(server).request(request); }
 
-/// Whether there may be a server to be asked for names.
+/// Whether a server may exist that could look up names.
 bool is_at_hand(nam::Address const& server) {
   auto const is_set = [](char const* name) {
     char const* const value = std::getenv(name);
@@ -75,16 +75,17 @@ std::string nam_lookup(std::string const& name) {
   return with_names([&] {
     nam::Address const server = nam::server_address();
     if (!is_at_hand(server))
-      throw NamError(MPI_ERR_NAME,
-                     "MPIX_NAM_SERVER and MPIX_NAM_ALLOCATION name no memory server, and there is none at " +
-                         nam::format(server));
+      throw NamError(
+          MPI_ERR_NAME,
+          "MPIX_NAM_SERVER and MPIX_NAM_ALLOCATION do not name a memory server, and no server listens at " +
+              nam::format(server));
     try {
       nam::Client client(server);
       auto port = nam::field<std::string>(client.request({{"op", "lookup"}, {"name", name}}), "port");
       nam::check_own_port(client, server, port);
       return port;
     } catch (nam::Error const& error) {
-      if (error.code() == ErrorCode::unavailable) throw;  // names the server
+      if (error.code() == ErrorCode::unavailable) throw;  // its text names the server already
       throw nam::Error(error.code(), "the memory server at " + nam::format(server) + ": " + error.what());
     }
   });

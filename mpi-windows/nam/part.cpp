@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// The grant where its memory can be mapped; nullptr: it cannot. `control` as of NamGrant::of; 0: not known.
+/// Returns the grant if its memory can be mapped, else nullptr. `control` is as of NamGrant::of; 0: unknown.
 std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t control = 0) {
   if (RemoteGrant::known(locator) != nullptr) return nullptr;
   try {
@@ -22,14 +22,14 @@ std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t
   }
 }
 
-/// The grant as others than its host's processes use it. `encrypt`: with encryption, or not at all.
+/// Returns the grant for access from another host. `encrypt`: fail unless data is encrypted.
 std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encrypt) {
   auto grant = RemoteGrant::of(locator);
   if (encrypt) nam::demand_encryption(grant->address());
   return grant;
 }
 
-/// Joins a window that another process has opened, in a session of this process.
+/// Joins a window that another process has opened, with a session of this process.
 nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
   nam::WindowInfo info = grant.ask([&](nam::Session& session) { return session.join(window.id); });
   info.port = window.port;
@@ -43,7 +43,7 @@ std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowI
   return make_remote(std::move(grant), std::move(info));
 }
 
-/// `locator` of the grant.
+/// `locator` is the grant's.
 std::unique_ptr<NamWindow> join_guest(nam::Locator const& locator, nam::WindowInfo const& window) {
   auto session = GuestSession::of({locator.grant, window.id, locator.address});
   nam::WindowInfo info = ask_for(*session, window);
@@ -69,7 +69,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt) {
   nam::Locator const locator = nam::parse_locator(window.port);
   if (!window.owns_grant) return make_guest(GuestSession::of(locator, std::move(session)), std::move(window));
-  { nam::Session const ended = std::move(session); }  // before another one is opened
+  { nam::Session const ended = std::move(session); }  // end this session before another one is opened
   if (auto grant = find_mapped(locator)) return make_mapped(std::move(grant), std::move(window));
   return join_remote(locator, window, encrypt);
 }

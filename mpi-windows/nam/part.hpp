@@ -1,4 +1,4 @@
-/// Windows in single grants: mapped where that is possible.
+/// Windows in single grants, mapped if possible.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace mpixrma::windows {
 
-// They throw nam::Error and NamError.
+// These functions throw nam::Error and NamError.
 
 std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
                                           std::vector<std::uint64_t> const& units,
                                           nam::WindowWishes const& wishes);
-/// The persistent window that `session` has found by its port name.
+/// Returns the persistent window that `session` has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
-/// The window that another process has described; `is_mapped` and `encrypt` as of NamWindow::join.
+/// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
+/// NamWindow::join.
 std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt);
 
 }  // namespace mpixrma::windows

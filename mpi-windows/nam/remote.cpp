@@ -45,7 +45,7 @@ class RemoteNamWindow final : public SessionNamWindow {
 
  private:
   std::shared_ptr<RemoteGrant> grant_;
-  mutable std::vector<engine::Engine*> engines_;  ///< once for each call of peer()
+  mutable std::vector<engine::Engine*> engines_;  ///< one entry for each call of peer()
 };
 
 }  // namespace
@@ -79,8 +79,7 @@ void RemoteGrant::forget(engine::Engine& engine) noexcept {
   if (use != uses_.end()) uses_.erase(use);
 }
 
-/// The data process executes nothing of the session any more, and answers nobody who introduces himself with
-/// it.
+/// The data process no longer executes operations of the session and rejects handshakes with it.
 int RemoteGrant::on_end() {
   std::lock_guard const held(peers_lock_);
   has_ended_ = true;

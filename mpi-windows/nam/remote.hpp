@@ -1,5 +1,5 @@
-/// Windows in the user's own grants whose memory this process cannot map: the server runs on another host.
-/// Operations are the engine's messages to the process that has the memory.
+/// Windows in the user's own grants whose memory this process cannot map, because the server runs on another
+/// host. Operations are the engine's messages to the process that has the memory.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace mpixrma::windows {
 
-/// A grant that this process uses so.
+/// A grant that this process uses over the network.
 class RemoteGrant : public NamSession {
  public:
   /// Throws nam::Error.
   explicit RemoteGrant(nam::Locator const& locator);
 
-  /// As GrantRegistry asks for it.
+  /// The key for GrantRegistry.
   static std::string name_of(nam::Locator const& locator) { return NamGrant::name_of(locator); }
-  /// The one of the locator, or a new one.
+  /// Returns the object of the locator, cached or new.
   static std::shared_ptr<RemoteGrant> of(nam::Locator const& locator);
-  /// nullptr: it is not used so.
+  /// Returns the cached object, or nullptr.
   static std::shared_ptr<RemoteGrant> known(nam::Locator const& locator);
 
-  /// Of the process that has the memory, at engines.
+  /// Address of the engine of the process that has the memory.
   std::vector<std::byte> const& address() const noexcept { return address_; }
-  /// That process, until it is released. When the session ends, operations to it fail,
-  /// also those that wait for a connection, which the process refuses then. nullptr: it cannot be reached.
+  /// Returns that process as a peer, until it is released, or nullptr if it is unreachable. When the session
+  /// ends, operations to it fail, also those that wait for a connection, which the process then rejects.
   engine::Peer* peer(engine::Engine& engine);
-  /// The caller's engine may go.
+  /// Releases the peers of an engine that may be destroyed.
   void forget(engine::Engine& engine) noexcept;
 
  private:
@@ -40,17 +40,17 @@ class RemoteGrant : public NamSession {
 
   std::vector<std::byte> address_;
   std::mutex peers_lock_;
-  /// Of this process, by which operations reach the other one.
+  /// An engine of this process and its connection to the other process.
   struct Use {
     engine::Engine* engine;
-    std::uint64_t process;  ///< the other one, as the engine knows it
+    std::uint64_t process;  ///< the other process's identity in the engine
   };
   std::vector<Use> uses_;
   bool has_ended_ = false;
-  ConnectionWatch watch_;  ///< of the session; the last member: its thread uses the others
+  ConnectionWatch watch_;  ///< watches the session; last member, because its thread uses the others
 };
 
-/// `window` is what the grant's session has told. Throws NamError.
+/// `window` is the description from the grant's session. Throws NamError.
 std::unique_ptr<ServedWindow> make_remote(std::shared_ptr<RemoteGrant> grant, nam::WindowInfo window);
 
 }  // namespace mpixrma::windows

@@ -1,4 +1,4 @@
-/// What windows at memory servers have in common, mapped or not.
+/// The common base of windows at memory servers, mapped or not.
 #pragma once
 
 #include <mpi.h>
@@ -21,12 +21,13 @@ class ServedWindow : public NamWindow, public NamMemory {
   int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
   std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
   int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
-  /// The port name that it has once it is kept. `locator` of its grant, which the server has told.
+  /// Returns the port name that the window will have once it is kept. `locator` is the grant's, from the
+  /// server.
   std::string future_port(nam::Locator locator) const {
     locator.window = info_.id;
     return nam::format(locator);
   }
-  /// From here on it is a persistent window. By who has allocated it as one that is not.
+  /// Makes the window persistent. Called by the process that has allocated it as non-persistent.
   virtual void keep() = 0;
   std::vector<NamPiece> pieces(int rank) const override { return {{this, rank, region(rank).bytes}}; }
 
@@ -34,7 +35,7 @@ class ServedWindow : public NamWindow, public NamMemory {
   explicit ServedWindow(nam::WindowInfo info) : info_(std::move(info)) {
     for (nam::WindowRegion const& region : info_.regions) {
       if (region.unit > INT32_MAX)
-        throw NamError(MPI_ERR_INTERN, "the server has told of a unit that is too large");
+        throw NamError(MPI_ERR_INTERN, "the server sent a displacement unit that is too large");
     }
   }
   nam::WindowRegion const& region(int rank) const noexcept {
@@ -44,7 +45,7 @@ class ServedWindow : public NamWindow, public NamMemory {
     auto const secret = nam::told_secret(grant.address);
     told->parts.push_back({grant, control, secret ? nam::to_hex(*secret) : "", info_});
   }
-  /// A persistent window is its grant's.
+  /// Evicts the window through the grant's server, because a persistent window belongs to the grant.
   void evict(nam::Locator const& grant) const {
     (void)nam::Client(grant.address).request({{"op", "evict"}, {"port", info_.port}});
   }

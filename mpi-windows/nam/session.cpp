@@ -8,7 +8,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Between two questions whether a lock is free.
+/// Delay between two attempts to acquire a lock.
 constexpr std::chrono::microseconds between_questions{100};
 
 }  // namespace
@@ -23,7 +23,7 @@ SessionNamWindow::~SessionNamWindow() {
   quietly([this](nam::Session& session) { session.end_locks(holder_); });
 }
 
-/// Those who map the memory look at its control memory themselves.
+/// Processes that map the memory read its control memory themselves, so `control` is 0.
 void SessionNamWindow::describe(NamDescription* told) const { tell(told, session_->locator(), 0); }
 
 void SessionNamWindow::persist() {
@@ -41,7 +41,7 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
       return taken;
     });
   } catch (nam::Error const& error) {
-    // Any other error: the window has ended.
+    // Any other error means that the window has ended.
     throw NamError(error.code() == nam::ErrorCode::denied ? MPI_ERR_ACCESS : MPI_ERR_WIN, error.what());
   }
 }
@@ -51,7 +51,7 @@ void SessionNamWindow::unlock(int rank) const noexcept {
       [&](nam::Session& session) { session.unlock_soon(info_, holder_, static_cast<std::uint32_t>(rank)); });
 }
 
-/// A session that has ended has no locks any more.
+/// Ignores errors, because a session that has ended holds no locks.
 template <typename Call>
 void SessionNamWindow::quietly(Call call) const noexcept {
   try {

@@ -1,5 +1,5 @@
-/// Windows at memory servers whose memory this process does not map: locks, and everything but operations,
-/// are asked for in a session.
+/// Windows at memory servers whose memory this process does not map: everything except operations, including
+/// locks, is requested through a session.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace mpixrma::windows {
 
-/// A session that several windows and threads use. Kept for later windows, as long as it lasts.
+/// A session shared by several windows and threads, cached for later windows while it is open.
 class NamSession {
  public:
   NamSession(nam::Locator locator, nam::Session session);
@@ -22,7 +22,7 @@ class NamSession {
   NamSession(NamSession const&) = delete;
   NamSession& operator=(NamSession const&) = delete;
 
-  /// Calls `call` with the session, and returns its result.
+  /// Calls `call` with the session and returns its result.
   template <typename Call>
   auto ask(Call call) {
     std::lock_guard const held(lock_);
@@ -32,9 +32,9 @@ class NamSession {
     std::lock_guard const held(lock_);
     return session_.is_open();
   }
-  /// Of the grant.
+  /// Locator of the grant.
   nam::Locator const& locator() const noexcept { return locator_; }
-  /// Tells the locks of windows apart.
+  /// Returns a number that distinguishes the lock holders of windows.
   std::uint64_t next_holder() noexcept { return newest_holder_.fetch_add(1, std::memory_order_relaxed); }
 
  protected:

@@ -15,7 +15,7 @@ namespace {
 
 using Parts = std::vector<std::unique_ptr<NamWindow>>;
 
-/// Calls `call` with each part that is there; throws the first of what it throws, when all were called.
+/// Calls `call` with each part that exists; throws the first exception after all calls.
 template <typename Call>
 void for_all(Parts const& parts, Call call) {
   std::exception_ptr failure;
@@ -93,7 +93,7 @@ class SpreadNamWindow final : public NamWindow {
   int ranks_ = 0;
 };
 
-/// Parts that windows make for the processes of a job.
+/// The parts that windows create for the processes of a job.
 struct ServedParts {
   std::vector<nam::Locator> const& grants;
   Parts all;
@@ -112,7 +112,7 @@ struct ServedParts {
   void keep(std::size_t part) { served[part]->keep(); }
 };
 
-/// Also where the servers of some have ended.
+/// Ignores errors, because the servers of some parts may have ended.
 void release_quietly(Parts const& parts) noexcept {
   try {
     for_all(parts, [](NamWindow& part) { part.release(); });

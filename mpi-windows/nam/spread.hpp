@@ -10,15 +10,17 @@
 
 namespace mpixrma::windows {
 
-/// In as many of the grants as there are regions; all of them, or nothing. Throws nam::Error and NamError.
+/// Allocates in as many of the grants as there are regions: all parts or none. Throws nam::Error and
+/// NamError.
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units,
                                          nam::WindowWishes const& wishes);
-/// The window of all parts, in order: one part alone is the window.
+/// Returns the window of all parts, in order; a single part is the window itself.
 std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
                                       nam::Spread const& spread);
-/// The window that another process has described; `is_mapped` and `encrypt` as of NamWindow::join.
+/// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
+/// NamWindow::join.
 std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt);
 
 }  // namespace mpixrma::windows

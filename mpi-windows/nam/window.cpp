@@ -23,7 +23,7 @@ namespace {
 
 std::mutex settings_lock;
 NamSettings settings;
-std::atomic<std::uint32_t> noted{0};  ///< by note_mapped()
+std::atomic<std::uint32_t> noted{0};  ///< set by note_mapped()
 
 /// Throws NamError.
 nam::PrivateServer::Network network_to_others(bool encrypt) {
@@ -35,8 +35,8 @@ nam::PrivateServer::Network network_to_others(bool encrypt) {
   return {engine::text_of(*here), settings.interfaces, encrypt ? "never" : settings.rdma, encrypt};
 }
 
-/// That of a server of this process's own: one for the processes of this host, and one for those of others,
-/// too, where it has to be. `encrypt`: where that one is started now.
+/// Returns the grant of this job's private server. There is one server for the processes of this host and, if
+/// needed, one that accepts other hosts too. `encrypt` applies if the latter is started now.
 nam::Locator private_grant(bool one_host, bool encrypt) {
   static std::unique_ptr<nam::PrivateServer> of_host;
   static std::unique_ptr<nam::PrivateServer> of_network;
@@ -49,7 +49,7 @@ nam::Locator private_grant(bool one_host, bool encrypt) {
   return of_host->grant();
 }
 
-/// Where windows are allocated: in the job's grants, or in that of a server of this process's own.
+/// Returns the grants to allocate in: the job's grants, or that of a private server.
 std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
   std::lock_guard const held(settings_lock);
   if (!settings.allocation.empty()) {
@@ -80,7 +80,7 @@ std::uint64_t parse_stripe(std::string const& text) {
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   bool const is_number = error == std::errc() && end == text.data() + text.size();
   if (!is_number || bytes == 0 || bytes % nam::stripe_granularity != 0)
-    throw NamError(MPI_ERR_INFO_VALUE, "mpix_nam_stripe is a multiple of " +
+    throw NamError(MPI_ERR_INFO_VALUE, "mpix_nam_stripe must be a multiple of " +
                                            std::to_string(nam::stripe_granularity) + " bytes, not '" + text +
                                            "'");
   return bytes;

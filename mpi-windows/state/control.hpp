@@ -1,5 +1,5 @@
-/// Where processes tell each other that they have come to a point. Nothing but counters that go up: whoever
-/// waits knows how far they have to come.
+/// Control memory, in which processes signal that they have reached a point. It contains only monotonic
+/// counters, so a waiting process knows the value to wait for.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@ namespace mpixrma::windows {
 using Counter = std::atomic<std::uint64_t>;
 using PostCounter = std::atomic<std::uint8_t>;
 
-/// In a counter of arrivals, above them: who arrived objects.
+/// Failure mark in a counter of arrivals, above the count: the arriving process objects.
 inline constexpr std::uint64_t objection_mark = std::uint64_t{1} << 48;
 
-/// Rounds of a barrier of `ranks` processes by dissemination.
+/// Rounds of a dissemination barrier of `ranks` processes.
 constexpr unsigned barrier_rounds(int ranks) noexcept {
   return static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks) - 1));
 }
 
-/// What stands in a process's control memory, and how long it is. Offsets in bytes; what different processes
-/// write has cache lines of its own.
+/// The layout of a process's control memory. Offsets are in bytes; fields written by different processes are
+/// on different cache lines.
 struct ControlLayout {
   static constexpr std::size_t line = 64;
   static constexpr std::uint64_t no_table = 1;
@@ -29,13 +29,13 @@ struct ControlLayout {
   int ranks;
 
   constexpr std::size_t arrival(unsigned round) const noexcept { return line * round; }
-  /// Of origins whose access epochs have ended.
+  /// Number of origins whose access epochs have ended.
   constexpr std::size_t completed() const noexcept { return line * barrier_rounds(ranks); }
-  /// Address of the rank table that the processes of the host share; `no_table`: there is none.
+  /// Address of the rank table that the processes of the host share; `no_table` if there is none.
   constexpr std::size_t table() const noexcept { return completed() + sizeof(std::uint64_t); }
-  /// Address of the process's notification counters, and behind it their number.
+  /// Address of the process's notification counters, followed by their number.
   constexpr std::size_t notifications() const noexcept { return table() + sizeof(std::uint64_t); }
-  /// Of exposure epochs of a rank that this process may access; modulo 256.
+  /// Number of exposure epochs of a rank that this process may access; modulo 256.
   constexpr std::size_t posted(int rank) const noexcept {
     return completed() + line + static_cast<std::size_t>(rank);
   }

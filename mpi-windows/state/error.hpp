@@ -1,4 +1,4 @@
-/// The engine's outcomes as MPI's error classes, and what becomes of exceptions.
+/// Conversion of engine status codes and exceptions to MPI error classes.
 #pragma once
 
 #include <mpi.h>
@@ -18,19 +18,19 @@ inline int class_of(engine::Status status) noexcept {
   return engine::failed(status) ? class_of_failure(status) : MPI_SUCCESS;
 }
 
-/// The first of two outcomes of parts of a call that failed.
+/// Returns the first failure of two parts of a call, or MPI_SUCCESS.
 inline int first_of(int earlier, int later) noexcept { return earlier != MPI_SUCCESS ? earlier : later; }
 
-/// Why this thread's newest window was refused; MPI_SUCCESS where nothing is to be said.
+/// The reason why this thread's most recent window creation failed; MPI_SUCCESS if there is none.
 struct Refusal {
   int error_class = MPI_SUCCESS;
   std::string text;
 };
 Refusal& newest_refusal() noexcept;
-/// Keeps the reason. The class.
+/// Stores the reason and returns the class.
 int refuse(int error_class, std::string const& text);
 
-/// An error code of the class with this text. Functions of the windows return classes and such codes alike.
+/// Returns an error code of the class with this text. Window functions return classes and such codes alike.
 __attribute__((cold, format(printf, 2, 3))) int code_with(int error_class, char const* format, ...);
 /// Prints the text of an error code in one line, with the rank in MPI_COMM_WORLD.
 __attribute__((cold)) void print_error(int code);
@@ -44,14 +44,14 @@ constexpr engine::OperationKind kind_of(engine::Update const& update) noexcept {
                                   : engine::OperationKind::accumulate;
 }
 
-/// An operation in an error text.
+/// An operation as described in an error text.
 struct Subject {
   engine::OperationKind kind = engine::OperationKind::unknown;
-  int rank = -1;  ///< -1: nothing is known of the operation
+  int rank = -1;  ///< -1: the operation is unknown
   MPI_Aint disp = 0;
   std::uint64_t bytes = 0;
 };
-/// As in "a put of 8 bytes at displacement 64 of rank 1".
+/// Returns a text such as "a put of 8 bytes at displacement 64 of rank 1".
 __attribute__((cold)) std::string describe(Subject const& subject);
 
 /// For function-try blocks of functions that C calls.

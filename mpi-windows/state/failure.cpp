@@ -1,4 +1,4 @@
-/// Window: texts for errors.
+/// Window: error texts.
 #include <cinttypes>
 
 #include "datatype/error_codes.hpp"

@@ -36,7 +36,7 @@ char const* truth(bool value) noexcept { return value ? "true" : "false"; }
 constexpr char order_overlapping[] = "overlapping";
 constexpr char order_none[] = "none";
 
-/// Whether it is `none`, or a list of the four orders.
+/// Whether the value is `none` or a list of the four orders.
 bool is_ordering(std::string_view value) noexcept {
   if (value == "none") return true;
   while (!value.empty()) {
@@ -77,7 +77,7 @@ Hints::Hints(mpix_window_hint const* given) {
   }
 }
 
-/// Of a memory server.
+/// Parses the hints for a memory server.
 void Hints::take_memory(std::string_view key, char const* value) {
   std::string_view const text = value;
   if (key == "deep_mem_kind") {
@@ -93,7 +93,7 @@ void Hints::take_memory(std::string_view key, char const* value) {
   if (key == "mpix_nam_follow") follow_ = is_true(text);
 }
 
-/// 0, and anything but a number that can be one, asserts nothing.
+/// A value of 0, or an invalid number, asserts nothing.
 void Hints::take_counters(std::string_view value) {
   int number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);

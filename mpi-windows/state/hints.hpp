@@ -12,48 +12,49 @@
 
 namespace mpixrma::windows {
 
-/// Where the memory of an allocated window is.
+/// The location of an allocated window's memory.
 enum class MemoryKind : std::uint8_t {
   host,
   nam,             ///< at a memory server
-  nam_persistent,  ///< the same, and it stays there
+  nam_persistent,  ///< at a memory server, and persistent
   unknown          ///< an error
 };
 
 class Hints {
  public:
-  /// As given when the window is made; ended by an entry without key. Throws where there is no memory.
+  /// Parses the hints of a window creation; the array ends with an entry without key. Throws std::bad_alloc.
   explicit Hints(mpix_window_hint const* given);
 
-  /// Takes a hint that may be changed while the window lives. nullptr: the key is not known.
+  /// Sets a hint that may change during the window's life. Returns the value in force, or nullptr for an
+  /// unknown key.
   char const* set(char const* key, char const* value);
 
   bool no_locks() const noexcept { return no_locks_; }
   bool noncontiguous() const noexcept { return noncontiguous_; }
   MemoryKind memory_kind() const noexcept { return kind_; }
   std::string const& durability() const noexcept { return durability_; }
-  /// Who may read and write a persistent window, octal; empty: the server's default.
+  /// Octal access mode of a persistent window; empty: the server's default.
   std::string const& mode() const noexcept { return mode_; }
-  /// Bytes of the stripes in which the regions are divided between memory servers; empty: they are not.
+  /// Size in bytes of the stripes that distribute regions over memory servers; empty: not striped.
   std::string const& stripe() const noexcept { return stripe_; }
   void tell_stripe(std::string const& stripe) { stripe_ = stripe; }
-  /// Whether data on networks to a memory server has to be encrypted.
+  /// Whether data on networks to a memory server must be encrypted.
   bool encrypt() const noexcept { return encrypt_; }
-  /// Whether to go to servers that only the owner of a window has named as those of its parts.
+  /// Whether servers that only the owner of a window has named are accepted.
   bool follow() const noexcept { return follow_; }
-  /// Of a persistent window at a memory server, which exists already where it is given.
+  /// Port name of a persistent window at a memory server. If given as a hint, the window exists already.
   std::string const& port_name() const noexcept { return port_name_; }
   void tell_port(std::string const& port) { port_name_ = port; }
-  /// Most notification counters that a process will have; 0: nothing is known.
+  /// Maximum number of notification counters of a process; 0: unknown.
   int counters() const noexcept { return counters_; }
   std::size_t alignment() const noexcept { return alignment_; }
-  /// Whether operations of one origin that overlap take effect in the order of the calls.
+  /// Whether overlapping operations of one origin take effect in the order of the calls.
   bool keeps_order() const noexcept { return order_ != Order::none; }
-  /// Guarantees that put and get ask of the engine.
+  /// Guarantees that put and get require of the engine.
   engine::Guarantee transfer_guarantees() const noexcept {
     return keeps_order() ? engine::Guarantee::overlap_ordered : engine::Guarantee::none;
   }
-  /// What operations of the accumulate family ask of the engine.
+  /// Guarantees that operations of the accumulate family require of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
     using engine::Guarantee;
     bool const ordered = keeps_order() || accumulates_ordered_;
@@ -62,12 +63,12 @@ class Hints {
 
   /// Order of operations of one origin to one target.
   enum class Order : std::uint8_t {
-    none,        ///< none but that of accumulates
-    overlapping  ///< of those whose target memory overlaps
+    none,        ///< accumulates only
+    overlapping  ///< operations whose target memory overlaps
   };
-  /// The value of `mpix_order`; nullopt: it is none.
+  /// Parses the value of `mpix_order`; nullopt if it is invalid.
   static std::optional<Order> parse_order(std::string_view value) noexcept;
-  /// Of windows that are made from here on, unless their info object says something else.
+  /// Sets the order of later windows whose info object does not set it.
   static void set_default_order(Order order) noexcept { default_order_ = order; }
 
  private:

@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// How far the identities of neighbours are apart, if they all are alike.
+/// Returns the difference of the identities of neighbouring ranks, if it is constant.
 std::uint64_t process_step(MPI_Comm comm) {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -21,7 +21,8 @@ std::uint64_t process_step(MPI_Comm comm) {
   return known ? second - first : 0;
 }
 
-/// Values that MPI_MAX finds the highest of, and of each of which it finds whether it is the same at all.
+/// Values for one MPI_MAX reduction that yields the maximum of each value and whether it is the same at all
+/// processes.
 class Highest {
  public:
   void add(std::uint64_t value) {
@@ -31,7 +32,7 @@ class Highest {
   void reduce(MPI_Comm comm) {
     PMPI_Allreduce(MPI_IN_PLACE, words_.data(), static_cast<int>(used_), MPI_UINT64_T, MPI_MAX, comm);
   }
-  /// By the order in which they were added.
+  /// Indexed in the order in which the values were added.
   std::uint64_t operator[](std::size_t index) const noexcept { return words_[2 * index]; }
   bool is_same(std::size_t index) const noexcept { return words_[2 * index] == ~words_[2 * index + 1]; }
 
@@ -138,7 +139,7 @@ void RankTable::place_in_one(engine::ExposureId exposure) noexcept {
 
 void RankTable::move_to(RankEntry const* shared, bool kept) noexcept {
   entries_ = {shared, own_.size()};
-  own_ = std::vector<RankEntry>();  // with its memory
+  own_ = std::vector<RankEntry>();  // and frees its memory
   note_kept(own_.capacity() * sizeof(RankEntry) + (kept ? bytes() : 0));
 }
 

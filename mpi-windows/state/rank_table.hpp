@@ -1,4 +1,4 @@
-/// What the processes of a window know of each other.
+/// The table of the ranks of a window, with their processes and memory.
 #pragma once
 
 #include <mpi.h>
@@ -15,52 +15,53 @@
 
 namespace mpixrma::windows {
 
-/// One rank; the bytes travel between processes.
+/// The entry of one rank; its bytes are sent between processes.
 struct RankEntry {
-  std::uint64_t process = 0;      ///< identity at the engine
-  std::uint64_t host = 0;         ///< the same at all processes of a host
-  engine::ExposureId exposure{};  ///< that holds its memory, of the process of rank `owner`; none: no memory
-  std::uint64_t offset = 0;       ///< of its memory in the exposure
-  std::uint64_t size = 0;         ///< bytes
-  engine::ExposureId control{};   ///< see ControlLayout
-  std::uint32_t lock = 0;         ///< of memory at a server: NamWindow::mapped_before
+  std::uint64_t process = 0;      ///< identity in the engine
+  std::uint64_t host = 0;         ///< equal at all processes of a host
+  engine::ExposureId exposure{};  ///< exposure of its memory at the process of rank `owner`; none: no memory
+  std::uint64_t offset = 0;       ///< offset of its memory in the exposure
+  std::uint64_t size = 0;         ///< size in bytes
+  engine::ExposureId control{};   ///< exposure of its control memory, see ControlLayout
+  std::uint32_t lock = 0;         ///< for memory at a server: NamWindow::mapped_before
   std::int32_t disp_unit = 1;
   std::int32_t owner = 0;
-  std::int16_t error_class = 0;  ///< why the window cannot be made
+  std::int16_t error_class = 0;  ///< error class of a failed creation
   MemoryKind kind = MemoryKind::host;
   std::uint8_t unused = 0;
 };
 static_assert(sizeof(RankEntry) == 64);
 
-/// A number by which processes of one host know each other.
+/// A number that identifies this host among the processes.
 std::uint64_t own_host();
 
-/// Entries that follow from the rank: that of rank 0, and what each further rank adds. Without the hosts.
+/// Entries that are a linear function of the rank: the entry of rank 0, and the increments per rank. Excludes
+/// the hosts.
 struct RankPattern {
   RankEntry first;
-  std::uint64_t process_step = 0;  ///< modulo 2^64, as the identities
+  std::uint64_t process_step = 0;  ///< modulo 2^64, like the identities
   std::uint64_t offset_step = 0;
   std::int32_t owner_step = 1;
 
   RankEntry at(int rank) const noexcept;
 };
 
-/// What the processes find when they compare their entries.
+/// The result of comparing the entries of all processes.
 struct Comparison {
-  int error_class = MPI_SUCCESS;  ///< the highest of all
-  bool is_pattern = false;        ///< they follow from the rank, but for the names of what is exposed
-  bool same_names = false;        ///< these, too
-  engine::UnusedNames unused;     ///< at all of them
-  RankPattern pattern;            ///< with this process's names
+  int error_class = MPI_SUCCESS;  ///< the highest of all processes
+  bool is_pattern = false;        ///< the entries follow a pattern, except for the exposure ids
+  bool same_names = false;        ///< the exposure ids follow the pattern too
+  engine::UnusedNames unused;     ///< unused at all processes
+  RankPattern pattern;            ///< with this process's exposure ids
 };
-/// Collective, with `mine` of the process with rank `rank`, which has not used the names `unused`.
+/// Collective; `mine` is the entry of the process with rank `rank`, which has not used the ids `unused`.
 Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedNames unused);
 
-/// All ranks: a pattern where they have one, else entries, of this process alone while the window is made,
-/// then one table for the processes of the host.
+/// The table of all ranks: a pattern if they follow one, else entries, which are private while the window is
+/// created and then shared by the processes of the host.
 class RankTable {
  public:
-  /// By rank.
+  /// Iterates by rank.
   class Iterator {
    public:
     using value_type = RankEntry;
@@ -84,17 +85,17 @@ class RankTable {
   RankTable(RankTable const&) = delete;
   RankTable& operator=(RankTable const&) = delete;
 
-  /// Of `ranks` ranks, for gathering.
+  /// Allocates entries for `ranks` ranks, to be filled by an allgather.
   RankEntry* open(int ranks);
-  /// Nothing is kept of each rank.
+  /// Represents all ranks by a pattern, without entries.
   void follow(int ranks, RankPattern const& pattern) noexcept;
-  /// While it is of this process alone: all memory is one exposure of rank 0, part behind part.
+  /// Places all memory in one exposure of rank 0, in rank order. Only while the table is private.
   void place_in_one(engine::ExposureId exposure) noexcept;
-  /// From here on the entries stand elsewhere; `kept`: for this process to keep.
+  /// Makes the table refer to entries elsewhere; `kept`: this process stores them.
   void move_to(RankEntry const* shared, bool kept) noexcept;
 
   bool has_entries() const noexcept { return !entries_.empty(); }
-  /// Since move_to().
+  /// True after move_to().
   bool is_shared() const noexcept { return has_entries() && own_.empty(); }
 
   RankEntry operator[](int rank) const noexcept {
@@ -105,7 +106,7 @@ class RankTable {
   RankEntry const* data() const noexcept { return entries_.data(); }
   std::size_t bytes() const noexcept { return entries_.size_bytes(); }
 
-  /// Bytes of entries in all tables that this process keeps.
+  /// Bytes of entries in all tables that this process stores.
   static std::uint64_t kept_bytes() noexcept { return all_kept.load(std::memory_order_relaxed); }
 
  private:
@@ -117,7 +118,7 @@ class RankTable {
   RankPattern pattern_;
   std::vector<RankEntry> own_;
   std::span<RankEntry const> entries_;
-  std::size_t kept_ = 0;  ///< bytes
+  std::size_t kept_ = 0;  ///< in bytes
 };
 
 }  // namespace mpixrma::windows

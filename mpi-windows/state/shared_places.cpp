@@ -31,7 +31,7 @@ std::optional<SharedPlace> SharedPlaces::find(void const* local, std::size_t byt
   Registry& all = registry();
   std::lock_guard const held(all.lock);
   auto const begin = reinterpret_cast<std::uintptr_t>(local);
-  // Places of several windows may stand in each other; any that holds the bytes is right.
+  // The places of several windows may be nested; any place that contains the bytes is correct.
   for (auto it = all.places.upper_bound(begin); it != all.places.begin();) {
     auto const& [base, place] = *--it;
     std::uintptr_t const distance = begin - base;

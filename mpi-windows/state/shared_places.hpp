@@ -1,6 +1,6 @@
-/// Memory of windows whose address this process was given: where another window is made of it, it is still
-/// the memory of the process that has it, and its atomic operations have to meet those through the first
-/// window there.
+/// Window memory whose address this process was given. A window created on such memory aliases the first
+/// window: the memory still belongs to its process, and atomic operations through both windows must exclude
+/// each other.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace mpixrma::windows {
 
-/// A part of what a process exposes.
+/// A part of a process's exposure.
 struct SharedPlace {
   std::uint64_t process = 0;
   engine::ExposureId exposure{};
-  std::uint64_t offset = 0;  ///< in the exposure
-  std::uint64_t size = 0;    ///< bytes
+  std::uint64_t offset = 0;  ///< offset in the exposure
+  std::uint64_t size = 0;    ///< size in bytes
 };
 
-/// Those of one window; all that there are in this process can be searched.
+/// The places of one window. A search covers all windows of this process.
 class SharedPlaces {
  public:
   SharedPlaces() = default;
@@ -30,9 +30,9 @@ class SharedPlaces {
   SharedPlaces(SharedPlaces const&) = delete;
   SharedPlaces& operator=(SharedPlaces const&) = delete;
 
-  /// Once for each address.
+  /// Called once for each address.
   void add(void const* local, SharedPlace const& place);
-  /// What stands at these bytes, where it is part of a place of any window.
+  /// Returns the memory behind these bytes if they lie in a place of any window.
   static std::optional<SharedPlace> find(void const* local, std::size_t bytes);
 
  private:
@@ -40,7 +40,7 @@ class SharedPlaces {
   struct Registry {
     std::mutex lock;
     All places;
-    std::uint64_t largest = 0;  ///< bytes, of all that there were
+    std::uint64_t largest = 0;  ///< bytes of the largest place ever added
   };
   static Registry& registry();
 

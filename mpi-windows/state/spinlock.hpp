@@ -1,4 +1,4 @@
-/// Keeps threads apart for a few instructions in which nobody waits.
+/// A lock for critical sections of a few instructions that do not block.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace mpixrma::windows {
 
 class Spinlock {
  public:
-  /// `threads`: whether there may be several at once; else it costs nothing.
+  /// `threads`: whether there can be concurrency; otherwise the lock costs nothing.
   explicit Spinlock(bool threads) noexcept : threads_(threads) {}
 
   void lock() noexcept {

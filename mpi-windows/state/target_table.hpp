@@ -1,4 +1,4 @@
-/// The targets of a window by rank, from their first use on.
+/// The table of a window's targets by rank, each created at its first use.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace mpixrma::windows {
 
-/// Memory is taken per page of ranks that are talked to, not per rank of the job. Targets are read without a
-/// lock; they are added under one, and belong to the window.
+/// Memory is allocated per page of ranks that are communicated with, not per rank of the job. Targets are
+/// read without a lock and added under a lock; the window owns them.
 class TargetTable {
  public:
   TargetTable() = default;
@@ -20,17 +20,17 @@ class TargetTable {
   TargetTable(TargetTable const&) = delete;
   TargetTable& operator=(TargetTable const&) = delete;
 
-  /// For ranks below `size`. Before anything else.
+  /// Sizes the table for ranks below `size`. Must be called first.
   void open(int size) {
     size_ = size;
     pages_ = std::make_unique<std::atomic<Page*>[]>(page_count());
   }
 
-  /// nullptr: the rank is out of range, or not used yet.
+  /// Returns nullptr if the rank is out of range or not used yet.
   Target* find(int rank) const noexcept {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(size_)) return nullptr;
     auto const place = static_cast<std::size_t>(rank);
-    // Acquire, twice: pairs with the releases in add().
+    // Acquire for both loads: they pair with the releases in add().
     Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
     return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
   }
@@ -38,13 +38,13 @@ class TargetTable {
   void add(Target& target) {
     auto const place = static_cast<std::size_t>(target.rank);
     std::atomic<Page*>& page = pages_[place / page_size];
-    // Release, twice: pairs with the acquires in find().
+    // Release for both stores: they pair with the acquires in find().
     if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
     Page* const there = page.load(std::memory_order_relaxed);
     there->targets[place % page_size].store(&target, std::memory_order_release);
   }
 
-  /// Of all that were added so far.
+  /// Visits all targets added so far.
   template <typename Visitor>
   void for_each(Visitor visit) const {
     for (std::size_t i = 0; i < page_count(); ++i) {

@@ -14,8 +14,8 @@ namespace {
 
 struct Unasked {
   std::mutex lock;
-  std::set<std::uint32_t> telling;      ///< marks of windows
-  engine::LateErrors::Failures orphan;  ///< of those that are gone
+  std::set<std::uint32_t> telling;      ///< context numbers of windows
+  engine::LateErrors::Failures orphan;  ///< failures of windows that no longer exist
 };
 
 Unasked& unasked() {
@@ -42,7 +42,7 @@ void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcep
 }
 
 void print_unasked() {
-  (void)mpix_host_operations()->requests_show();  // requests that are freed end
+  (void)mpix_host_operations()->requests_show();  // ends freed requests
   std::lock_guard const held(unasked().lock);
   auto const& [first, count] = unasked().orphan;
   if (count == 0) return;
@@ -50,10 +50,11 @@ void print_unasked() {
                         first.memory.bytes};
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::fprintf(stderr,
-               "[rank %d] MPI_Finalize: %llu operation%s failed and nobody asked; the first: %s failed: %s\n",
-               rank, static_cast<unsigned long long>(count), count == 1 ? "" : "s", describe(subject).c_str(),
-               engine::to_string(first.status));
+  std::fprintf(
+      stderr,
+      "[rank %d] MPI_Finalize: %llu operation%s failed without being reported; the first: %s failed: %s\n",
+      rank, static_cast<unsigned long long>(count), count == 1 ? "" : "s", describe(subject).c_str(),
+      engine::to_string(first.status));
 }
 
 }  // namespace mpixrma::windows

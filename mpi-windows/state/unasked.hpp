@@ -1,5 +1,5 @@
-/// Failures of requests that the application has freed: the window's next synchronisation tells them, and
-/// MPI_Finalize those that come after the window.
+/// Failures of requests that the application has freed. The window's next synchronisation reports them;
+/// MPI_Finalize reports those that occur after the window was freed.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace mpixrma::windows {
 
-/// Until the second call, with the window's mark, the window tells failures. Those that it was to tell before
-/// are at the engine then.
+/// Between the two calls, with its context number, the window reports such failures. Failures that it had to
+/// report before are stored in the engine at that time.
 void begin_telling(std::uint32_t context);
 void end_telling(std::uint32_t context) noexcept;
 
-/// Keeps the failure for the window, or for print_unasked().
+/// Stores the failure for the window, or for print_unasked().
 void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept;
 
-/// One line about what no window has told. In MPI_Finalize.
+/// Prints one line about failures that no window has reported. Called in MPI_Finalize.
 void print_unasked();
 
 }  // namespace mpixrma::windows

@@ -12,7 +12,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Marks of windows are told from those of communicators by the highest bit.
+/// The highest bit distinguishes context numbers of windows from those of communicators.
 std::uint32_t next_context() noexcept {
   static std::atomic<std::uint32_t> made{0};
   return made.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
@@ -24,7 +24,8 @@ bool has_threads() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-/// What a rank's own memory is looked at with where the engine has no view of it: it goes with the window.
+/// The generation of a rank's own memory without a view in the engine: it never changes, because the memory
+/// lives as long as the window.
 constinit std::atomic<std::uint64_t> const always_there{0};
 
 }  // namespace
@@ -74,7 +75,7 @@ Target* Window::make_target(int rank) {
   RankEntry const entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->rank = rank;
-  // Who is connected to the memory of others knows nothing of those who have made it.
+  // A connected window has no peers for the creating ranks.
   bool const knows_ranks = origins_ == MPI_COMM_NULL;
   if (knows_ranks && (target->process = engine_.peer(entry.process)) == nullptr) return nullptr;
   if (!find_memory(*target)) {
@@ -99,7 +100,7 @@ Target* Window::make_target(int rank) {
   return target.release();
 }
 
-/// False: it cannot be reached.
+/// Returns false if the memory is unreachable.
 bool Window::find_memory(Target& target) {
   RankEntry const entry = table_[target.rank];
   target.size = entry.size;
@@ -113,7 +114,7 @@ bool Window::find_memory(Target& target) {
   return true;
 }
 
-/// Memory that is mapped is no process's.
+/// Mapped memory of a server belongs to no process.
 bool Window::find_at_server(Target& target, std::vector<NamPiece> const& pieces) {
   if (pieces.size() == 1) return find_piece(target, pieces.front());
   auto divided = std::make_unique<DividedMemory>();
@@ -145,7 +146,7 @@ bool Window::find_piece(Target& target, NamPiece const& piece) {
     target.requested_rank = piece.rank;
     return true;
   }
-  target.memory = memory.peer(engine_);  // of memory that is mapped none
+  target.memory = memory.peer(engine_);  // null for mapped memory
   target.exposure = memory.exposure();
   target.offset = memory.offset(piece.rank);
   return target.memory != nullptr;
@@ -181,7 +182,7 @@ void Window::say_path(Target const& target) const {
   log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", number(), target.rank, way);
 }
 
-/// The first failure of what is complete, or MPI_SUCCESS.
+/// Returns the first failure of the completed operations, or MPI_SUCCESS.
 int Window::take_failures() {
   int error = MPI_SUCCESS;
   targets_.for_each([&](Target& target) {
@@ -204,11 +205,11 @@ int Window::close(bool* closed) {
   int error = complete_opened();
   error = first_of(error, complete_all());
   end_joint_requests();
-  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
+  (void)mpix_host_operations()->requests_show();  // records failures of freed requests
   end_telling(context_);
   error = first_of(error, take_failures());
   if (table_.is_shared()) find_successors();
-  synchronise();  // nobody's operations are on their way any more
+  synchronise();  // afterwards no process has operations in flight
   if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
   *closed = true;
   return error;
@@ -221,8 +222,8 @@ int Window::sync() {
 }
 
 int Window::complete_messages(Target& target) {
-  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding` until all
-  // that it covers is complete.
+  // Covers only the currently outstanding operations: other threads may issue more meanwhile, and rely on
+  // `outstanding` until all operations that it covers are complete.
   std::uint64_t const sequence = target.outstanding.get();
   if (target.memory == nullptr) {
     int const error = complete_parts(target);
@@ -231,7 +232,7 @@ int Window::complete_messages(Target& target) {
   }
   engine_.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
-  (void)mpix_host_operations()->requests_show();  // keeps failures whose requests are freed
+  (void)mpix_host_operations()->requests_show();  // records failures of freed requests
   engine::LateError error;
   if (!engine::failed(engine_.take_error(*target.memory, context_, &error))) return MPI_SUCCESS;
   return failure(target, error);
@@ -246,7 +247,7 @@ int Window::complete_parts(Target& target) {
   return error;
 }
 
-/// The memory of a server that has ended is no window's any more.
+/// After the end of its server, the memory belongs to no window.
 int Window::class_of(engine::Status status) const noexcept {
   bool const is_lost = status == engine::Status::transport || status == engine::Status::unreachable;
   return is_lost && nam_ != nullptr ? MPI_ERR_WIN : windows::class_of(status);

@@ -1,7 +1,7 @@
-/// A window: its processes, their memory, and which epochs are open.
+/// A window: its processes, their memory, and its open epochs.
 ///
-/// There is one way for all flavours: memory is exposed to the others, who name it by exposure and offset;
-/// that of dynamic windows is named by its address.
+/// All flavours work the same way: memory is exposed to other processes, which refer to it by exposure and
+/// offset; memory of dynamic windows is referred to by its address.
 #pragma once
 
 #include <mpi.h>
@@ -36,17 +36,18 @@ struct mpix_window {};
 
 namespace mpixrma::windows {
 
-/// How this process may access others. A fence that promises operations opens none of these by itself: the
+/// The kind of the access epoch. A fence that announces operations does not open an epoch by itself; the
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
-/// Numbers of notification counters that a process can have: with no more than `suggested` nothing is slower.
+/// Limits of the number of notification counters of a process: up to `suggested`, operations are not slowed
+/// down.
 struct CounterBounds {
   int suggested;
   int most;
 };
 
-/// A process holds the lock of a window and a target once at a time.
+/// A process holds the lock of a window and a target at most once at a time.
 inline constexpr std::uint32_t lock_owner = 1;
 
 class Window : public mpix_window {
@@ -56,53 +57,54 @@ class Window : public mpix_window {
   Window(Window const&) = delete;
   Window& operator=(Window const&) = delete;
 
-  /// Collective. On failure the window can only be deleted.
+  /// Collective. After a failure the window can only be deleted.
   int open(MPI_Comm comm, mpix_window_memory& memory);
-  /// The same, to a window at a memory server that exists already: the one with the port name of the hints.
+  /// As open(), for an existing window at a memory server: the one with the port name in the hints.
   int connect(MPI_Comm comm);
-  /// Collective. Tells the first failure that nobody has asked for. `*closed`: the window can only be
-  /// deleted; else an epoch is open.
+  /// Collective. Returns the first failure that was not reported. `*closed`: the window can only be deleted;
+  /// otherwise an epoch is open.
   int close(bool* closed);
-  /// Local. Ends epochs that the program has left open: other processes get the locks, and close() does not
-  /// refuse.
+  /// Local. Ends epochs that the program has left open, so that other processes get the locks and close()
+  /// succeeds.
   void end_epochs();
 
   engine::Engine& engine() const noexcept { return engine_; }
   void* handle() const noexcept { return handle_; }
   /// As osc_mpix_verbose.
   static int verbose;
-  /// By the windows of this process.
+  /// The locks that windows of this process hold.
   static engine::HeldLocks held_locks;
   /// Targets.
   int ranks() const noexcept { return size_; }
   RankEntry entry(int rank) const noexcept { return table_[rank]; }
-  /// By which the log names it.
+  /// The number of the window in log messages.
   unsigned number() const noexcept { return context_ & INT32_MAX; }
   Hints& hints() noexcept { return hints_; }
   std::uint32_t context() const noexcept { return context_; }
   bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
 
-  /// The target for `rank` where an operation may go there at once; else nullptr, and begin_access() has to
-  /// be asked.
+  /// Returns the target for `rank` if an operation may access it at once; else nullptr, and begin_access()
+  /// must be called.
   Target* open_target(int rank) const noexcept {
     Target* const known = targets_.find(rank);
-    // Acquire: pairs with the release in begin_access(); the operation comes after what opened the epoch.
+    // Acquire: pairs with the release in begin_access(); the operation follows the stores that opened the
+    // epoch.
     return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
                                                                                              : nullptr;
   }
-  /// The same where it was used lately; else one that reaches nothing.
+  /// Returns the target if it was used recently; else a target without accessible memory.
   Target& recent_target(int rank) const noexcept {
     // Acquire: pairs with the release in note_recent().
     Target* const recent =
         recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
     return recent->rank == rank ? *recent : nobody;
   }
-  /// An operation takes the general way to an open target, which may make stores.
+  /// Records that an operation takes the general path to an open target, which may use stores.
   void note_use(Target& target) noexcept {
     note_stores();
     note_recent(target);
   }
-  /// Stores are made that have to be seen by others at the end of the operation.
+  /// Records stores that must become visible to other processes at the end of the operation.
   void note_stores() noexcept {
     if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
   }
@@ -118,11 +120,11 @@ class Window : public mpix_window {
   }
   pid_t pid() const noexcept { return pid_; }
 
-  /// The target, open, at the first operation of an epoch; may wait for it. Error class.
+  /// Opens the target at the first operation of an epoch; may wait for it. Returns an error class.
   int begin_access(int rank, Target** target);
 
-  // Passive targets. The results of lock(), unlock() and flush() are told() already: a caller that composed
-  // the text would have to keep the rank over each call.
+  // Passive targets. lock(), unlock() and flush() apply told() to their result themselves: a caller that
+  // composed the text would have to keep the rank in a register across each call.
   int lock(int type, int rank, int assertion);
   int unlock(int rank);
   int lock_all(int assertion);
@@ -131,7 +133,7 @@ class Window : public mpix_window {
     Epoch const epoch = epoch_.load(std::memory_order_relaxed);
     return epoch == Epoch::locks || epoch == Epoch::lock_all;
   }
-  /// Only where operations are to complete here.
+  /// The level of completion: at the origin or at the target.
   enum class Level : std::uint8_t { local, remote };
   int flush(int rank, Level level) {
     Target const& recent = recent_target(rank);
@@ -143,13 +145,13 @@ class Window : public mpix_window {
     return flush_any(rank, level);
   }
   int flush_all(Level level);
-  /// What was issued before takes effect before what is issued later.
+  /// Orders earlier operations before later ones.
   int order(int rank);
   int order_all();
   /// Flushes with a request, which do not wait.
   int iflush(int rank, Level level, MPI_Request* request);
   int iflush_all(Level level, MPI_Request* request);
-  /// Asks for what flush_all() waits for, and does not wait.
+  /// Starts the completion that flush_all() waits for, without waiting.
   int begin_flush_all();
   int sync();
 
@@ -164,15 +166,15 @@ class Window : public mpix_window {
   // Notification.
   int set_counters(int count);
   CounterBounds counter_bounds() const noexcept;
-  /// How many a process has. Error class.
+  /// Determines the number of counters of a process. Returns an error class.
   int count_counters(int rank, int* count);
-  /// nullptr: there is no such.
+  /// Returns nullptr if the counter does not exist.
   std::uint64_t* counter(int index) const noexcept {
     return index >= 0 && index < own_count_ ? own_counters_ + index : nullptr;
   }
-  /// Where the counter of a target is. Error class.
+  /// Determines the address of a target's counter. Returns an error class.
   int find_counter(Target& target, int index, engine::RemoteAddress* address);
-  /// The counter goes up once everything that was issued to the target is complete.
+  /// Increments the counter when all operations issued to the target are complete.
   int notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request);
 
   // Memory.
@@ -182,11 +184,11 @@ class Window : public mpix_window {
   int attach(void* base, MPI_Aint size);
   int detach(void const* base);
 
-  /// How many joint requests are not complete.
+  /// Number of incomplete joint requests.
   std::atomic<std::size_t>& joint_requests() noexcept { return joint_requests_; }
-  /// Of what has become of an operation.
+  /// Returns the error class of an operation's status.
   int class_of(engine::Status status) const noexcept;
-  /// The error code of an operation on memory of `target`, with a text that names it.
+  /// Returns an error code for a failed operation on memory of `target`, with a text that names it.
   int failure(Target const& target, engine::LateError const& error);
   template <typename Operation>
   int failure(Target const& target, engine::Status status, Operation const& operation) {
@@ -195,20 +197,20 @@ class Window : public mpix_window {
                             {operation.target, operation.target_layout.size(),
                              operation.target_layout.is_contiguous(), operation.exposed.target}});
   }
-  /// The error code of an operation that does not lie in the memory of `target`.
+  /// Returns an error code for an operation outside of the memory of `target`.
   int outside(Target const& target, Subject const& subject) const;
-  /// As an error text names an operation at the target.
+  /// Returns the description of an operation at the target for its error text.
   Subject subject_of(Target const& target, engine::LateError const& error) const noexcept;
-  /// The result of a call of MPI: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on stderr
-  /// where the window's error handler ends the job.
+  /// Returns the result of an MPI call: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on
+  /// stderr if the window's error handler aborts the job.
   int told(int error, char const* call, Subject const& subject = {}) {
     return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, subject);
   }
-  /// The same for a call that names `rank`.
+  /// As above, for a call with the argument `rank`.
   int told(int error, char const* call, int rank) {
     return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, rank);
   }
-  /// Waits until all that was issued to `target` is complete there; tells the first failure.
+  /// Waits until all operations issued to `target` are complete there; returns the first failure.
   int complete(Target& target) {
     if (target.outstanding.is_set()) return complete_messages(target);
     settle();
@@ -218,9 +220,9 @@ class Window : public mpix_window {
  private:
   using Guard = std::lock_guard<Spinlock>;
 
-  /// The stores leave this processor's buffer: from here on everybody sees them. Where they were all by
-  /// atomic instructions they have done so. Not known of other threads' stores: `stored_` stays set where
-  /// there may be such.
+  /// Store fence: drains this processor's store buffer, so that all processes see the stores. Skipped if all
+  /// stores were atomic instructions, which imply it. `stored_` stays set if other threads may have made
+  /// stores, because theirs are not tracked.
   void settle() noexcept {
     if (!stored_.load(std::memory_order_relaxed)) {
       std::atomic_thread_fence(std::memory_order_acq_rel);
@@ -230,7 +232,7 @@ class Window : public mpix_window {
     if (!threads_) stored_.store(false, std::memory_order_relaxed);
   }
 
-  /// nullptr: the rank is out of range, or its process cannot be reached.
+  /// Returns nullptr if the rank is out of range or its process is unreachable.
   Target* target(int rank) {
     if (Target& recent = recent_target(rank); &recent != &nobody) return &recent;
     Target* const known = targets_.find(rank);
@@ -277,7 +279,7 @@ class Window : public mpix_window {
   int learn_counters(Target& target);
   void give_up_counters();
 
-  /// What has to be done before the first operation of an epoch.
+  /// The action required before the first operation of an epoch.
   enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
   bool may_begin() const noexcept;
   void begin_epoch(Epoch epoch) noexcept;
@@ -332,13 +334,13 @@ class Window : public mpix_window {
   }
 
   static constexpr std::size_t recent_count = 16;
-  static Target nobody;  ///< of no rank
+  static Target nobody;  ///< target without a rank
 
-  // What each operation looks at.
-  std::atomic<Target*> recent_[recent_count];  ///< of ranks that were used lately, by the lowest bits
+  // Read by each operation.
+  std::atomic<Target*> recent_[recent_count];  ///< recently used ranks, by their lowest bits
   std::atomic<Datatype const*> recent_type_{nullptr};
   std::atomic<bool> stored_{true};         ///< there may be stores to settle()
-  bool const threads_;                     ///< several may use the window at once
+  bool const threads_;                     ///< several threads may use the window at once
   std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
   Spinlock spin_;
   pid_t const pid_ = engine::own_process_id();
@@ -349,7 +351,7 @@ class Window : public mpix_window {
   int flavor_ = 0;
   int rank_ = 0;
   int size_ = 0;
-  std::uint32_t context_;  ///< mark at the engine, for late errors
+  std::uint32_t context_;  ///< identifies the window in the engine's late errors
   TargetTable targets_;
 
   bool fence_open_ = false;  ///< operations may follow the last fence
@@ -357,38 +359,38 @@ class Window : public mpix_window {
   bool exposed_ = false;     ///< an exposure epoch is open
   std::vector<Target*> opened_;
   std::size_t locks_ = 0;
-  std::vector<int> group_;  ///< of the access epoch
+  std::vector<int> group_;  ///< group of the access epoch
 
   ControlLayout layout_{1};
   std::byte* control_ = nullptr;
   std::uint64_t barriers_ = 0;
   std::uint64_t completions_due_ = 0;
 
-  std::atomic<std::size_t> joint_requests_{0};  ///< that are not complete
+  std::atomic<std::size_t> joint_requests_{0};  ///< number of incomplete requests
 
   std::uint64_t* own_counters_ = nullptr;
   int own_count_ = 0;
-  std::uint64_t counters_round_ = 0;  ///< calls of set_counters()
+  std::uint64_t counters_round_ = 0;  ///< number of calls of set_counters()
 
-  std::unique_ptr<NamWindow> nam_;  ///< where a memory server has the memory
+  std::unique_ptr<NamWindow> nam_;  ///< set if a memory server has the memory
   NamLockPatience nam_patience_;
-  /// The processes that are connected to memory of others: not null where they are not the targets.
+  /// The connected processes: not null if they are not the targets.
   MPI_Comm origins_ = MPI_COMM_NULL;
   RankTable table_;
   MPI_Group members_ = MPI_GROUP_NULL;
-  void* kept_table_ = nullptr;  ///< of the host, where this process keeps it
-  void* allocated_ = nullptr;   ///< memory of the window that this process has taken
+  void* kept_table_ = nullptr;  ///< table of the host if this process stores it
+  void* allocated_ = nullptr;   ///< window memory that this process has allocated
   std::byte* own_base_ = nullptr;
-  SharedPlaces shared_;  ///< whose address was told
+  SharedPlaces shared_;  ///< places whose address was returned to the program
   engine::ExposureId exposure_{};
   engine::LockId lock_id_ = 0;
-  engine::Holder const holder_;  ///< of the locks that this process takes
+  engine::Holder const holder_;  ///< owner of the locks that this process takes
   bool has_lock_ = false;
   engine::HeldLocks::Group held_;
   std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
   std::multiset<std::uintptr_t> attached_empty_;    ///< bases of size 0
-  std::mutex creation_;                             ///< of targets; also for what is attached
-  /// Somebody may use memory of others by load and store.
+  std::mutex creation_;                             ///< protects creation of targets, and the attached memory
+  /// Whether this process may access memory of others by load and store.
   std::atomic<bool> shares_memory_{false};
 };
 
