@@ -1,4 +1,5 @@
-"""Checks that files and functions exist which documents for developers name.
+"""Checks that files and functions exist which documents for developers name, that links lead to files, and that the index
+of decisions has all of them.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
 PATH contains NAME, without its scope.
@@ -9,6 +10,8 @@ DOCUMENTS = ("CONTRIBUTING.md", "docs/internals.md")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".md", ".py", ".txt", ".cmake", ".sh")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 QUOTED = re.compile(r"`([^`\s]+)`")
+LINK = re.compile(r"\]\(([^)#:\s]+)\)")
+INDEX = "docs/decisions/README.md"
 NAMED = re.compile(r"`([\w:]+)`\s+\(`([\w./-]+)`")
 
 
@@ -38,5 +41,21 @@ def faults(root, document):
             yield f"{where(found)}: {found[2]} does not contain {found[1]}"
 
 
+def broken_links(root):
+    for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]:
+        document = path.relative_to(root)
+        for found in LINK.finditer(text_of(root, document)):
+            if not (path.parent / found[1]).exists():
+                yield f"{document}: the link {found[1]} leads nowhere"
+
+
+def unlisted_decisions(root):
+    listed = set(LINK.findall((root / INDEX).read_text()))
+    for path in sorted((root / INDEX).parent.glob("[0-9]*.md")):
+        if path.name not in listed:
+            yield f"{INDEX}: {path.name} is missing"
+
+
 def check(root):
-    return [fault for document in DOCUMENTS for fault in faults(root, document)]
+    return [*(fault for document in DOCUMENTS for fault in faults(root, document)), *broken_links(root),
+            *unlisted_decisions(root)]

@@ -33,6 +33,19 @@ class References(unittest.TestCase):
     def test_fenced_blocks_are_left_out(self):
         self.assertEqual(self.faults_of("```sh\n`engine/gone.cpp`\n```\n"), [])
 
+    def test_links_to_missing_files_are_named(self):
+        (self.root / "docs" / "decisions").mkdir(parents=True)
+        (self.root / "docs" / "decisions" / "README.md").write_text("[a](0001-a.md), [b](https://b.org), [c](#c)\n")
+        self.assertEqual(list(references.broken_links(self.root)),
+                         ["docs/decisions/README.md: the link 0001-a.md leads nowhere"])
+
+    def test_decisions_missing_in_the_index_are_named(self):
+        (self.root / "docs" / "decisions").mkdir(parents=True)
+        (self.root / "docs" / "decisions" / "README.md").write_text("[a](0001-a.md)\n")
+        for name in ("0001-a.md", "0002-b.md"):
+            (self.root / "docs" / "decisions" / name).touch()
+        self.assertEqual(list(references.unlisted_decisions(self.root)), ["docs/decisions/README.md: 0002-b.md is missing"])
+
 
 if __name__ == "__main__":
     unittest.main()
