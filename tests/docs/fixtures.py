@@ -7,7 +7,7 @@ FILES = {
     ("README.md", "Global Arrays"): ["cp SOURCE/examples/ga_matmul.c program.c"],
     ("docs/global-arrays.md", "The switch"): ["cp SOURCE/examples/ga_matmul.c program.c",
                                               "cp SOURCE/tests/docs/programs/ga.F90 program.F90"],
-    ("docs/hosts.md", "Hosts: beside which MPI the library runs, and how"): [
+    ("docs/hosts.md", "MPI hosts: supported MPI libraries"): [
         "cp SOURCE/examples/work_queue.c program.c",
         "[ -e program ] || cc program.c $(pkg-config --cflags --libs mpix-rma) -o program"],
     ("docs/installing.md", "From source"): ["tar -C SOURCE --exclude=./build --exclude=./.git -c . | tar -x"],
