@@ -1,4 +1,4 @@
-/// Waiting for another thread or process: spin shortly, then give the core away.
+/// A wait for another thread or process: spins briefly, then yields the core.
 #pragma once
 
 #include <sched.h>
@@ -16,7 +16,7 @@ inline void cpu_relax() noexcept {
 class Backoff {
  public:
   void pause() noexcept {
-    // With more processes than cores the holder may not be running: yield early.
+    // With more processes than cores the holder may not be running, so yield early.
     if (++spins_ < 64) {
       cpu_relax();
     } else {

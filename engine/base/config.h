@@ -1,13 +1,12 @@
-/**
- * What the host of an engine chooses and lends. Plain C.
- */
+/** The configuration and callbacks of an engine's host. Plain C. */
 #ifndef MPIX_ENGINE_CONFIG_H
 #define MPIX_ENGINE_CONFIG_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** Choice of paths, a bit each, for mpix_engine_config::paths. The agent serves what the others cannot. */
+/** The paths that an operation may take, one bit each, for mpix_engine_config::paths. The message path
+ * serves everything that the others cannot. */
 enum mpix_engine_path {
   MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
   MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
@@ -34,8 +33,8 @@ struct mpix_engine_config {
   size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;           /**< how long the agent trusts a polling application before it
                                     serves messages itself, microseconds; 0: default */
-  /** Cores of the agent's thread: a list as in "0,2-3", "bound" for those that the process is bound to, or
-   *  "auto" (NULL, too): away from them where the host has cores that no process of the job is bound to. */
+  /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
+   * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
   const char* agent_cores;
   int verbose;         /**< 0 errors only, 1 life cycle, 2 paths and peers */
   int check;           /**< nonzero: layers above verify what callers vouch for */
@@ -48,11 +47,11 @@ struct mpix_engine_config {
                        '^' those where it does not, behind a '+' also on that to the host itself; NULL:
                        as UCX has it. UCX_NET_DEVICES goes before */
 
-  /** Drives the progress of everything else in the process once. Called, with `context`, by waiting
-   * application threads; may call mpix_engine_progress. May be NULL. */
+  /** Drives all other progress of the process once. Waiting application threads call it with `context`; it
+   * may call mpix_engine_progress. May be NULL. */
   void (*progress)(void* context);
-  /** Nonzero when processes share cores, so that a waiting one is to give its core away at once. May be NULL
-   *  for never. */
+  /** Nonzero if processes share cores, so that a waiting process should yield at once. May be NULL for
+   * never. */
   int (*yields_when_idle)(void* context);
   void* context;
 
@@ -62,19 +61,18 @@ struct mpix_engine_config {
                                default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
   int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
                             they come that fast, microseconds; 0: default, negative: never */
-  /** Nonzero: others reach what is exposed, by messages, and by UCX put and get where `paths` has them, but
-   *  nothing else of the process, also on this host; they may be of several jobs, in which identities are
-   * given more than once; and the host vouches that what it exposes is mapped. */
+  /** Nonzero: other processes access exposed memory only, by messages, or by UCX put and get if `paths`
+   * permits, even on this host. They may belong to several jobs with overlapping identities. The host
+   * guarantees that exposed memory is mapped. */
   int exposed_only;
-  /** A table (engine/sync/stripes.hpp) that takes the place of the engine's own, where memory is also
-   *  updated by those who do not use the engine, and who know it by addresses that are the same up to
-   *  multiples of stripe_period; NULL: none. */
+  /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
+   * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
   int mailbox_us; /**< how long an origin waits for a process of its host to look into its mailbox, where
                        small operations on memory that is not mapped go, before it does without,
                        microseconds; 0: default, negative: it never goes there */
-  /** Nonzero: messages with those who open sessions are encrypted and authenticated, all but the handshake.
-   *  With `exposed_only`, and without MPIX_ENGINE_PATH_RDMA, which does not encrypt. */
+  /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
+   * `exposed_only`, and excludes MPIX_ENGINE_PATH_RDMA, which does not encrypt. */
   int encrypt;
 };
 

@@ -1,4 +1,4 @@
-/// Messages that are dropped, counted and told of.
+/// Counts and logs dropped messages.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::engine {
 
-/// Tells of the first ones, then of fewer and fewer: whoever sends nonsense is not to fill the log.
+/// Logs the first messages, then fewer and fewer, so that a faulty or hostile sender cannot fill the log.
 class Drops {
  public:
   Drops(char const* what, Log const& log) noexcept : what_(what), log_(log) {}

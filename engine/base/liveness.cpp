@@ -25,18 +25,18 @@ struct ProcessStatus {
   std::uint64_t start_time = 0;
 };
 
-/// False when there is no such process, or nothing can be learned about it.
+/// Returns false if the process does not exist or its state cannot be read.
 bool read_status(pid_t pid, ProcessStatus* status) noexcept {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
   int const file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  char line[1024];  // a name of at most 64 characters and some 20 numbers before the last that is needed
+  char line[1024];  // a name of at most 64 characters and about 20 numbers before the last field needed
   ssize_t const got = ::read(file, line, sizeof line - 1);
   ::close(file);
   if (got <= 0) return false;
   line[got] = '\0';
-  // The name in parentheses may contain anything, also spaces and parentheses.
+  // The name in parentheses may contain any character, including spaces and parentheses.
   char const* const name_end = std::strrchr(line, ')');
   if (name_end == nullptr) return false;
   // Fields 3, 20 and 22 of proc(5).
@@ -53,7 +53,7 @@ bool process_is_alive(pid_t pid) noexcept {
   if (::kill(pid, 0) != 0 && errno == ESRCH) return false;
   ProcessStatus status;
   if (!read_status(pid, &status)) return true;
-  // A process whose first thread has ended shows that thread's state, while others may go on.
+  // If the first thread of a process has ended, its state is reported although other threads may still run.
   return (status.state != 'Z' && status.state != 'X') || status.threads > 1;
 }
 

@@ -1,4 +1,4 @@
-/// Whether other processes of this pid namespace are still there.
+/// Checks whether other processes of this PID namespace are alive.
 #pragma once
 
 #include <sys/types.h>
@@ -7,19 +7,19 @@
 
 namespace mpixrma::engine {
 
-/// As getpid(), without a system call; also right in a forked child.
+/// As getpid(), without a system call; also correct in a forked child.
 pid_t own_process_id() noexcept;
-/// The same for the engine itself: one load.
+/// As own_process_id(), for the engine itself: one load.
 [[gnu::visibility("hidden")]] extern pid_t own_process;
 
-/// False only when no thread of `pid` will ever run again: there is no such process, or it has ended and its
-/// parent has not asked for its exit status. A stopped process is alive. In doubt, as where /proc cannot be
-/// read: true. Some system calls.
+/// Returns false only if no thread of `pid` will ever run again: the process does not exist, or it has ended
+/// and its parent has not reaped it. A stopped process is alive. Returns true in doubt, for example if /proc
+/// cannot be read. Takes some system calls.
 bool process_is_alive(pid_t pid) noexcept;
 
-/// When `pid` was started, in clock ticks since the host was: with it a number tells processes apart that had
-/// the same pid one after the other. 0 when there is no such process; one that has ended keeps its own until
-/// its parent has asked for the exit status.
+/// Returns the start time of `pid` in clock ticks since the host's boot, which distinguishes successive
+/// processes with the same pid. Returns 0 if the process does not exist; a process that has ended keeps its
+/// start time until its parent has reaped it.
 std::uint64_t start_time_of(pid_t pid) noexcept;
 
 }  // namespace mpixrma::engine

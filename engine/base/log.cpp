@@ -7,7 +7,7 @@ namespace mpixrma::engine {
 
 void Log::write(LogLevel level, char const* format, ...) const noexcept {
   if (!shows(level)) return;
-  // One write per line, so that lines of several processes do not mix.
+  // One write per line, so that lines of several processes do not interleave.
   char line[512];
   int used = named_ ? std::snprintf(line, sizeof line, "mpix[%u]: ", name_)
                     : std::snprintf(line, sizeof line, "mpix: ");

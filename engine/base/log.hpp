@@ -1,4 +1,4 @@
-/// One line on stderr per event; nothing else in the engine prints.
+/// The log: one line on stderr per event; nothing else in the engine prints.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@ namespace mpixrma::engine {
 
 enum class LogLevel : int { error = 0, life = 1, paths = 2 };
 
-/// Where an engine says what happens to it.
+/// The log of an engine.
 class Log {
  public:
-  /// Errors only, of no engine in particular.
+  /// Logs errors only, without an engine's name.
   constexpr Log() = default;
-  /// Up to level `verbose`, in the name of `process`.
+  /// Logs up to level `verbose`, with the name of `process`.
   constexpr Log(int verbose, std::uint64_t process) noexcept
       : verbose_(verbose), named_(true), name_(static_cast<std::uint32_t>(process)) {}
 
@@ -27,7 +27,7 @@ class Log {
   std::uint32_t name_ = 0;
 };
 
-/// For what belongs to no engine.
+/// The log for code outside of an engine.
 inline constexpr Log common_log;
 
 }  // namespace mpixrma::engine

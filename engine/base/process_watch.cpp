@@ -55,7 +55,7 @@ void ProcessWatch::remove(std::uint64_t process) {
   auto const found = watched_.find(process);
   if (found == watched_.end()) return;
   if (found->second.looked_at) --looked_at_;
-  watched_.erase(found);  // a closed descriptor leaves the set by itself
+  watched_.erase(found);  // closing a descriptor removes it from the epoll set
 }
 
 std::vector<std::uint64_t> ProcessWatch::take_ended() {

@@ -32,7 +32,7 @@ Mapping Mapping::reserved(FileDescriptor const& fd, std::size_t length, std::siz
 
 void Mapping::release_memory() noexcept {
   if (base_ == nullptr) return;
-  // Failure only means that the memory stays in use.
+  // On failure the memory merely stays in use.
   (void)::mmap(base_, length_, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
@@ -43,7 +43,8 @@ void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const no
 
 namespace {
 
-/// Addresses for so many bytes, the first of them a multiple of `alignment`; nullptr: there are none left.
+/// Returns an address range of `length` bytes whose start is a multiple of `alignment`; nullptr if none is
+/// left.
 std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
   std::size_t const taken = (length + alignment - 1) / alignment * alignment;
   void* const room =
@@ -74,16 +75,16 @@ Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protecti
 
 namespace {
 
-// What a UCX worker opens, with room to spare.
+// About the number of descriptors that a UCX worker opens, with some reserve.
 constexpr int few_descriptors = 24;
 
-// Values of the kernel's interface, which older headers do not name.
+// Values of the kernel's interface that older headers do not define.
 constexpr int seal_future_write = 0x0010;
 constexpr int populate_write = 23;
 
 constexpr int fixed_length = F_SEAL_SHRINK | F_SEAL_GROW;
 
-/// With F_SEAL_SEAL: nobody adds seals that keep the owner from its own file.
+/// Includes F_SEAL_SEAL, so that no process can add seals that lock the owner out of its own file.
 bool seal(FileDescriptor const& fd, int seals) noexcept {
   return ::fcntl(fd.get(), F_ADD_SEALS, seals | F_SEAL_SEAL) == 0;
 }
@@ -120,7 +121,7 @@ Status create_published(char const* name, std::size_t length, FileDescriptor* cr
   if (Status const status = create(name, length, 0, &fd); failed(status)) return status;
   *mapping = Mapping::of(fd, length);
   if (!*mapping) return Status::out_of_memory;
-  // The mapping that exists stays writable.
+  // The existing mapping stays writable.
   if (!seal(fd, fixed_length | seal_future_write) && !seal(fd, fixed_length)) return Status::unsupported;
   *created = std::move(fd);
   return Status::ok;
@@ -138,11 +139,11 @@ bool descriptors_run_short() noexcept {
 FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), fd);
-  // Not to wait for whatever else the number may name.
+  // O_NONBLOCK, because the number may refer to another kind of file.
   int const flags = (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
   FileDescriptor opened(::open(path, flags));
   if (!opened) return opened;
-  // Beyond the end of a file, and of one that is made shorter, an access is a SIGBUS.
+  // An access beyond the end of a file, or of a truncated file, raises SIGBUS.
   int const seals = ::fcntl(opened.get(), F_GET_SEALS);
   struct stat status {};
   bool const fixed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
@@ -160,7 +161,7 @@ bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t of
     error = ::madvise(mapping.base() + offset, length, populate_write) == 0 ? 0 : errno;
   } while (error == EINTR || error == EAGAIN);
   if (error != EINVAL) return error == 0;
-  // Linux before 5.14: the pages are taken all the same, though not in the page tables yet.
+  // Linux before 5.14: allocates the pages without entering them into the page tables.
   do {
     error = ::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
   } while (error == EINTR);
@@ -168,7 +169,7 @@ bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t of
 }
 
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept {
-  // Failure only means that the pages stay in use until the file is closed.
+  // On failure the pages merely stay in use until the file is closed.
   (void)::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(length));
 }

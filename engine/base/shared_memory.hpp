@@ -1,6 +1,6 @@
-/// Memory that processes of one host share: anonymous files, mapped here and opened by peers through
-/// /proc. Nothing is left behind when a process dies, and /dev/shm and its size limit are not used. No file
-/// can be made shorter by anybody: what is mapped stays there.
+/// Memory shared by processes of one host: anonymous files, mapped here and opened by peers through /proc.
+/// Nothing is left behind when a process dies, and /dev/shm and its size limit are not used. No process can
+/// truncate a file, so mapped memory stays accessible.
 #pragma once
 
 #include <sys/types.h>
@@ -44,21 +44,21 @@ class Mapping {
   }
   ~Mapping();
 
-  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure. `alignment`: of the address, a
-  /// multiple of the size of pages, in whose multiples addresses are taken then; 0: that of pages.
+  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure. `alignment` of the address is a
+  /// multiple of the page size, which the reserved addresses are rounded up to; 0: page size.
   static Mapping of(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
-  /// The same for reading only.
+  /// As of(), for reading only.
   static Mapping read_only(FileDescriptor const& fd, std::size_t length) noexcept;
 
-  /// For reading and writing, with its memory set aside, so that touching it cannot fail.
+  /// As of(), with the memory allocated in advance, so that the first access cannot fail.
   static Mapping reserved(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
-  /// Asks for huge pages behind ordinary memory, as far as they fit into [offset, offset + length); a hint.
+  /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
 
-  /// Lets go of the memory behind the addresses, for good. They stay as they are, for those who may be in the
-  /// middle of an access: with memory of this process alone behind them.
+  /// Releases the memory permanently. The addresses stay mapped to private memory, for threads that may be in
+  /// the middle of an access.
   void release_memory() noexcept;
 
   std::byte* base() const noexcept { return base_; }
@@ -73,34 +73,34 @@ class Mapping {
   std::size_t length_ = 0;
 };
 
-/// A new anonymous file of `length` bytes (sparse). `name` shows in /proc. Status::no_descriptors or
-/// out_of_memory.
+/// Creates an anonymous sparse file of `length` bytes. `name` appears in /proc. Returns
+/// Status::no_descriptors or out_of_memory on failure.
 Status create_shared(char const* name, std::size_t length, FileDescriptor* created) noexcept;
 
-/// The same out of the system's huge pages; `length` is a multiple of their size.
+/// As create_shared(), with the system's huge pages; `length` is a multiple of their size.
 Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept;
 
-/// Whether so few file descriptors are left that what has failed has failed for that: for failures of
-/// libraries that give back what they have opened and do not say why.
+/// Whether so few file descriptors are left that a preceding failure was due to them. For failures of
+/// libraries that close their descriptors on failure and do not report the reason.
 bool descriptors_run_short() noexcept;
 
-/// A file that only this process writes, mapped as `mapping`; others can open it for reading. On Linux
-/// before 5.1 nothing but their good manners keeps them from more.
+/// Creates a file that only this process writes, mapped as `mapping`; others can open it for reading. Linux
+/// before 5.1 does not prevent them from writing.
 Status create_published(char const* name, std::size_t length, FileDescriptor* created,
                         Mapping* mapping) noexcept;
 
 enum class Access { read, write };
 
-/// Opens file `fd` of process `pid`, which has to be one of the above; empty when the system does not permit
-/// it, or when something other than at least `length` bytes of such memory is there.
+/// Opens file `fd` of process `pid`, which must be one of the above. Empty if the system does not permit it,
+/// or if the number refers to anything but such a file of at least `length` bytes.
 FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept;
 
-/// Takes pages for [offset, offset + length) of `fd`, which is mapped as `mapping`; false when there are too
-/// few, and then some may be taken.
+/// Allocates pages for [offset, offset + length) of `fd`, which is mapped as `mapping`. Returns false if
+/// there are too few; some may be allocated then.
 bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t offset,
                 std::size_t length) noexcept;
 
-/// Gives the pages of [offset, offset + length) back to the system; they read as zero afterwards.
+/// Returns the pages of [offset, offset + length) to the system; they read as zero afterwards.
 void release_pages(FileDescriptor const& fd, std::size_t offset, std::size_t length) noexcept;
 
 }  // namespace mpixrma::engine

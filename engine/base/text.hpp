@@ -1,4 +1,4 @@
-/// Text that is put together line by line, up to a bound.
+/// A text that is composed line by line, up to a maximum size.
 #pragma once
 
 #include <cstdarg>
@@ -11,10 +11,10 @@ namespace mpixrma::engine {
 
 class BoundedText {
  public:
-  /// `process`: whose text it is.
+  /// `process` is the process that the text describes.
   BoundedText(std::size_t most_bytes, std::uint64_t process) : most_bytes_(most_bytes), process_(process) {}
 
-  /// The number of a process in its job, which is its rank there; with the job where that is another one.
+  /// Returns the number of a process in its job, which is its rank there, with the job if it is another job.
   std::string name(std::uint64_t process) const {
     constexpr unsigned job_bits = 32;
     std::string const number = std::to_string(static_cast<std::uint32_t>(process));
@@ -25,7 +25,7 @@ class BoundedText {
     return number + job;
   }
 
-  /// Nothing more is added once the bound is reached, but a line that says so.
+  /// Adds a line. Once the maximum size is exceeded, adds a line that says so and then nothing more.
   __attribute__((format(printf, 2, 3))) void add(char const* format, ...) {
     if (text_.size() > most_bytes_) return;
     char line[256];

@@ -1,4 +1,4 @@
-/// For the executor's accesses to the application's memory.
+/// Excludes the executor's accesses to the application's memory from the thread sanitizer.
 #pragma once
 
 #ifdef __SANITIZE_THREAD__
@@ -8,8 +8,9 @@ extern "C" void __tsan_ignore_thread_end();
 
 namespace mpixrma::engine {
 
-/// Remote operations touch the application's memory. What orders them with the application's own accesses is
-/// communication through other processes, which the thread sanitizer does not see: it looks away meanwhile.
+/// Remote operations access the application's memory. They are ordered with the application's own accesses by
+/// communication through other processes, which the thread sanitizer does not see, so it ignores accesses
+/// within this scope.
 struct Unwatched {
 #ifdef __SANITIZE_THREAD__
   Unwatched() noexcept { __tsan_ignore_thread_begin(); }

@@ -1,4 +1,4 @@
-/** Version of the engine's library, for those that are loaded beside it and may come from another
+/** Version of the engine's library, for libraries that are loaded beside it and may come from another
  * installation. */
 #ifndef MPIX_ENGINE_VERSION_H
 #define MPIX_ENGINE_VERSION_H

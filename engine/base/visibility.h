@@ -1,4 +1,4 @@
-/** What libmpix_engine shows to others. */
+/** The symbols that libmpix_engine exports. */
 #ifndef MPIX_ENGINE_VISIBILITY_H
 #define MPIX_ENGINE_VISIBILITY_H
 

@@ -49,7 +49,7 @@ std::string name_of(std::uint64_t process) {
   return name.data();
 }
 
-/// nullopt: a file that is none of ours, or not complete.
+/// Returns nullopt if the file is not one of the bootstrap or is incomplete.
 std::optional<std::uint64_t> process_of(std::string_view name) {
   std::uint64_t process = 0;
   auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), process, 16);
@@ -117,7 +117,7 @@ struct mpix_file_bootstrap {
   pid_t pid_ = mpixrma::engine::own_process_id();
   bool published_ = false;
   std::mutex lock_;
-  std::map<std::uint64_t, Bytes> addresses_;  ///< that somebody has asked for
+  std::map<std::uint64_t, Bytes> addresses_;  ///< addresses that were requested
 };
 
 bool mpix_file_bootstrap::open() {
@@ -131,7 +131,7 @@ bool mpix_file_bootstrap::open() {
   } else if (status.st_uid != ::geteuid()) {
     reason = "it belongs to another user";
   } else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    reason = "others can look into it; its mode is to be 0700";
+    reason = "other users can access it; its mode must be 0700";
   } else if (!notices_.open(directory_.get())) {
     reason = std::strerror(errno);
   }
@@ -148,7 +148,7 @@ bool mpix_file_bootstrap::write_file(std::string const& name, std::byte const* a
   return file && write_all(file.get(), address, length);
 }
 
-/// The file appears with all that is in it, and takes nobody's place.
+/// The file appears atomically with its content and does not replace an existing file.
 int mpix_file_bootstrap::publish(std::byte const* address, std::size_t length) {
   std::string const name = name_of(process_);
   std::string const unfinished = "." + name + "." + std::to_string(pid_);
@@ -159,7 +159,8 @@ int mpix_file_bootstrap::publish(std::byte const* address, std::size_t length) {
   ::unlinkat(directory_.get(), unfinished.c_str(), 0);
   if (published_) return 0;
   common_log.write(LogLevel::error, "process %s cannot publish its address in %s: %s", name.c_str(),
-                   path_.c_str(), error == EEXIST ? "there is one with this identity" : std::strerror(error));
+                   path_.c_str(),
+                   error == EEXIST ? "a process with this identity exists" : std::strerror(error));
   return -1;
 }
 
@@ -229,7 +230,7 @@ bool mpix_file_bootstrap::wait(std::size_t count) const {
 
 namespace {
 
-/// For callers in C: `failure` where memory runs out.
+/// For callers in C: returns `failure` if memory is exhausted.
 template <typename Result, typename Body>
 Result without_exceptions(Result failure, Body body) noexcept {
   try {

@@ -1,11 +1,9 @@
-/**
- * A job whose processes have a directory in common, and nothing else: each makes its address a file there, and
- * a FIFO by which those of its host tell it that they go.
+/** A bootstrap for a job whose processes share nothing but a directory: each process stores its address in
+ * a file there, and has a FIFO by which processes of its host announce their end.
  * Plain C; needs neither MPI nor a process manager.
  *
- * What fails is told by one line on stderr. Nothing but the processes of the job may be able to look into the
- * directory: the files hold what admits to the memory of the processes.
- */
+ * Errors are reported by one line on stderr. Only the processes of the job may have access to the
+ * directory: the files contain the secrets that give access to the memory of the processes. */
 #ifndef MPIX_ENGINE_FILE_BOOTSTRAP_H
 #define MPIX_ENGINE_FILE_BOOTSTRAP_H
 
@@ -21,26 +19,27 @@ extern "C" {
 
 typedef struct mpix_file_bootstrap mpix_file_bootstrap_t;
 
-/** Becomes process `process` of the job with this directory, which is made where it does not exist. Whoever
- * asks for an address that is not there waits for it for `timeout_ms` milliseconds. Nonzero: the directory
- * cannot be used, or belongs to another user, or others can look into it. */
+/** Joins the job of this directory as process `process`. The directory is created if it does not exist. A
+ * request for a missing address waits for it for up to `timeout_ms` milliseconds. Returns nonzero if the
+ * directory cannot be used, belongs to another user, or is accessible to other users. */
 MPIX_ENGINE_API int mpix_file_bootstrap_open(const char* directory, uint64_t process, int timeout_ms,
                                              mpix_file_bootstrap_t** bootstrap);
 
-/** For mpix_engine_create. Publishing fails where a process with this identity has published before; its file
- * is to be removed if it is one that has ended without doing so. Valid until mpix_file_bootstrap_close. */
+/** The bootstrap for mpix_engine_create. Publishing fails if a process with this identity has published
+ * before; the file of a process that ended without removing it must be deleted. Valid until
+ * mpix_file_bootstrap_close. */
 MPIX_ENGINE_API const struct mpix_bootstrap* mpix_file_bootstrap_get(mpix_file_bootstrap_t* bootstrap);
 
-/** The processes that have published and not gone, this one among them, in ascending order: fills the first
- *  `capacity` places of `processes` and returns how many there are. Any thread. */
+/** Returns the number of processes that have published and not ended, including this one, and stores the
+ * first `capacity` of them in `processes`, in ascending order. Any thread. */
 MPIX_ENGINE_API size_t mpix_file_bootstrap_processes(mpix_file_bootstrap_t* bootstrap, uint64_t* processes,
                                                      size_t capacity);
 
-/** Waits until there are at least `count` of them; nonzero when that takes longer than the timeout. */
+/** Waits until at least `count` processes have published. Returns nonzero on timeout. */
 MPIX_ENGINE_API int mpix_file_bootstrap_wait(mpix_file_bootstrap_t* bootstrap, size_t count);
 
-/** After the end of the engine: removes the file, by which the others know that the process has gone. In a
- * child made by fork() it removes nothing. NULL: does nothing. */
+/** Call it after the end of the engine. Removes the file, which tells the other processes that this one
+ * has ended. In a child made by fork() it removes nothing. NULL is ignored. */
 MPIX_ENGINE_API void mpix_file_bootstrap_close(mpix_file_bootstrap_t* bootstrap);
 
 #ifdef __cplusplus

@@ -22,13 +22,14 @@ GoneNotices::~GoneNotices() {
   if (!name_.empty() && pid_ == own_process_id()) ::unlinkat(directory_, name_.c_str(), 0);
 }
 
-/// It gets its name when it is read from: who finds one that nobody reads takes it for a dead process's.
+/// The FIFO gets its final name only when it is open for reading, because a FIFO without a reader is taken
+/// for that of a dead process.
 bool GoneNotices::open(int directory) {
   directory_ = directory;
   std::string const own = std::to_string(pid_) + "." + std::to_string(reinterpret_cast<std::uintptr_t>(this));
   std::string const unfinished = "." + own;
   if (::mkfifoat(directory, unfinished.c_str(), S_IRUSR | S_IWUSR) != 0) return false;
-  // Open for writing, too, it never comes to its end.
+  // Also opened for writing, so that it never reaches the end of file.
   fifo_ =
       FileDescriptor(::openat(directory, unfinished.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   std::string const name = std::string(prefix) + own;
@@ -43,7 +44,7 @@ bool GoneNotices::open(int directory) {
 }
 
 void GoneNotices::tell(std::uint64_t process) const {
-  // Another description of the directory: the position in it is not shared.
+  // A separate open file description of the directory, so that its position is not shared.
   int const listed = ::openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(listed < 0 ? nullptr : ::fdopendir(listed),
                                                       &::closedir);
@@ -54,7 +55,7 @@ void GoneNotices::tell(std::uint64_t process) const {
   }
 }
 
-/// So few bytes go into a FIFO whole, or not at all where its reader has left thousands unread.
+/// A write of this size to a FIFO is atomic, or fails if the reader has thousands of bytes pending.
 void GoneNotices::write_to(char const* name, std::uint64_t process) const {
   constexpr int flags = O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
   FileDescriptor const read_by_somebody(::openat(directory_, name, O_WRONLY | flags));
@@ -62,7 +63,7 @@ void GoneNotices::write_to(char const* name, std::uint64_t process) const {
     if (errno == ENXIO) ::unlinkat(directory_, name, 0);
     return;
   }
-  // Open for reading, too: no SIGPIPE where its reader ends just now.
+  // Also opened for reading, to avoid SIGPIPE if the reader ends at this moment.
   FileDescriptor const fifo(::openat(directory_, name, O_RDWR | flags));
   if (fifo) (void)!::write(fifo.get(), &process, sizeof process);
 }

@@ -1,4 +1,4 @@
-/// How the processes of a directory tell each other that they go: each has a FIFO there.
+/// Notification of the processes of a directory about ended processes: each process has a FIFO there.
 #pragma once
 
 #include <sys/types.h>
@@ -12,9 +12,9 @@
 
 namespace mpixrma::engine {
 
-/// Not inotify, which would tell the same: closing one of its descriptors waits for all processors, and a
-/// process that was killed has one closed for it before anybody sees that it has ended. On a loaded machine
-/// that took tens of seconds.
+/// Does not use inotify: closing an inotify descriptor waits for all processors, and the kernel closes the
+/// descriptor of a killed process before anyone can see that the process has ended. On a loaded machine that
+/// took tens of seconds.
 class GoneNotices {
  public:
   GoneNotices() = default;
@@ -22,16 +22,17 @@ class GoneNotices {
   GoneNotices(GoneNotices const&) = delete;
   GoneNotices& operator=(GoneNotices const&) = delete;
 
-  /// `directory`: open for as long as this exists. False with errno: there can be no FIFO.
+  /// `directory` must stay open as long as this object exists. Returns false with errno if the FIFO cannot be
+  /// created.
   bool open(int directory);
 
-  /// Tells all who have a FIFO in the directory but this one.
+  /// Notifies all processes that have a FIFO in the directory, except for this one.
   void tell(std::uint64_t process) const;
 
-  /// Readable when somebody has told; -1 where it is not open.
+  /// Readable when there are notifications; -1 if not open.
   int fd() const noexcept { return fifo_.get(); }
 
-  /// The next one of whom was told. False: no more for now.
+  /// Returns the next process that was announced. False if there is none at present.
   bool next(std::uint64_t& process);
 
  private:

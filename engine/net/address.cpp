@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint32_t blob_magic = 0x4d504144;  // "MPAD"
 constexpr std::uint32_t blob_version = 4;
-/// A reader without encryption takes it for a number of workers beyond all, and refuses the address.
+/// A reader without support for encryption interprets this flag as an excessive number of workers and rejects
+/// the address.
 constexpr std::uint16_t blob_encrypt = 1;
 
 struct Blob {
@@ -28,7 +29,7 @@ struct Blob {
   std::int32_t control_fd;
   std::uint16_t workers;
   std::uint16_t flags;         ///< blob_encrypt or 0
-  std::uint64_t worker_bytes;  ///< of all: each but the last behind its length, a std::uint64_t
+  std::uint64_t worker_bytes;  ///< total size; each but the last is preceded by its length, a std::uint64_t
 };
 static_assert(sizeof(Blob) == 104);
 
@@ -135,7 +136,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
 
 std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept {
   if (workers == 1) return 0;
-  // The sum of the digits to this base: spreads neighbours, and as well every second or fourth of them.
+  // The digit sum to this base spreads neighbouring identities, and also every second or fourth one.
   std::size_t sum = 0;
   for (; process != 0; process /= workers) sum += process % workers;
   return sum % workers;

@@ -1,5 +1,5 @@
-/// The blob by which a process is found and that admits to it: published by the host, read by every process
-/// that wants to reach it.
+/// The blob that contains a process's address and secret: the host publishes it, and every process that
+/// connects reads it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@
 
 namespace mpixrma::engine {
 
-/// Two processes with equal values can open each other's files in /proc and share memory. The IPC
-/// namespace is part of it because containers that isolate it do not expect to share memory.
+/// Two processes with equal values can open each other's files in /proc and share memory. The value includes
+/// the IPC namespace, because containers that isolate it do not expect to share memory.
 struct HostIdentity {
   std::array<char, 40> boot_id{};
   std::uint64_t ipc_namespace = 0;
@@ -27,38 +27,38 @@ inline constexpr std::size_t max_workers = 16;
 
 struct ProcessAddress {
   std::uint64_t process = 0;
-  std::uint64_t incarnation = 0;  ///< of that identity: the greatest is the one that lives
+  std::uint64_t incarnation = 0;  ///< incarnation of the identity: the highest one is alive
   HostIdentity host;
   pid_t pid = 0;
-  int tables_fd = -1;                           ///< of its PublishedTables
-  int control_fd = -1;                          ///< of its ProcessControl
-  std::vector<std::vector<std::byte>> workers;  ///< their UCX addresses: one at least, max_workers at most
-  bool encrypt = false;                         ///< whoever opens a session with it seals its messages
+  int tables_fd = -1;                           ///< descriptor of its PublishedTables
+  int control_fd = -1;                          ///< descriptor of its ProcessControl
+  std::vector<std::vector<std::byte>> workers;  ///< UCX addresses of its workers: 1 to max_workers
+  bool encrypt = false;                         ///< sessions with it use encryption
 };
 
-/// Of `workers` workers that a process has, the place of the one that exchanges messages with `process`.
+/// Returns the index of the worker, of `workers` that a process has, that communicates with `process`.
 std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept;
 
-/// What is needed of it to connect to the process.
+/// The parts of an address that a connection needs.
 struct Location {
-  std::vector<std::byte> worker;  ///< the one for this process
-  bool same_machine = false;      ///< it runs on this host, whether or not its memory is at hand
-  pid_t pid = 0;                  ///< there
+  std::vector<std::byte> worker;  ///< the worker that communicates with this process
+  bool same_machine = false;      ///< the process runs on this host, whether or not its memory is accessible
+  pid_t pid = 0;                  ///< its pid on this host
 };
 
-/// Random bytes of a process: whoever has them is admitted to its memory (engine/net/session.hpp).
+/// Random bytes of a process, whose knowledge gives access to its memory (engine/net/session.hpp).
 using Secret = std::array<std::byte, 32>;
 
-/// The address for everybody.
+/// Encodes the address without the secret.
 std::vector<std::byte> encode(ProcessAddress const& address);
 
-/// False when the blob is not one of ours or is damaged.
+/// Returns false if the blob is damaged or not an address.
 bool decode(std::span<std::byte const> blob, ProcessAddress* address);
 
-/// The address with the secret: what the host hands out to the processes of the job and to nobody else.
+/// Encodes the address with the secret, which the host gives only to the processes of the job.
 std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secret);
 
-/// False when the blob is not one of publish().
+/// Returns false if the blob does not come from publish().
 bool read_published(std::span<std::byte const> blob, ProcessAddress* address, Secret* secret);
 
 }  // namespace mpixrma::engine

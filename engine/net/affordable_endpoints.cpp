@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// 0 where the system does not tell, SIZE_MAX where none can be opened any more.
+/// Returns 0 if the number is unknown, and SIZE_MAX if no descriptor can be opened any more.
 std::size_t open_descriptors() noexcept {
   std::unique_ptr<DIR, int (*)(DIR*)> const list(::opendir("/proc/self/fd"), &::closedir);
   if (list == nullptr) return errno == EMFILE ? SIZE_MAX : 0;
@@ -20,7 +20,7 @@ std::size_t open_descriptors() noexcept {
   while (dirent const* const entry = ::readdir(list.get())) {
     if (entry->d_name[0] != '.') ++count;
   }
-  return count - 1;  // the list itself is one of them
+  return count - 1;  // excludes the descriptor of the directory itself
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-/// How many connections the process has file descriptors for.
+/// The number of connections that the process has file descriptors for.
 #pragma once
 
 #include <cstddef>
 
 namespace mpixrma::engine {
 
-/// A connection between hosts takes a descriptor: half of those that the limit of the process leaves beside
-/// the ones that are open now, one at least. SIZE_MAX where there is no limit.
+/// A connection between hosts needs a descriptor. Returns half of the process's unused descriptors, but at
+/// least 1; SIZE_MAX without a limit.
 std::size_t affordable_endpoints() noexcept;
 
 }  // namespace mpixrma::engine

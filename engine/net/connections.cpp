@@ -11,7 +11,8 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
   Connection& connection = by_process_[process];
   if (connection.lost) return nullptr;
   if (connection.endpoint == nullptr) {
-    // UCX's shared memory does not notice the end of a process, and is not used when that is asked for.
+    // UCX's shared memory does not detect the end of a process, so UCX disables it if failure detection is
+    // requested.
     connection.endpoint = transport_.connect(location.worker, !location.same_machine);
     if (connection.endpoint == nullptr) {
       by_process_.erase(process);
@@ -27,7 +28,7 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
 void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
-  // Nothing is under way: should the process have ended, the next connection to it finds out.
+  // Nothing is in flight. If the process has ended, the next connection to it detects that.
   if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
     return note_farewell(found->second, wire::Farewell::agree, connection.asked, true);
   lose(found->second, reason);
@@ -69,7 +70,7 @@ void Connections::part(std::uint64_t process) {
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);
-  log_.write(LogLevel::paths, "parted from process %llx", static_cast<unsigned long long>(process));
+  log_.write(LogLevel::paths, "disconnected from process %llx", static_cast<unsigned long long>(process));
   transport_.part(endpoint);
 }
 

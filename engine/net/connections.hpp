@@ -1,5 +1,5 @@
-/// The connections of a channel: one to each process that it exchanges messages with, whichever side began.
-/// Under the channel's lock.
+/// The connections of a channel: one per process that it exchanges messages with, regardless of which side
+/// connected. Under the channel's lock.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -19,7 +19,7 @@ namespace mpixrma::engine {
 
 class Connections {
  public:
-  /// A connection that is no more, to be taken note of by both sides of the agent path and then closed.
+  /// A lost connection, to be processed by both sides of the message path and then closed.
   struct Loss {
     std::uint64_t process;
     std::string reason;
@@ -29,40 +29,40 @@ class Connections {
               Log const& log)
       : transport_(transport), watch_(watch), host_(host), process_(process), log_(log) {}
 
-  /// Where the process with this address is from here.
+  /// Returns the location of the process with this address, as seen from here.
   Location locate(ProcessAddress address) const;
 
-  /// The endpoint to the process at this place, made at first use. nullptr: it cannot be reached, or the
-  /// connection to it was lost and not closed yet.
+  /// Returns the endpoint to the process at this location, created at its first use. nullptr if the process
+  /// is unreachable, or if an earlier connection to it was lost and is not closed yet.
   ucp_ep_h open(std::uint64_t process, Location const& location);
 
-  /// The process behind `endpoint` is out of reach. From any place, UCX callbacks included: only noted down.
+  /// Marks the connection of `endpoint` as lost. May be called from any place, including UCX callbacks.
   void lose(ucp_ep_h endpoint, char const* reason);
-  /// The process has ended.
+  /// Marks the connection to a process as lost because the process has ended.
   void lose(std::uint64_t process, char const* reason);
 
   bool has_losses() const noexcept { return !losses_.empty(); }
   std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
 
-  /// Closes the connection to `process`, whatever is under way on it. Not from UCX callbacks.
+  /// Closes the connection to `process` with everything in flight. Not from UCX callbacks.
   void close(std::uint64_t process);
 
-  /// Connections that may be used, without those whose end was asked for.
+  /// Number of usable connections, without those for which a disconnect was requested.
   std::size_t size() const noexcept { return by_endpoint_.size() - asked_; }
-  /// Grows with every message, to tell which connection was used last.
+  /// Increments with every message; used to find the least recently used connection.
   std::uint64_t note_use() noexcept { return ++uses_; }
 
-  // How connections are closed that nobody needs now: see engine/target/parting.hpp.
+  // Idle-connection eviction: see engine/target/parting.hpp.
 
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
-    std::uint64_t asked = 0;  ///< the other side was asked whether it may be closed, with this token; 0: no
+    std::uint64_t asked = 0;  ///< token of the disconnect request sent to the other side; 0: none
   };
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
-  /// The connection to `process` as long as it may be used, else nullptr.
+  /// Returns the connection to `process` if it is usable, else nullptr.
   Connection* find(std::uint64_t process) noexcept;
-  /// Calls `visit(process, connection)` for all that may be used.
+  /// Calls `visit(process, connection)` for all usable connections.
   template <typename Visitor>
   void for_each(Visitor visit) const {
     for (auto const& [endpoint, process] : by_endpoint_) {
@@ -70,12 +70,12 @@ class Connections {
         visit(process, connection);
     }
   }
-  /// The other side was asked with `token`, or, with 0, wants the connection to stay.
+  /// Records that a disconnect request with `token` was sent, or, with 0, that the other side rejected it.
   void note_asked(Connection& connection, std::uint64_t token) noexcept;
-  /// The connection is not used any more; both sides know. What was sent last still gets there.
+  /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void part(std::uint64_t process);
-  /// Takes up a farewell, from UCX callbacks. `idle`: this process wanted nothing of the other one when it
-  /// arrived.
+  /// Queues a disconnect message, from UCX callbacks. `idle`: this process had nothing in flight to the other
+  /// one when the message arrived.
   void note_farewell(std::uint64_t process, wire::Farewell kind, std::uint64_t token, bool idle) {
     farewells_.push_back({process, kind, token, idle});
   }
@@ -98,7 +98,7 @@ class Connections {
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
   std::vector<NotedFarewell> farewells_;
-  std::size_t asked_ = 0;  ///< connections with Connection::asked
+  std::size_t asked_ = 0;  ///< number of connections with Connection::asked
   std::uint64_t uses_ = 0;
 };
 

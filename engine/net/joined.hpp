@@ -1,12 +1,12 @@
-/// Small messages of a stream that travel together: requests in one message, or replies in one.
+/// Batches: several small messages of a stream that are sent as one message, either requests or replies.
 ///
-/// A joined message is a JoinedHeader, and as its payload one record after the other. A record is a word that
-/// tells which 8-byte words of its header are not as expected and how long its payload is, these words in
-/// ascending order, and the payload, filled up to a multiple of 8 bytes. What is expected of a header is that
-/// it is the one of the record before, of a request at the next position of the stream; before the first
-/// record stands a header of nothing but magic, version and session.
+/// A batch is a JoinedHeader with a payload of consecutive records. A record consists of a word with the
+/// payload length and a bit for each 8-byte word of the header that differs from the expected header, these
+/// words in ascending order, and the payload, padded to a multiple of 8 bytes. The expected header equals
+/// that of the previous record, with the next position of the stream for a request; before the first record
+/// it contains only magic, version and session.
 ///
-/// What comes out of a record is checked as if it had come alone.
+/// The content of a record is validated like a single message.
 #pragma once
 
 #include <array>
@@ -30,23 +30,23 @@ struct JoinedHeader {
 };
 static_assert(sizeof(JoinedHeader) == 16);
 
-/// As check() of a single message; returns nullptr and fills `out` when the header is sound.
+/// As check() for a single message: returns nullptr and fills `out` if the header is valid.
 char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept;
 
-/// Whose message it says it is, 0 also where it is no joined message of this version.
+/// Returns the session that the message claims, or 0 if it is not a batch of this version.
 std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept;
 
-/// Whether a request may be one of several in a message: others are waited for, or make others wait.
+/// Whether a request may be part of a batch. Other requests are waited for, or make others wait.
 constexpr bool may_be_joined(RequestHeader const& header) noexcept {
   return moves_data(header) || locks_in_stream(header) ||
          static_cast<RequestKind>(header.kind) == RequestKind::release;
 }
 
-/// The bytes of the target that a request makes its receiver touch or send without having brought as many.
-/// Those of the requests of a message together stay within max_unpaid_bytes.
+/// Returns the number of target bytes that a request makes its receiver access or send beyond the data that
+/// it carries. The sum over the requests of a message is at most max_unpaid_bytes.
 std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept;
 
-/// The headers of the records one after the other: what both sides expect.
+/// Computes the expected header of the next record, equally on both sides.
 template <typename Header>
 class HeaderSequence {
  public:
@@ -60,7 +60,7 @@ class HeaderSequence {
     header_.session = session;
   }
 
-  /// What the next header is expected to be.
+  /// Returns the expected next header.
   Words expected() const noexcept {
     Header next = header_;
     if constexpr (requires { next.sequence; }) ++next.sequence;
@@ -76,21 +76,21 @@ constexpr std::size_t padded(std::size_t bytes) noexcept {
   return (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
 }
 
-/// Writes records into memory of its caller's.
+/// Writes records into the caller's memory.
 template <typename Header>
 class JoinedWriter {
   using Sequence = HeaderSequence<Header>;
 
  public:
-  /// Room that a record takes at most beside its payload and the filling.
+  /// Maximum size of a record without its payload and padding.
   static constexpr std::size_t most_overhead = sizeof(std::uint64_t) + sizeof(Header);
 
   JoinedWriter() = default;
   /// `room` is aligned to 8 bytes.
   JoinedWriter(std::uint64_t session, std::span<std::byte> room) noexcept : sequence_(session), room_(room) {}
 
-  /// A record more; where its `payload_bytes` bytes go, or nullptr when there is no room. The header's
-  /// session is the message's.
+  /// Appends a record and returns the location for its `payload_bytes` bytes, or nullptr if there is no room.
+  /// The session in the header is that of the message.
   std::byte* append(Header const& header, std::size_t payload_bytes) noexcept {
     auto const given = std::bit_cast<typename Sequence::Words>(header);
     auto const expected = sequence_.expected();
@@ -123,7 +123,7 @@ class JoinedWriter {
   std::size_t bytes_ = 0;
 };
 
-/// Reads records, and nothing beyond them.
+/// Reads records within the bounds of the message.
 template <typename Header>
 class JoinedReader {
   using Sequence = HeaderSequence<Header>;
@@ -133,8 +133,8 @@ class JoinedReader {
   JoinedReader(std::uint64_t session, std::span<std::byte const> records) noexcept
       : session_(session), sequence_(session), rest_(records) {}
 
-  /// The next record: its header, of which nothing is checked but the session is right, and its payload.
-  /// False at the end, and where what follows is no record.
+  /// Returns the next record: its payload, and its header, of which only the session is guaranteed to be
+  /// right. Returns false at the end, and for a malformed record.
   bool next(Header* header, std::span<std::byte const>* payload) noexcept {
     if (rest_.empty()) return false;
     std::uint64_t tag = 0;
@@ -150,7 +150,7 @@ class JoinedReader {
     return true;
   }
 
-  /// Whether it ended before the message did.
+  /// Whether reading ended before the end of the message.
   bool is_malformed() const noexcept { return malformed_; }
 
  private:
@@ -161,7 +161,7 @@ class JoinedReader {
     return true;
   }
 
-  /// The header whose words `differing` follow.
+  /// Reads the header, whose words in `differing` follow.
   bool get(std::uint32_t differing, Header* header) noexcept {
     if (std::cmp_greater(std::bit_width(differing), Sequence::words)) return false;
     auto words = sequence_.expected();

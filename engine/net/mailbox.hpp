@@ -1,7 +1,6 @@
-/// Requests of the processes of a host to one that is looking for them, in memory that they share: a
-/// round trip of two cache lines, without a system call. Nobody is woken for them. An origin that finds
-/// nobody looking takes its request back, and does without. What does not fit into a slot is staged beside
-/// it.
+/// The ring: requests from processes of a host to a process that polls, in shared memory. A round trip costs
+/// two cache misses and no system call. Nobody is woken up: an origin whose target does not poll takes its
+/// request back and uses another path. Data that does not fit into a slot is staged beside the slot.
 #pragma once
 
 #include <sched.h>
@@ -16,31 +15,31 @@
 
 namespace mpixrma::engine {
 
-/// Where what belongs to a request stands, and how it is written.
+/// The location of the data of a request, and how it is written.
 enum class Staging : std::uint16_t {
   none,        ///< in the slot
-  cached,      ///< a StagedRequest, and only `status` counts of the slot
-  past_caches  ///< the same: what is fetched goes past the caches, too
+  cached,      ///< in a StagedRequest; of the slot only `status` is used
+  past_caches  ///< like `cached`, but fetched data is written past the caches too
 };
 
-/// A request, with the fields of wire::RequestHeader, on contiguous memory of the target. Answered in place.
+/// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.
 struct Mail {
   static constexpr std::size_t most_data = 88;
 
   std::uint8_t kind;
   std::uint8_t element_type;
   std::uint8_t operation;
-  std::uint8_t status;  ///< answer: engine::Status
+  std::uint8_t status;  ///< in the answer: engine::Status
   std::uint16_t flags;
-  std::uint16_t bytes;       ///< of the target
-  std::uint16_t data_bytes;  ///< of `data`: operands
+  std::uint16_t bytes;       ///< number of target bytes
+  std::uint16_t data_bytes;  ///< number of bytes in `data`: operands
   Staging staging;
   std::uint64_t address;
   std::uint64_t exposure;
-  std::byte data[most_data];  ///< answer: what was fetched, `bytes` of it
+  std::byte data[most_data];  ///< in the answer: the `bytes` fetched bytes
 };
 
-/// A fragment of a larger request, as a message. Its memory is not there before it is used.
+/// A fragment of a larger request, in the format of a message. Its memory is allocated at first use.
 struct StagedRequest {
   static constexpr std::size_t most_data = 16 * 1024;  ///< bytes of the target
   static constexpr std::size_t most_segments = 256;
@@ -52,17 +51,17 @@ struct StagedRequest {
   wire::RequestHeader header;
   std::uint64_t payload_bytes;
   alignas(64) std::byte payload[most_payload];
-  alignas(64) std::byte fetched[most_data];  ///< answer
+  alignas(64) std::byte fetched[most_data];  ///< in the answer
 };
 
-/// Which origin has a slot in hand. Apart from the slot: what the target looks at all the time is written
-/// once for each request only.
+/// The owner of a slot. Separate from the slot, so that a cache line that the target polls is written only
+/// once per request.
 template <template <typename> class Atomic>
 class alignas(64) BasicMailClaim {
  public:
-  /// `owner`: a number of the process, not 0.
+  /// `owner` is a nonzero number of the process.
   bool try_claim(std::uint32_t owner) noexcept { return try_inherit(0, owner); }
-  /// Instead of `ended`, which will not touch it any more.
+  /// Takes the slot over from `ended`, which will not access it any more.
   bool try_inherit(std::uint32_t ended, std::uint32_t owner) noexcept {
     // Acquire: pairs with free().
     return owner_.compare_exchange_strong(ended, owner, std::memory_order_acquire, std::memory_order_relaxed);
@@ -74,25 +73,25 @@ class alignas(64) BasicMailClaim {
   Atomic<std::uint32_t> owner_{0};
 };
 
-/// Goes from hand to hand: an origin that has claimed it writes the request, and posts it; whoever looks in
-/// the target takes it, executes it and writes the answer, and it is the origin's again. Between being posted
-/// and being taken it is the origin's who takes it back, or the target's: one exchange decides.
+/// A slot changes owners: the origin that has claimed it writes the request and posts it; a polling thread of
+/// the target takes it, executes it and writes the answer; then the origin owns it again. Between post and
+/// take, either the origin takes it back or the target takes it: one exchange decides.
 ///
-/// Whoever hands it on does so by a release operation, and whoever has it next has read that by an acquire
+/// Each owner hands the slot on by a release operation, and the next owner has read it by an acquire
 /// operation.
 ///
-/// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+/// Like engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 template <template <typename> class Atomic, typename Content>
 class alignas(64) BasicMailSlot {
  public:
-  // For the origin that has claimed it.
+  // For the origin that has claimed the slot.
   void post() noexcept { give(State::posted); }
   bool try_take_back() noexcept { return change(State::posted, State::origins); }
   bool is_answered() const noexcept {
     // Acquire: pairs with answer().
     return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::origins);
   }
-  /// Of what was inherited: whether the target will not touch it any more.
+  /// For an inherited slot: whether the target will not access it any more.
   bool is_in_hand() noexcept {
     // Acquire: pairs with answer().
     auto const state = static_cast<State>(state_.load(std::memory_order_acquire));
@@ -100,7 +99,7 @@ class alignas(64) BasicMailSlot {
   }
 
   // For the target.
-  /// Relaxed: try_take() finds out.
+  /// Relaxed, because try_take() decides.
   bool is_posted() const noexcept {
     return state_.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(State::posted);
   }
@@ -114,7 +113,7 @@ class alignas(64) BasicMailSlot {
 
   bool change(State from, State to) noexcept {
     auto present = static_cast<std::uint32_t>(from);
-    // Acquire: pairs with the release of whoever had it before.
+    // Acquire: pairs with the release of the previous owner.
     return state_.compare_exchange_strong(present, static_cast<std::uint32_t>(to), std::memory_order_acquire,
                                           std::memory_order_relaxed);
   }
@@ -128,21 +127,21 @@ using MailClaim = BasicMailClaim<std::atomic>;
 using MailSlot = BasicMailSlot<std::atomic, Mail>;
 static_assert(sizeof(MailSlot) == 128);
 
-/// Of one process. Zero-initialised memory is an empty one. Of an origin that ends with slots in hand others
-/// inherit them.
+/// The ring of one process. Zero-initialised memory is an empty ring. Other origins take over the slots of an
+/// origin that has ended.
 class Mailbox {
  public:
   static constexpr std::size_t slots = 32;
 
-  /// nullptr: those that the process tries are in use. `pid`: its own.
+  /// Returns nullptr if the slots that the process tries are in use. `pid` is its own.
   MailSlot* claim(std::uint64_t process, pid_t pid) noexcept {
     __builtin_prefetch(&posts_, 1);
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
       std::size_t const number = (process + attempt) % slots;
       if (!claims_[number].try_claim(static_cast<std::uint32_t>(pid))) continue;
 #ifdef __SANITIZE_THREAD__
-      // The target may be this process, and the slot have been another one's since: the sanitizer does not
-      // see that.
+      // The target may be this process, and another process may have owned the slot meanwhile, which the
+      // sanitizer does not see.
       (void)slots_[number].is_answered();
 #endif
       return &slots_[number];
@@ -150,7 +149,7 @@ class Mailbox {
     return nullptr;
   }
   void free(MailSlot const& slot) noexcept { claims_[number_of(slot)].free(); }
-  /// Frees those that the process tries whose owners have ended: is_alive(pid) tells.
+  /// Frees those slots that the process tries whose owners have ended, according to is_alive(pid).
   template <typename IsAlive>
   void free_of_ended(std::uint64_t process, pid_t pid, IsAlive is_alive) noexcept {
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
@@ -159,7 +158,7 @@ class Mailbox {
       std::uint32_t const owner = claim.owner();
       if (owner == 0 || is_alive(static_cast<pid_t>(owner))) continue;
       if (!claim.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
-      // The target may be at it, or have ended at it: then the slot is lost.
+      // The target may be accessing the slot, or may have died while accessing it: then the slot is lost.
       for (int looks = 0; looks < 1000; ++looks) {
         if (slots_[number].is_in_hand()) {
           claim.free();
@@ -172,14 +171,14 @@ class Mailbox {
   StagedRequest& staged_of(MailSlot const& slot) noexcept { return staged_[number_of(slot)]; }
   void post(MailSlot& slot) noexcept {
     slot.post();
-    // Release: whoever finds the number finds the slot posted.
+    // Release: a thread that reads the new number finds the slot posted.
     posts_.fetch_add(1, std::memory_order_release);
   }
 
  private:
   friend class MailReader;
   static constexpr std::size_t attempts = 4;
-  // A processor may fetch the line beside the one that it misses.
+  // A processor may prefetch the neighbour of a missing cache line.
   static constexpr std::size_t lines_apart = 128;
 
   std::size_t number_of(MailSlot const& slot) const noexcept {
@@ -187,23 +186,22 @@ class Mailbox {
   }
 
   std::array<MailClaim, slots> claims_;
-  alignas(lines_apart) std::atomic<std::uint32_t> posts_{0};  ///< so far
+  alignas(lines_apart) std::atomic<std::uint32_t> posts_{0};  ///< number of posts so far
   alignas(lines_apart) std::array<MailSlot, slots> slots_;
   alignas(4096) std::array<StagedRequest, slots> staged_;
 };
 
-/// Somebody in the target who looks into its mailbox. Several may look at once, each with a reader of its
-/// own.
+/// A thread of the target that polls the ring. Several may poll concurrently, each with its own reader.
 class MailReader {
  public:
-  /// By any thread: whether it is worth while to take. Relaxed: what is seen late is taken late.
+  /// Whether there may be requests; any thread. Relaxed: a late observation only delays the request.
   bool has_news(Mailbox const& mailbox) const noexcept {
-    // Mostly the origin is the same again, and its slot tells first.
+    // The origin is usually the same as before, so its slot is checked first.
     return mailbox.slots_[last_.load(std::memory_order_relaxed)].is_posted() ||
            news(mailbox.posts_.load(std::memory_order_relaxed)) > 0;
   }
 
-  /// Calls execute(mail, staged) for everything that is there; how many these were. By one thread at a time.
+  /// Calls execute(mail, staged) for each pending request. Returns their number. One thread at a time.
   template <typename Execute>
   int take(Mailbox& mailbox, Execute execute) noexcept {
     int taken = take_one(mailbox, last_.load(std::memory_order_relaxed), execute);
@@ -222,7 +220,7 @@ class MailReader {
   }
 
  private:
-  /// What was taken before it was counted makes it negative for a moment.
+  /// A request that was taken before it was counted makes this temporarily negative.
   std::int32_t news(std::uint32_t posts) const noexcept {
     return static_cast<std::int32_t>(posts - seen_.load(std::memory_order_relaxed));
   }
@@ -236,8 +234,8 @@ class MailReader {
     return 1;
   }
 
-  std::atomic<std::uint32_t> seen_{0};  ///< posts
-  std::atomic<std::size_t> last_{0};    ///< slot from which something was taken
+  std::atomic<std::uint32_t> seen_{0};  ///< posts seen so far
+  std::atomic<std::size_t> last_{0};    ///< slot of the last request taken
 };
 
 }  // namespace mpixrma::engine

@@ -52,7 +52,7 @@ struct Subnet {
   std::uint32_t mask;
 };
 
-/// Nothing for what is the name of an interface.
+/// Returns nothing if the word is the name of an interface.
 std::optional<Subnet> subnet_of(std::string_view word) {
   std::size_t const slash = word.find('/');
   in_addr address{};
@@ -84,7 +84,7 @@ bool is_listed(std::string_view list, std::string const& device,
   return false;
 }
 
-/// Whether a rule leaves an interface with these addresses.
+/// Whether a rule permits an interface with these addresses.
 bool permits(std::string_view rule, std::string const& device,
              std::vector<InterfaceAddress> const& addresses) {
   if (rule.starts_with('+')) {

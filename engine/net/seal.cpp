@@ -18,12 +18,12 @@ unsigned char const* raw(std::byte const* bytes) noexcept {
   return reinterpret_cast<unsigned char const*>(bytes);
 }
 
-/// The two parts of a message that are encrypted each by itself.
+/// The two parts of a message, which are encrypted separately.
 enum class Part : unsigned char { head, payload };
 
 using Nonce = std::array<unsigned char, crypto_aead_chacha20poly1305_ietf_NPUBBYTES>;
 
-/// Never the same for one key: each message has a number of its own.
+/// Never repeats for one key, because each message has its own number.
 Nonce nonce_of(std::uint64_t number, Part part) noexcept {
   Nonce nonce{};
   std::memcpy(nonce.data(), &number, sizeof number);
@@ -41,7 +41,7 @@ void encrypt(SealKey const& key, Nonce const& nonce, std::span<std::byte const> 
       authenticated.size(), nullptr, nonce.data(), raw(key.key.data()));
 }
 
-/// False, and nothing is written, where the bytes or the tag are not authentic.
+/// Returns false, without writing, if the bytes or the tag are not authentic.
 bool decrypt(SealKey const& key, Nonce const& nonce, std::span<std::byte const> encrypted,
              std::span<std::byte const> authenticated, ConstTag tag, std::byte* out) noexcept {
   return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
@@ -61,7 +61,7 @@ bool is_known(std::uint8_t message_class) noexcept {
   return false;
 }
 
-/// One use of the key that both ends derive from the session's secret.
+/// The uses of the key that both ends derive from the session's secret.
 enum class Subkey : std::uint64_t { requests = 1, replies, ids };
 
 template <typename Bytes>
@@ -120,7 +120,7 @@ std::size_t Sealer::seal(wire::MessageClass message_class, std::span<std::byte c
 
 Opener::~Opener() { sodium_memzero(key_.key.data(), key_.key.size()); }
 
-/// Whether the header is authentic and consistent.
+/// Returns whether the header is authentic and consistent.
 bool Opener::open_head(std::span<std::byte const> header, wire::SealedHead* head,
                        OpenedMessage* out) const noexcept {
   using namespace wire;

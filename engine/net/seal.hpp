@@ -1,9 +1,9 @@
-/// Encryption of messages: each connection of a session has a key for each direction, which both ends derive
+/// Encryption of messages: each connection of a session has one key per direction, which both ends derive
 /// from the session's secret. A message is encrypted and authenticated as a whole (ChaCha20-Poly1305 of
 /// libsodium); its nonce is its number on the connection, so that each message is accepted once and in order.
 ///
-/// A sealed message has as header a SealedHeader in clear, then, encrypted, a SealedHead and the header of
-/// the message itself, and a tag. Its payload is encrypted in place, with a tag in the SealedHead.
+/// A sealed message has as header a SealedHeader in plaintext, then, encrypted, a SealedHead and the header
+/// of the inner message, and a tag. Its payload is encrypted in place, with its tag in the SealedHead.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ namespace mpixrma::engine {
 
 namespace wire {
 
-/// In clear, and authenticated.
+/// The plaintext part of the header, which is authenticated.
 struct SealedHeader {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint16_t reserved;
   std::uint64_t connection;  ///< SealKey::id
-  std::uint64_t number;      ///< of the message among those that the key has sealed, from 0
+  std::uint64_t number;      ///< number of the message among those sealed with the key, from 0
 };
 static_assert(sizeof(SealedHeader) == 24);
 
@@ -36,7 +36,7 @@ struct SealedHead {
   std::uint8_t header_bytes;
   std::uint16_t reserved;
   std::uint32_t payload_bytes;
-  std::array<std::byte, seal_tag_bytes> payload_tag;  ///< zero where there is no payload
+  std::array<std::byte, seal_tag_bytes> payload_tag;  ///< zero without a payload
 };
 static_assert(sizeof(SealedHead) == 24);
 
@@ -44,15 +44,15 @@ inline constexpr std::size_t max_header_bytes = sizeof(RequestHeader);
 inline constexpr std::size_t max_sealed_header_bytes =
     sizeof(SealedHeader) + sizeof(SealedHead) + max_header_bytes + seal_tag_bytes;
 
-/// SealedHeader::connection; 0 where the header is not one of this version.
+/// Returns SealedHeader::connection, or 0 if the header is not one of this version.
 std::uint64_t sealed_connection_of(std::span<std::byte const> header) noexcept;
 
 }  // namespace wire
 
-/// Of one direction of a connection.
+/// The key of one direction of a connection.
 struct SealKey {
   std::array<std::byte, 32> key{};
-  std::uint64_t id = 0;  ///< names the direction of the connection to whoever receives; not secret
+  std::uint64_t id = 0;  ///< identifies the direction of the connection to the receiver; not secret
 };
 
 struct SealKeys {
@@ -60,8 +60,8 @@ struct SealKeys {
   SealKey replies;   ///< from target to origin
 };
 
-/// The keys of the connection that begins with this handshake. No two connections have the same: `opening`
-/// counts them.
+/// Returns the keys of the connection that begins with this handshake. They are unique per connection,
+/// because `opening` contains a counter.
 SealKeys seal_keys_of(Secret const& target, SessionOpening const& opening);
 
 /// Encrypts the messages of one direction.
@@ -72,8 +72,8 @@ class Sealer {
   Sealer(Sealer const&) = delete;
   Sealer& operator=(Sealer const&) = delete;
 
-  /// Encrypts `payload` in place and writes the header of the sealed message to `out`, which may be where
-  /// `header` is. Returns the number of its bytes. `header`: max_header_bytes at most.
+  /// Encrypts `payload` in place and writes the header of the sealed message to `out`, which may equal
+  /// `header`. Returns the size of the header. `header` has at most max_header_bytes bytes.
   std::size_t seal(wire::MessageClass message_class, std::span<std::byte const> header,
                    std::span<std::byte> payload,
                    std::span<std::byte, wire::max_sealed_header_bytes> out) noexcept;
@@ -83,14 +83,14 @@ class Sealer {
   std::uint64_t number_ = 0;
 };
 
-/// A message that was sealed.
+/// A decrypted message.
 struct OpenedMessage {
   wire::MessageClass message_class{};
   std::size_t header_bytes = 0;
   alignas(8) std::array<std::byte, wire::max_header_bytes> header{};
 };
 
-/// Decrypts them.
+/// Decrypts the messages of one direction.
 class Opener {
  public:
   explicit Opener(SealKey const& key) noexcept : key_(key) {}
@@ -101,12 +101,12 @@ class Opener {
   enum class Verdict {
     opened,
     repeated,      ///< an earlier message of the connection, to be ignored
-    out_of_order,  ///< a message before this one is missing
-    forged         ///< not what the other end has sealed
+    out_of_order,  ///< a previous message is missing
+    forged         ///< not sealed by the other end
   };
-  /// `payload` is decrypted to the beginning of `into`, which grows where it is too small, once the header is
-  /// authentic. Nothing of the message is in `out` or `into` unless all of it is. Throws std::bad_alloc, and
-  /// may then be called again.
+  /// Decrypts `payload` to the beginning of `into`, which grows if necessary, once the header is authentic.
+  /// `out` and `into` contain either the whole message or nothing of it. Throws std::bad_alloc, and may then
+  /// be called again.
   Verdict open(std::span<std::byte const> header, std::span<std::byte const> payload,
                std::vector<std::byte>* into, OpenedMessage* out);
 

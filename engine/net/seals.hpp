@@ -1,4 +1,4 @@
-/// The connections of a channel whose messages are sealed. Under the channel's lock.
+/// The encrypted connections of a channel. Under the channel's lock.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -19,28 +19,28 @@ class Seals {
     std::uint64_t process;
     std::uint64_t incoming_id;
     ucp_ep_h endpoint = nullptr;  ///< null until begin()
-    bool refused = false;         ///< a message was forged; nothing more is taken
+    bool refused = false;         ///< a message was forged; no more are accepted
     Opener opener;
     Sealer sealer;
   };
 
   bool empty() const noexcept { return by_id_.empty(); }
 
-  /// A connection with `process` begins: messages that arrive with the key of `incoming` are opened. Takes
-  /// the place of one that was expected and has not begun.
+  /// Expects a connection with `process`: messages with the key of `incoming` are decrypted. Replaces an
+  /// expected connection that has not begun.
   void expect(std::uint64_t process, SealKey const& incoming, SealKey const& outgoing);
-  /// The connection that is expected is the one of this endpoint: what is sent there is sealed from here on.
-  /// Nothing where none is expected.
+  /// Assigns the expected connection to this endpoint: messages sent there are encrypted from here on. Does
+  /// nothing if none is expected.
   void begin(std::uint64_t process, ucp_ep_h endpoint);
 
-  /// nullptr: messages on the endpoint are not sealed.
+  /// Returns nullptr if messages on the endpoint are not encrypted.
   Sealer* sealer_of(ucp_ep_h endpoint) noexcept;
-  /// By SealKey::id. nullptr: there is none.
+  /// Returns the connection with this SealKey::id, or nullptr.
   Connection* find(std::uint64_t incoming) noexcept;
 
-  /// The endpoint is closed.
+  /// Removes the connection of a closed endpoint.
   void forget(ucp_ep_h endpoint) noexcept;
-  /// The process has gone before its connection began.
+  /// Removes an expected connection whose process is gone.
   void forget_expected(std::uint64_t process) noexcept;
 
  private:

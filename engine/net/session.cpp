@@ -15,7 +15,7 @@ namespace {
 using Mac = std::array<unsigned char, crypto_auth_hmacsha256_BYTES>;
 static_assert(std::tuple_size_v<Secret> == crypto_auth_hmacsha256_KEYBYTES);
 
-// What a MAC is made for is the first that it covers, so that none can be taken for another's.
+// Each MAC covers its purpose first, so that none can be used for another purpose.
 constexpr std::string_view purpose_proof = "mpix session proof 1";
 constexpr std::string_view purpose_token = "mpix session token 1";
 constexpr std::string_view purpose_connection = "mpix connection key 1";

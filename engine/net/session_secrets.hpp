@@ -1,5 +1,5 @@
-/// The sessions of an engine that serves processes of several users: each has a secret of its own, and ends
-/// on its own.
+/// The sessions of an engine that serves processes of several users: each session has its own secret and ends
+/// independently.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,30 @@
 
 namespace mpixrma::engine {
 
-/// By the identity under which a session knows the engine. Any thread: handshakes are rare.
+/// Secrets by the identity under which a session knows the engine. Thread-safe, because handshakes are rare.
 class SessionSecrets {
  public:
-  /// Those of the engine with this identity, for as long as the engine lives.
+  /// Creates the table of the engine with this identity, for the life of the engine.
   static std::shared_ptr<SessionSecrets> make(std::uint64_t process);
-  /// nullptr: the engine is not in this process, or has no such sessions.
+  /// Returns nullptr if the engine is not in this process or has no such sessions.
   static std::shared_ptr<SessionSecrets> of(std::uint64_t process);
 
-  /// `end` makes the channels forget a session. Without it nothing is executed yet, or any more.
+  /// `end` makes the channels drop a session. Without it no message is executed.
   void set_end(std::function<void(std::uint64_t session)> end);
 
-  /// False: there is such a session already.
+  /// Returns false if the session exists already.
   bool add(std::uint64_t session, Secret const& secret);
-  /// When it returns, no message of the session is executed any more. False: there is none.
+  /// When it returns, no message of the session is executed any more. Returns false if the session does not
+  /// exist.
   bool remove(std::uint64_t session);
-  /// The session admits nobody any more. Also where a channel is locked.
+  /// Rejects further handshakes of the session. May be called with a channel locked.
   void retire(std::uint64_t session);
   std::optional<Secret> find(std::uint64_t session) const;
 
  private:
   mutable std::mutex lock_;
   std::unordered_map<std::uint64_t, Secret> secrets_;
-  std::mutex end_lock_;  ///< not held where a channel is locked
+  std::mutex end_lock_;  ///< must not be acquired with a channel locked
   std::function<void(std::uint64_t)> end_;
 };
 

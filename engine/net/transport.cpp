@@ -8,14 +8,14 @@ namespace mpixrma::engine {
 
 namespace {
 
-// A message that grew beyond this gives its memory back when it is recycled.
+// A recycled message whose buffer is larger than this frees it.
 constexpr std::size_t kept_capacity = 256 * 1024;
-// Messages beyond these give all of it back.
+// Messages beyond this number are freed instead of recycled.
 constexpr std::size_t kept_messages = 256;
-// For UCX to send what it can before the rest is given up.
+// Gives UCX time to send before the rest is abandoned.
 constexpr int sending_turns = 10000;
 
-/// Whether the request begins a connection, by which its keys come about.
+/// Whether the request is a handshake, from which the keys of the connection derive.
 bool is_handshake(wire::MessageClass kind, std::span<std::byte const> header) noexcept {
   wire::RequestHeader request{};
   if (kind != wire::MessageClass::request || header.size() != sizeof request) return false;
@@ -94,7 +94,7 @@ void Transport::close() noexcept {
       if (detects_failure) start_closing(endpoint, true);
     }
     endpoints_.clear();
-    // Those that do not detect failures may never be done, when the other process has ended meanwhile.
+    // Flushes of endpoints without failure detection may never complete if the other process has ended.
     for (int turn = 0; turn < sending_turns && (!closing_.empty() || !parting_.empty()); ++turn)
       (void)progress();
     ucp_worker_destroy(worker_);
@@ -107,12 +107,13 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
   seals_.forget(endpoint);
-  // UCX refuses to force an endpoint closed that does not detect failures: it goes with the worker.
+  // UCX refuses to force-close an endpoint without failure detection; it is destroyed with the worker.
   detects_failure ? start_closing(endpoint, true) : abandon_unsent(endpoint);
 }
 
-/// UCX keeps an endpoint that the other side has connected to unless it is forced to close it, and refuses to
-/// force what does not detect failures. Force drops what is not sent, such as the answer that permits this.
+/// UCX keeps an endpoint that the other side has connected to unless the close is forced, and refuses to
+/// force it without failure detection. A forced close drops unsent messages, such as the answer that permits
+/// this close.
 void Transport::part(ucp_ep_h endpoint) {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
@@ -152,9 +153,10 @@ bool Transport::has_unsent(ucp_ep_h endpoint) const noexcept {
   return false;
 }
 
-/// UCX keeps what the other side does not take any more. Whoever sent it must not wait for that.
+/// UCX keeps messages that the other side does not accept any more; their senders must not wait for them.
 void Transport::abandon_unsent(ucp_ep_h endpoint) {
-  // What still finds room in the other side's queue is copied there. After that UCX does not touch the rest.
+  // Messages that still find room in the other side's queue are copied there. UCX does not access the rest
+  // afterwards.
   for (int turn = 0; turn < sending_turns && has_unsent(endpoint); ++turn) (void)ucp_worker_progress(worker_);
   for (Message *message = unsent_messages_, *next = nullptr; message != nullptr; message = next) {
     next = message->next_;
@@ -169,7 +171,7 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 int Transport::progress() noexcept {
   int const events = static_cast<int>(ucp_worker_progress(worker_));
   if (unsettled_ != 0 && events == 0) --unsettled_;
-  // UCX has some that nobody here has made yet, or any more.
+  // UCX may have endpoints that this process has not created yet or has closed.
   if (events != 0 && endpoints_.empty()) note_gone();
   if (!parting_.empty()) close_parted();
   if (!closing_.empty()) {
@@ -219,7 +221,7 @@ Message& Transport::message() {
   message->payload_bytes_ = 0;
   message->payload_ = nullptr;
   message->sent = nullptr;
-  return *message.release();  // recycle() takes it back
+  return *message.release();  // recycle() frees it
 }
 
 void Transport::recycle(Message& message) noexcept {
@@ -237,7 +239,7 @@ Status Transport::send(ucp_ep_h endpoint, wire::MessageClass kind, Message& mess
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = &Transport::on_sent;
   param.user_data = &message;
-  // Eager always: a rendezvous would need another message from an application thread or the agent.
+  // Always eager: a rendezvous would need another message from an application thread or the agent.
   param.flags = UCP_AM_SEND_FLAG_EAGER;
   if (!seals_.empty()) [[unlikely]]
     kind = seal(endpoint, kind, message);
@@ -245,7 +247,7 @@ Status Transport::send(ucp_ep_h endpoint, wire::MessageClass kind, Message& mess
   ucs_status_ptr_t const request =
       ucp_am_send_nbx(endpoint, static_cast<unsigned>(kind), message.header_.data(), message.header_bytes_,
                       message.payload_, message.payload_bytes_, &param);
-  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent takes it back
+  if (UCS_PTR_IS_PTR(request)) return Status::ok;  // on_sent releases it
   take_back(message);
   if (request == nullptr) return Status::ok;
   handler_->on_lost(endpoint, ucs_status_string(UCS_PTR_STATUS(request)));
@@ -269,22 +271,22 @@ void Transport::note_sent(Message& message) noexcept {
   if (message.next_ != nullptr) message.next_->previous_ = message.previous_;
 }
 
-/// The kind of the message that is sent in its place.
+/// Encrypts the message. Returns the class of the resulting message.
 wire::MessageClass Transport::seal(ucp_ep_h endpoint, wire::MessageClass kind, Message& message) noexcept {
   std::span<std::byte> const header = std::span(message.header_).first(message.header_bytes_);
   Sealer* const sealer = seals_.sealer_of(endpoint);
   if (sealer == nullptr || is_handshake(kind, header)) return kind;
-  // Data outside of the message's own memory cannot be encrypted, and is left out.
+  // A payload outside of the message's own buffer cannot be encrypted in place and is omitted.
   if (message.payload_ != message.storage_.get()) message.payload_bytes_ = 0;
   message.header_bytes_ =
       sealer->seal(kind, header, {message.storage_.get(), message.copied_bytes()}, message.header_);
   return wire::MessageClass::sealed;
 }
 
-/// The message that was sealed is handled, once it has proved to be authentic and the next one.
+/// Passes the inner message on, once it has proved to be authentic and in order.
 void Transport::open_sealed(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept {
   Seals::Connection* const connection = seals_.find(wire::sealed_connection_of(header));
-  if (connection == nullptr) return drops_.note("it belongs to no connection");
+  if (connection == nullptr) return drops_.note("it does not belong to a connection");
   if (connection->refused) return;
   std::uint64_t const process = connection->process;
   auto const refuse = [&](char const* reason) {
@@ -298,7 +300,7 @@ void Transport::open_sealed(std::span<std::byte const> header, std::span<std::by
       case Opener::Verdict::opened: break;
       case Opener::Verdict::repeated: return drops_.note("it was received before");
       case Opener::Verdict::out_of_order: return refuse("an encrypted message is missing, or out of order");
-      case Opener::Verdict::forged: return refuse("an encrypted message was changed on its way");
+      case Opener::Verdict::forged: return refuse("an encrypted message was modified in transit");
     }
   } catch (std::bad_alloc const&) {
     return refuse("no memory for an encrypted message");
@@ -309,7 +311,7 @@ void Transport::open_sealed(std::span<std::byte const> header, std::span<std::by
   if (opened_.size() > kept_capacity) opened_ = {};
 }
 
-/// UCX has let go of the message.
+/// Called when UCX has released the message.
 void Transport::take_back(Message& message) noexcept {
   note_sent(message);
   recycle(message);
@@ -324,7 +326,7 @@ void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
 void Transport::on_sent(void* request, ucs_status_t status, void* argument) {
   auto& message = *static_cast<Message*>(argument);
   if (message.owner_ != nullptr) {
-    if (status != UCS_OK)  // the endpoint's error handler is called, too
+    if (status != UCS_OK)  // the endpoint's error handler is called too
       message.owner_->log_.write(LogLevel::life, "a message could not be sent: %s",
                                  ucs_status_string(status));
     message.owner_->take_back(message);

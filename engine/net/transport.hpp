@@ -1,5 +1,5 @@
-/// The UCX worker of a channel: endpoints, active messages, progress, sleeping.
-/// Not thread-safe: used under the channel's lock, but for event_fd().
+/// The UCX worker of a channel: endpoints, active messages, progress, blocking waits.
+/// Not thread-safe: used under the channel's lock, except for event_fd().
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -23,7 +23,7 @@ namespace mpixrma::engine {
 
 class Transport;
 
-/// A message that is being built or sent. Taken from Transport::message, handed over to Transport::send.
+/// A message that is being built or sent. Obtained from Transport::message, passed to Transport::send.
 class Message {
  public:
   /// The header; set before sending.
@@ -34,29 +34,29 @@ class Message {
     header_bytes_ = sizeof header;
   }
 
-  /// Room for `bytes` bytes of payload, aligned to 64 bytes; becomes the payload.
+  /// Returns room for `bytes` bytes of payload, aligned to 64 bytes, as the payload.
   std::byte* payload(std::size_t bytes);
 
-  /// Leaves out what stands behind the first `bytes` bytes of payload().
+  /// Reduces the payload to its first `bytes` bytes.
   void cut(std::size_t bytes) noexcept { payload_bytes_ = bytes; }
 
-  /// Sends the caller's memory instead, which must stay until `sent` is called.
+  /// Uses the caller's memory as payload, which must stay valid until `sent` is called.
   void borrow(std::byte const* data, std::size_t bytes) noexcept {
     payload_ = data;
     payload_bytes_ = bytes;
   }
 
-  /// Called once when the payload is no longer referred to. May be null.
+  /// Called once when the payload is no longer used. May be null.
   void (*sent)(void* argument) noexcept = nullptr;
   void* sent_argument = nullptr;
 
  private:
   friend class Transport;
-  /// Of the payload, those that stand in `storage_`.
+  /// Returns the number of payload bytes in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
   Transport* owner_ = nullptr;
-  // While UCX has it: where it goes, and its neighbours among all that UCX has.
+  // While UCX owns the message: its destination, and its neighbours in the list of all such messages.
   ucp_ep_h endpoint_ = nullptr;
   Message* previous_ = nullptr;
   Message* next_ = nullptr;
@@ -68,75 +68,77 @@ class Message {
   alignas(64) std::array<std::byte, wire::max_sealed_header_bytes> header_{};
 };
 
-/// Receives active messages, while the channel is locked, from inside progress().
+/// Receives active messages from inside progress(), with the channel locked.
 struct MessageHandler {
   virtual ~MessageHandler() = default;
-  /// A message of any kind but a farewell.
+  /// A message of any class except disconnect messages.
   virtual void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept = 0;
   virtual void on_farewell(std::span<std::byte const> header) noexcept = 0;
-  /// The connection is of no use any more. Also from inside of Transport::send.
+  /// The connection is unusable. Also called from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
-  /// A sealed message on the connection with the process was not what the process has sent.
+  /// A sealed message on the connection with the process is not authentic.
   virtual void on_forged(std::uint64_t process, char const* reason) noexcept = 0;
 };
 
 class Transport {
  public:
-  /// `only_sealed`: of what arrives, nothing but handshakes is taken in clear.
+  /// `only_sealed`: of incoming messages, only handshakes are accepted unencrypted.
   explicit Transport(Log const& log, bool only_sealed = false)
       : log_(log), drops_("message", log), only_sealed_(only_sealed) {}
   ~Transport();
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
 
-  /// Makes the worker. Leaves nothing behind where that fails, for which there is a log line.
+  /// Creates the worker. Leaves no state behind on failure, which is logged.
   Status open(MessageHandler& handler, UcxContext const& context);
-  /// Closes endpoints and the worker; messages that are not sent are dropped.
+  /// Closes endpoints and the worker; unsent messages are dropped.
   void close() noexcept;
 
   std::vector<std::byte> worker_address() const;
 
-  /// A new endpoint to the worker with this address; nullptr on failure, after one log line. With
+  /// Creates an endpoint to the worker with this address; nullptr on failure, which is logged. With
   /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that.
   ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
-  /// Gives an endpoint up at once: what is under way on it ends, sent or not. Not from UCX callbacks.
+  /// Closes an endpoint at once, with everything in flight. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;
-  /// Closes an endpoint that neither side uses any more, once what was sent is on its way. Not from UCX
+  /// Closes an endpoint that neither side uses any more, once sent messages are on their way. Not from UCX
   /// callbacks.
   void part(ucp_ep_h endpoint);
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
-  /// Connections whose messages are sealed, all but their handshakes.
+  /// The connections whose messages, except for handshakes, are encrypted.
   Seals& seals() noexcept { return seals_; }
-  /// Such a message has its payload in memory of its own: Message::borrow is not for this endpoint.
+  /// Whether messages to the endpoint are encrypted: these need the payload in their own buffer, so
+  /// Message::borrow must not be used.
   bool is_sealed(ucp_ep_h endpoint) noexcept {
     return !seals_.empty() && seals_.sealer_of(endpoint) != nullptr;
   }
-  /// Sealed messages that were not taken, and those in clear that are to be sealed.
+  /// Number of rejected encrypted messages, and of plaintext messages that should have been encrypted.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
   Message& message();
-  /// Sends and takes back `message`, sealed where the endpoint's messages are. Failure: the connection is
-  /// lost, and the handler was told.
+  /// Sends the message, encrypted if the endpoint requires it, and releases it. On failure the connection is
+  /// lost and the handler has been called.
   Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);
-  /// Takes back a message that is not to be sent.
+  /// Releases a message without sending it.
   void discard(Message& message) noexcept { recycle(message); }
 
-  /// Messages that UCX has accepted but not sent yet. They need progress, and no event announces it.
+  /// Number of messages that UCX has accepted but not sent. They need progress, and no event announces it.
   std::size_t unsent() const noexcept { return unsent_; }
-  /// The bytes of payload in them that were copied.
+  /// Number of copied payload bytes in the unsent messages.
   std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
 
-  /// Whether messages to the endpoint are among them.
+  /// Whether there are unsent messages to the endpoint.
   bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
-  /// An endpoint has gone. When it was the last one of an interface, UCX takes what arrives there for an
-  /// event again only once it was driven some more.
+  /// Whether the worker must be driven after an endpoint was closed: if it was the last endpoint of an
+  /// interface, UCX reports later arrivals there as events only after some more progress.
   bool is_unsettled() const noexcept { return unsettled_ != 0; }
 
-  /// Prepares event_fd() to become readable at the next event. False: there are events, progress first.
+  /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
+  /// first.
   bool arm() noexcept { return !is_unsettled() && ucp_worker_arm(worker_) == UCS_OK; }
   int event_fd() const noexcept { return event_fd_; }
 
@@ -153,7 +155,7 @@ class Transport {
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
   void note_sent(Message& message) noexcept;
   void start_closing(ucp_ep_h endpoint, bool force) noexcept;
-  void note_gone() noexcept { unsettled_ = 2; }  // one turn where the interface has nothing to say any more
+  void note_gone() noexcept { unsettled_ = 2; }  // one turn without events from the interface
   void close_parted() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
@@ -172,20 +174,19 @@ class Transport {
   Drops drops_;
   bool only_sealed_;
   Seals seals_;
-  std::vector<std::byte> opened_;  ///< payload of the sealed message that is being handled
+  std::vector<std::byte> opened_;  ///< payload of the sealed message being handled
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
-  std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< with: whether it detects failures
-  std::vector<ucs_status_ptr_t> closing_;         ///< of endpoints, until UCX is done with them
+  std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< value: whether it detects failures
+  std::vector<ucs_status_ptr_t> closing_;         ///< closing endpoints, until UCX has finished
   struct Parting {
     ucp_ep_h endpoint;
     ucs_status_ptr_t flush;
   };
-  std::vector<Parting>
-      parting_;  ///< endpoints of part() that are to be forced closed when the flush has ended
+  std::vector<Parting> parting_;  ///< endpoints of part() to be force-closed when the flush has ended
   std::vector<std::unique_ptr<Message>> free_;
-  std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
-  int unsettled_ = 0;                                ///< turns without an event that UCX is to be driven
+  std::vector<std::unique_ptr<Message>> abandoned_;  ///< messages that UCX releases only when it is destroyed
+  int unsettled_ = 0;  ///< remaining turns without an event that the worker must be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

@@ -16,12 +16,12 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Transports that share memory between processes, and the names that stand for several of them.
+// Transports that share memory between processes, and aliases of several of them.
 constexpr std::array<std::string_view, 8> shared_memory_names = {"posix", "sysv", "cma", "knem",
                                                                  "xpmem", "mm",   "sm",  "shm"};
 
-/// Whether another process of the user can be kept from opening /proc/PID/fd of this one: it is not dumpable,
-/// or in a user namespace that may be its own.
+/// Whether other processes of the user may be unable to open /proc/PID/fd of this one: it is not dumpable, or
+/// it is in a user namespace that may be its own.
 bool is_closed_to_others() noexcept {
   constexpr ino_t initial_namespace = 0xEFFFFFFD;  // PROC_USER_INIT_INO, part of the kernel's interface
   struct stat user {};
@@ -29,13 +29,13 @@ bool is_closed_to_others() noexcept {
   return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
 }
 
-/// What the user has set; empty where that is nothing.
+/// Returns the user's setting, or an empty string.
 std::string given(char const* variable) {
   char const* const value = std::getenv(variable);
   return value != nullptr ? value : "";
 }
 
-/// UCX 1.13 takes a name without the transport's in front of it, and warns of one that it does not know.
+/// UCX 1.13 expects the name without the transport's prefix, and warns about unknown names.
 void modify(ucp_config_t* config, std::string const& transport, std::string const& name,
             std::string const& value) {
   std::string const known = MPIX_UCX_PREFIXED_NAMES ? transport + "_" + name : name;
@@ -65,7 +65,7 @@ void keep_to_interfaces(ucp_config_t* config, char const* rule) {
 
 void fit_segments(ucp_config_t* config, std::size_t bytes) {
   constexpr std::size_t usual = 64 * 1024;
-  // UCX warns of what it has no use for.
+  // UCX warns about settings that it does not use.
   bool const possible = uses_tcp(given("UCX_TLS")) && uses_interfaces(given("UCX_NET_DEVICES"));
   if (!possible || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr || bytes <= usual) return;
   modify(config, "TCP", "RX_SEG_SIZE", std::to_string(bytes));

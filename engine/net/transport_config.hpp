@@ -1,4 +1,4 @@
-/// What the engine asks of UCX's configuration, beyond what the user has set.
+/// The engine's adjustments of UCX's configuration, beyond the user's settings.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,22 +11,22 @@ namespace mpixrma::engine {
 
 using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
 
-/// UCX's configuration: defaults, its files and the environment. Peers that may not look into this process's
-/// /proc/PID/fd find its shared memory by name instead. Empty when UCX cannot read it.
+/// Returns UCX's configuration: defaults, its files and the environment. Peers that may not access this
+/// process's /proc/PID/fd find its shared memory by name instead. Empty if UCX cannot read the configuration.
 UcpConfig read_ucp_config();
 
-/// Keeps UCX's TCP to the interfaces of a rule (network_devices.hpp), unless the user has set
+/// Restricts UCX's TCP to the interfaces of a rule (network_devices.hpp), unless the user has set
 /// UCX_NET_DEVICES.
 void keep_to_interfaces(ucp_config_t* config, char const* rule);
 
-/// Lets UCX's TCP take a message of so many bytes in one segment, unless the user has set
-/// UCX_TCP_RX_SEG_SIZE: one of several segments is copied once more where it arrives.
+/// Lets UCX's TCP receive a message of `bytes` bytes in one segment, unless the user has set
+/// UCX_TCP_RX_SEG_SIZE: a message of several segments is copied once more at the receiver.
 void fit_segments(ucp_config_t* config, std::size_t bytes);
 
-/// Makes UCX do without shared memory.
+/// Disables shared memory in UCX.
 void leave_out_shared_memory(ucp_config_t* config);
 
-/// The value of UCX_TLS that does so, for a user's one (empty: not set).
+/// Returns the value of UCX_TLS without shared memory, given the user's value (empty: not set).
 std::string without_shared_memory(std::string const& transports);
 
 /// Whether TCP is among the transports of a value of UCX_TLS (empty: not set).

@@ -1,4 +1,4 @@
-/// What the workers of a process have in common: UCX's configuration, its devices and registered memory.
+/// The UCX context, which the workers of a process share: UCX's configuration, devices and registered memory.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,9 +11,9 @@ namespace mpixrma::engine {
 class UcxContext {
  public:
   struct Features {
-    bool remote_memory = false;        ///< UCX put and get too
-    bool several_workers = false;      ///< which different threads use at once
-    bool shared_memory = true;         ///< messages on this host do not take the network
+    bool remote_memory = false;        ///< enables UCX put and get
+    bool several_workers = false;      ///< different threads use several workers concurrently
+    bool shared_memory = true;         ///< messages on this host do not use the network
     char const* interfaces = nullptr;  ///< mpix_engine_config::interfaces
     std::size_t message_bytes = 0;     ///< largest message, with its headers
   };
@@ -24,12 +24,12 @@ class UcxContext {
   UcxContext& operator=(UcxContext const&) = delete;
 
   Status open(Features const& features);
-  /// After its workers.
+  /// Must be called after the workers are closed.
   void close() noexcept;
 
   ucp_context_h get() const noexcept { return context_; }
 
-  /// Whether this UCX was built for several workers that different threads use at once.
+  /// Whether this UCX was built for several workers used by different threads concurrently.
   static bool permits_several_workers() noexcept;
 
  private:

@@ -15,7 +15,7 @@ bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
   return !__builtin_add_overflow(a, b, sum);
 }
 
-/// Whether the layout's size and extent can be computed without overflow, and its size.
+/// Returns whether the layout's size and extent can be computed without overflow, and its size.
 bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
   std::uint64_t block = header.block;
   std::int64_t reach = 0;  // largest distance from the base, in either direction
@@ -62,7 +62,7 @@ bool known_operation(RequestHeader const& header) noexcept {
   }
 }
 
-/// How many times the bytes of the target a request of this kind carries as data.
+/// Returns how many times the target bytes of this kind of request are carried as data.
 unsigned copies_of_data(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
@@ -72,7 +72,7 @@ unsigned copies_of_data(RequestHeader const& header) noexcept {
   }
 }
 
-/// Whether the request makes its receiver do no more than a sender of ours would: what is not paid for with
+/// Whether the request costs its receiver no more than a legitimate one would: work without corresponding
 /// data is bounded.
 bool is_reasonable(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
@@ -84,7 +84,7 @@ bool is_reasonable(RequestHeader const& header) noexcept {
   }
 }
 
-/// Requests for locks name a lock and an owner, and nothing else.
+/// Whether a lock request contains only a lock and an owner.
 bool is_plain(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
   if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
@@ -106,7 +106,7 @@ bool whole_elements(CheckedRequest const& request) noexcept {
   return has_whole_elements(request.layout, type);
 }
 
-/// What the fields say, but for the layout.
+/// Checks all fields except the layout.
 char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
   if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
@@ -120,21 +120,21 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
   if (fields.kind > static_cast<unsigned>(RequestKind::update)) {
-    if ((fields.notify | fields.notify_exposure) != 0) return "counter of a request that moves nothing";
+    if ((fields.notify | fields.notify_exposure) != 0) return "counter of a request without data";
     bool const asks = fields.kind == static_cast<unsigned>(RequestKind::find_segment);
-    if (fields.exposure != 0 && !asks) return "exposure of a request that moves nothing";
+    if (fields.exposure != 0 && !asks) return "exposure of a request without data";
   }
   bool const named = fields.token != 0;
   bool const asks_for_lock =
       fields.kind == static_cast<unsigned>(RequestKind::acquire) && !locks_in_stream(fields);
   bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) || asks_for_lock;
-  if (answered && !named) return "lock without a name";
+  if (answered && !named) return "lock without a token";
   if (!known_operation(fields)) return "undefined operation";
-  if (!is_plain(fields)) return "more than a request for a lock";
+  if (!is_plain(fields)) return "unexpected fields in a lock request";
   return nullptr;
 }
 
-/// `description`: of the layout, as much as out->header says.
+/// `description` is the part of the layout that out->header announces.
 char const* check_layout(std::span<std::byte const> description, std::span<std::byte const> data,
                          CheckedRequest* out) noexcept {
   RequestHeader const& fields = out->header;
@@ -152,7 +152,7 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
   out->data = data;
   if (fields.bytes > SIZE_MAX / 2 || out->data.size() != copies_of_data(fields) * fields.bytes)
     return "data does not fit the request";
-  if (!is_reasonable(fields)) return "asks for too much";
+  if (!is_reasonable(fields)) return "request exceeds the permitted size";
   if (!whole_elements(*out)) return "partial element";
   return nullptr;
 }
@@ -195,7 +195,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
     return "unknown kind of reply";
   }
   if (out->status >= static_cast<unsigned>(Status::count_)) return "unknown status";
-  if (out->bytes != payload.size()) return "payload of the reply has another size";
+  if (out->bytes != payload.size()) return "payload size does not match the reply";
   return nullptr;
 }
 

@@ -1,17 +1,17 @@
-/// The messages of the agent path.
+/// The messages of the message path.
 ///
-/// The first message on a connection introduces the origin and proves that it was given the target's secret
-/// (session.hpp); nothing else of it is executed before. Then its requests follow as a stream of numbered
-/// messages, each of which is answered: executed, or failed, also when it is malformed. Requests and replies
-/// carry a token of the session; whoever does not know it is a stranger, and strangers are dropped. Credit
-/// bounds what an origin has under way: the cost of what it has sent and the target has not done with stays
-/// below the window that the target's replies show.
+/// The first message on a connection is the handshake, which proves that the origin has the target's secret
+/// (session.hpp); no other request is executed before. Then the origin's requests follow as a stream of
+/// numbered messages, each of which is answered: executed or failed, also if malformed. Requests and replies
+/// carry a token of the session; messages from unauthenticated peers, which do not know it, are dropped.
+/// Credit limits the data in flight: the cost of what an origin has sent and the target has not processed
+/// stays below the limit in the target's replies.
 ///
-/// Every message is a fixed header (the UCX active message's header) and a payload. All fields are in
-/// the byte order of the hosts, which a job shares; the version changes with the layout. A request's
-/// payload is: `dimensions` WireDimension, `segments` WireSegment, then the data.
+/// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
+/// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
+/// of a request is: `dimensions` WireDimension, `segments` WireSegment, then the data.
 ///
-/// A receiver believes nothing: see check().
+/// A receiver validates every field: see check().
 #pragma once
 
 #include <cstddef>
@@ -33,22 +33,22 @@ enum class MessageClass : unsigned {
   request = 17,
   reply = 18,
   farewell = 19,
-  requests = 20,  ///< several in one message (joined.hpp)
+  requests = 20,  ///< a batch (joined.hpp)
   replies = 21,
   sealed = 22  ///< one of these, encrypted (seal.hpp)
 };
 
 enum class RequestKind : std::uint8_t {
-  put = 1,  ///< data: bytes for the layout
-  get,      ///< no data; answered with data
-  update,   ///< data: operand, then operand2, as many as the operation has; answered with data if it fetches
-  find_segment,  ///< answered with SegmentReply and, where there is one, the packed remote key
+  put = 1,       ///< data: bytes for the layout
+  get,           ///< no data; answered with data
+  update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
+  find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
   forgotten,     ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
-  introduction,  ///< data: as make_introduction() makes it (session.hpp); has neither position nor session
+  introduction,  ///< data: from make_introduction() (session.hpp); has neither position nor session
   acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
                  ///< with flag_in_stream
-  release        ///< gives it back
+  release        ///< releases the lock
 };
 
 /// `operation` of a request `acquire`.
@@ -60,23 +60,22 @@ constexpr AcquireKind acquire_kind(LockRequest const& request) noexcept {
   return request.overtakes ? AcquireKind::overtaking : AcquireKind::shared;
 }
 
-/// `operation` of a request `release`: whether the owner has the lock by a grant of the agent, or had taken
-/// it without the agent and has left, which those who wait are not to miss.
+/// `operation` of a request `release`: `granted` for a lock that the agent has granted, `taken` for a lock
+/// that was acquired without the agent; in both cases waiting requests must be served.
 enum class ReleaseKind : std::uint8_t { granted, taken, count_ };
 
 enum RequestFlag : std::uint16_t {
-  flag_atomic = 1,       ///< execute under the stripes of what this message touches
-  flag_scale = 2,        ///< `scale` is valid
-  flag_fetch = 4,        ///< update: answered with the previous elements
-  flag_held = 8,         ///< the stripes are held already: by the lock of `token`, or by this process
-  flag_no_wait = 16,     ///< the origin holds stripes: answer `busy` instead of waiting for the target's
-  flag_shared = 32,      ///< lock: the memory is only read
-  flag_registered = 64,  ///< the origin vouches that the memory is registered: it need not be probed
-  flag_tell = 128,       ///< answer when this operation is executed, whatever becomes of those before it
-  flag_elements = 256,   ///< update: each element by itself is atomic, not all together
-  flag_quiet = 512,      ///< acquire, release: acknowledged with other messages, or when many are not
-  flag_in_stream =
-      1024  ///< acquire: its position is taken when `owner` has the lock, and nothing is answered
+  flag_atomic = 1,    ///< execute under the stripes of the memory that this message accesses
+  flag_scale = 2,     ///< `scale` is valid
+  flag_fetch = 4,     ///< update: answered with the previous elements
+  flag_held = 8,      ///< the stripes are held already: by the lock of `token`, or by this process
+  flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
+  flag_shared = 32,   ///< lock: the memory is only read
+  flag_registered = 64,  ///< the origin guarantees that the memory is registered: no probing needed
+  flag_tell = 128,       ///< answer when this operation is executed, independently of earlier ones
+  flag_elements = 256,   ///< update: each element is atomic by itself, not all together
+  flag_quiet = 512,      ///< acquire, release: delayed acknowledgement
+  flag_in_stream = 1024  ///< acquire: completes its position when `owner` has the lock, without an answer
 };
 
 struct RequestHeader {
@@ -88,25 +87,25 @@ struct RequestHeader {
   std::uint8_t operation;
   std::uint16_t flags;
   std::uint32_t segments;
-  std::uint32_t context;   ///< of the origin; returned with errors
-  std::uint32_t owner;     ///< acquire, release: tells the origin's owners of locks apart
+  std::uint32_t context;   ///< context at the origin; returned with errors
+  std::uint32_t owner;     ///< acquire, release: distinguishes the origin's lock owners
   std::uint64_t session;   ///< SessionTokens::request of the origin's session; introduction: 0
   std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
-  std::uint64_t after;     ///< not before this position and all before it are executed; 0: any time
-  std::uint64_t token;     ///< names the operation at the origin
+  std::uint64_t after;     ///< execute after this position and all before it are executed; 0: any time
+  std::uint64_t token;     ///< identifies the operation at the origin
   std::uint64_t address;   ///< base of the layout
   std::uint64_t block;     ///< Layout::block
-  std::uint64_t position;  ///< first byte of the layout's data that this message is about
-  std::uint64_t bytes;     ///< number of data bytes of the target that this message is about
-  std::uint64_t offset;    ///< the same first byte, counted in the whole operation
+  std::uint64_t position;  ///< first byte of the layout's data that this message covers
+  std::uint64_t bytes;     ///< number of data bytes of the target that this message covers
+  std::uint64_t offset;    ///< the same first byte, relative to the whole operation
   std::uint64_t total;     ///< bytes of the whole operation
   std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
   union {
-    std::uint64_t stripes;    ///< lock: the set that is asked for
+    std::uint64_t stripes;    ///< lock: the set of requested stripes
     std::uint64_t lock_time;  ///< acquire: LockRequest::time
   };
-  std::uint64_t exposure;  ///< in which `address` is an offset; find_segment: that is asked for; 0: none
-  std::uint64_t notify_exposure;  ///< in which `notify` is an offset; 0: none
+  std::uint64_t exposure;         ///< exposure of `address`; find_segment: the requested one; 0: none
+  std::uint64_t notify_exposure;  ///< exposure in which `notify` is an offset; 0: none
   std::uint8_t scale[32];
 };
 static_assert(sizeof(RequestHeader) == 168 && alignof(RequestHeader) == 8);
@@ -120,11 +119,11 @@ struct WireSegment {
   std::int64_t offset;
   std::uint64_t length;
 };
-// The engine's own types are sent as they stand.
+// The engine's own types are sent unchanged.
 static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(Segment));
 
 enum class ReplyKind : std::uint8_t {
-  executed = 1,  ///< only `executed` counts; with a token, that whole operation is executed, too
+  executed = 1,  ///< only `executed` is valid; with a token, that whole operation is executed too
   data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
                  ///< not done because of `status`; payload: FailureReply
@@ -141,24 +140,24 @@ struct ReplyHeader {
   std::uint8_t kind;
   std::uint8_t status;
   std::uint32_t context;
-  std::uint32_t segments_version;  ///< changes whenever the sender's segments do
-  std::uint64_t session;           ///< SessionTokens::reply of the session that is answered
-  std::uint64_t executed;          ///< every request up to this position of the stream is executed
+  std::uint32_t segments_version;  ///< changes whenever the sender's segments change
+  std::uint64_t session;           ///< SessionTokens::reply of the answered session
+  std::uint64_t executed;          ///< all requests up to this position of the stream are executed
   std::uint64_t token;
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t done;        ///< cost of all requests that are executed or refused
-  std::uint64_t window;      ///< cost that the origin may have under way
+  std::uint64_t done;        ///< cost of all requests that are executed or rejected
+  std::uint64_t window;      ///< credit: cost that the origin may have in flight
   std::uint64_t lock_clock;  ///< logical time of the sender's locks
 };
 static_assert(sizeof(ReplyHeader) == 80);
 
-/// How both sides agree to close a connection that neither needs now. It has no payload, and no position in a
-/// stream: the positions go on with the next connection.
+/// The disconnect handshake, by which both sides agree to close an idle connection. It has no payload and no
+/// position in a stream: the positions continue with the next connection.
 enum class Farewell : std::uint8_t {
-  ask = 1,  ///< the sender has nothing under way, and sends nothing until it is answered
-  agree,    ///< nor has the other; it does not use the connection any more
-  stay      ///< the connection goes on
+  ask = 1,  ///< the sender has nothing in flight, and sends nothing until the answer arrives
+  agree,    ///< the receiver has nothing in flight either, and does not use the connection any more
+  stay      ///< the connection stays open
 };
 
 struct FarewellHeader {
@@ -166,12 +165,12 @@ struct FarewellHeader {
   std::uint16_t version;
   std::uint8_t kind;
   std::uint8_t reserved;
-  std::uint64_t session;  ///< of either's session with the other: the token that the sender uses there
-  std::uint64_t token;    ///< of whoever asks; returned with the answer
+  std::uint64_t session;  ///< the token that the sender uses for any of its sessions with the receiver
+  std::uint64_t token;    ///< token of the request; returned with the answer
 };
 static_assert(sizeof(FarewellHeader) == 24);
 
-/// What every header begins with. Its session is filled in when it is sent.
+/// The common beginning of all headers. The session is set when the header is sent.
 template <typename Header, typename Kind>
 Header begin_header(Kind kind) noexcept {
   Header header{};
@@ -181,17 +180,17 @@ Header begin_header(Kind kind) noexcept {
   return header;
 }
 
-/// The window before the first reply, bytes.
+/// Credit before the first reply, in bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 
-/// Positions beyond those that are executed which an origin may use; one of ours mostly stays far below.
+/// Maximum number of unexecuted positions that an origin may use; a legitimate origin mostly stays far below.
 inline constexpr std::uint64_t max_sequence_gap = 65536;
 
-/// Cost of requests with flag_quiet that are acknowledged at the latest when it is reached, bytes.
+/// Maximum cost, in bytes, of requests with flag_quiet before they are acknowledged.
 inline constexpr std::size_t most_quiet = first_window / 4;
 
-/// Most that a request without as much data, or one that is answered with data, may touch, bytes; those of
-/// ours stay within a fragment.
+/// Maximum number of bytes that a request may access without carrying as much data, or that may be answered
+/// with data; legitimate requests stay within a fragment.
 inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.
@@ -206,7 +205,7 @@ constexpr bool moves_data(RequestHeader const& header) noexcept {
   return kind == RequestKind::put || kind == RequestKind::get || kind == RequestKind::update;
 }
 
-/// Whether the stream of its origin waits for a lock with it.
+/// Whether the stream of its origin waits for this lock.
 constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
   return static_cast<RequestKind>(header.kind) == RequestKind::acquire &&
          (header.flags & flag_in_stream) != 0;
@@ -220,31 +219,31 @@ constexpr bool is_write(RequestHeader const& header) noexcept {
   return kind != RequestKind::get && !keeps;
 }
 
-/// What a message counts against the window, in bytes: what it makes its receiver hold or send.
+/// Returns the cost of a message in credit, in bytes: what its receiver must store or send.
 constexpr std::uint64_t cost_of(RequestHeader const& header, std::size_t payload_bytes) noexcept {
   constexpr std::uint64_t per_message = 256;
   return per_message + payload_bytes + (is_fetching(header) ? header.bytes : 0);
 }
 
-/// The segment that holds the address, or the gap around the address in which none stands. Of an exposure:
-/// the segment that holds it, or an empty gap when there is none of this name.
+/// The segment that contains the address, or the gap around the address. With an exposure: the segment that
+/// contains the exposure, or an empty gap if it does not exist.
 struct SegmentReply {
-  std::uint64_t number;  ///< of the segment: no other has it, before or after
+  std::uint64_t number;  ///< unique number of the segment, never reused
   std::uint64_t base;
   std::uint64_t length;
   std::uint64_t key_bytes;  ///< 0: not registered with the network
-  std::uint64_t is_gap;     ///< 1: no segment stands there
-  std::uint64_t exposure;   ///< that was asked for
+  std::uint64_t is_gap;     ///< 1: a gap without a segment
+  std::uint64_t exposure;   ///< the requested exposure
   std::uint64_t exposed_base;
   std::uint64_t exposed_length;
   std::uint64_t rights;
 };
 
-/// The operation that has failed, for the text of its error: its origin may have forgotten it.
+/// The failed operation, for its error text: its origin may not have its description any more.
 struct FailureReply {
   std::uint64_t address;
-  std::uint64_t bytes;     ///< of the whole operation
-  std::uint64_t exposure;  ///< in which `address` is an offset; 0: none
+  std::uint64_t bytes;     ///< bytes of the whole operation
+  std::uint64_t exposure;  ///< exposure in which `address` is an offset; 0: none
   std::uint8_t kind;       ///< OperationKind
   std::uint8_t contiguous;
   std::uint8_t unused[6];
@@ -253,10 +252,11 @@ static_assert(sizeof(FailureReply) == 32);
 
 OperationKind operation_kind(RequestHeader const& header) noexcept;
 
-/// Of a request of the operation; its `address` may have been resolved at `exposed_base`.
+/// Returns the description of the operation of a request; its `address` may have been resolved at
+/// `exposed_base`.
 FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept;
 
-/// The payload of a reply `failed`; one that is malformed is of an unknown kind.
+/// Reads the payload of a reply `failed`; a malformed payload yields an unknown kind.
 LateError late_error(Status status, std::span<std::byte const> payload) noexcept;
 
 /// A request whose fields are consistent with each other and with the size of its payload.
@@ -266,21 +266,21 @@ struct CheckedRequest {
   std::span<std::byte const> data;
 };
 
-/// Whose request it says it is: RequestHeader::session, 0 also where it is not a request of this version.
-/// All that is read of a stranger's message.
+/// Returns RequestHeader::session, which the sender claims, or 0 if the message is not a request of this
+/// version. Nothing else is read of a message from an unauthenticated peer.
 std::uint64_t session_of(std::span<std::byte const> header) noexcept;
 
-/// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills
-/// `out` when it is sound, else a text that says what is wrong with it. `copy`: where the description of the
-/// layout is copied to first, when somebody else may change the message meanwhile; aligned to 8 bytes.
+/// Checks a message from the network. `payload` must be aligned to 8 bytes. Returns nullptr and fills `out`
+/// if it is valid, else a text with the reason. `copy`: buffer, aligned to 8 bytes, to which the layout is
+/// copied first if another process may change the message meanwhile.
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
                   std::span<std::byte> copy = {}) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ReplyHeader* out) noexcept;
 char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept;
 
-/// Whether a request that did not pass its check still tells which position of whose stream it takes, so that
-/// it can be answered; fills `out`.
+/// Whether a request that did not pass its check still identifies its stream and position, so that it can be
+/// answered; fills `out`.
 bool is_answerable(std::span<std::byte const> header, RequestHeader* out) noexcept;
 
 }  // namespace mpixrma::engine::wire

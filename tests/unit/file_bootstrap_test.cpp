@@ -145,7 +145,7 @@ TEST(FileBootstrap, an_identity_is_taken_once) {
   ASSERT_EQ(first.publish("first"), 0);
   ::testing::internal::CaptureStderr();
   EXPECT_NE(second.publish("second"), 0);
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("there is one with this identity"),
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("a process with this identity exists"),
             std::string::npos);
   EXPECT_EQ(second.find(1), "first");
 
@@ -174,7 +174,7 @@ TEST(FileBootstrap, only_the_user_sees_what_is_published) {
   EXPECT_FALSE(Member(inner.c_str(), 2).is_open());
   EXPECT_FALSE(Member((inner + "/none/below").c_str(), 2).is_open());
   std::string const said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("others can look into it"), std::string::npos) << said;
+  EXPECT_NE(said.find("other users can access it"), std::string::npos) << said;
   EXPECT_NE(said.find("No such file"), std::string::npos) << said;
   ::chmod(inner.c_str(), 0700);
 }
