@@ -1,4 +1,4 @@
-/// Memory that a process lets others use, and for what.
+/// Exposed memory of a process and the access rights of its peers.
 #pragma once
 
 #include <cstddef>
@@ -10,35 +10,35 @@
 
 namespace mpixrma::engine {
 
-/// What others may do with exposed memory: a set of bits.
+/// The rights of peers to exposed memory: a set of bits.
 enum class Rights : std::uint32_t {
   none = 0,
-  read = 1,    ///< get; besides `update`, what fetches the values before
+  read = 1,    ///< get; with `update`, operations that fetch the previous values
   write = 2,   ///< put
   update = 4,  ///< accumulate, read-modify-write, notification
   all = read | write | update,
-  unwritable = 8  ///< no right: `write` and `update` are missing because the memory can only be read
+  unwritable = 8  ///< no right: `write` and `update` are missing because the memory is read-only
 };
 
 constexpr Rights operator|(Rights a, Rights b) noexcept {
   return static_cast<Rights>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
-/// Whether `held` has all of `wanted`.
+/// Whether `held` includes all of `wanted`.
 constexpr bool includes(Rights held, Rights wanted) noexcept {
   return (static_cast<std::uint32_t>(wanted) & ~static_cast<std::uint32_t>(held)) == 0;
 }
-/// The remaining rights to memory that can only be read.
+/// Returns the rights that remain for read-only memory.
 constexpr Rights without_writing(Rights rights) noexcept {
   return (includes(rights, Rights::read) ? Rights::read : Rights::none) | Rights::unwritable;
 }
 
 struct Exposure {
   RemoteAddress base = 0;    ///< virtual address in the process
-  std::uint64_t length = 0;  ///< bytes
+  std::uint64_t length = 0;  ///< in bytes
   Rights rights = Rights::none;
 
-  /// Whether the bytes `extent`, counted from `offset`, may be used so: ok, out_of_bounds, access_denied, or
-  /// not_writable where the memory itself forbids it.
+  /// Checks an access to the bytes `extent`, relative to `offset`: ok, out_of_bounds, access_denied, or
+  /// not_writable if the memory is read-only.
   Status permits(std::uint64_t offset, Extent extent, Rights wanted) const noexcept {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -51,7 +51,7 @@ struct Exposure {
     return includes(rights, Rights::unwritable) && !only_reads ? Status::not_writable : Status::access_denied;
   }
 
-  /// Whether a counter may stand at `offset`: the same, or bad_argument where it is misaligned.
+  /// Checks a counter at `offset`: as permits(), or bad_argument if it is misaligned.
   Status permits_counter(std::uint64_t offset) const noexcept {
     constexpr std::uint64_t bytes = sizeof(std::uint64_t);
     if (Status const status = permits(offset, {0, bytes}, Rights::update); failed(status)) return status;
@@ -59,14 +59,14 @@ struct Exposure {
   }
 };
 
-/// One that was taken back, and the memory [begin, end) that peers may still use by it.
+/// A withdrawn exposure, and the memory [begin, end) that peers may still access through it.
 struct Concealed {
   ExposureId id = ExposureId::none;
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
 };
 
-/// The parts of a name. The highest bit tells it from the number of a segment.
+/// The parts of an exposure id. The highest bit distinguishes it from the number of a segment.
 inline constexpr unsigned exposure_slot_bits = 16;
 inline constexpr std::uint64_t exposure_mark = std::uint64_t{1} << 63;
 
@@ -80,7 +80,8 @@ constexpr std::uint64_t generation_of(ExposureId id) noexcept {
   return (static_cast<std::uint64_t>(id) & ~exposure_mark) >> exposure_slot_bits;
 }
 
-/// Names that a process has not used: those of slots from `slot` on, and of generations after `generation`.
+/// Exposure ids that a process has not used: those of slots from `slot` on, and of generations after
+/// `generation`.
 struct UnusedNames {
   std::uint32_t slot = 0;
   std::uint64_t generation = 0;

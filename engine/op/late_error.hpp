@@ -23,7 +23,7 @@ enum class OperationKind : std::uint8_t {
   count_
 };
 
-/// Memory of a target that an operation names.
+/// Target memory of an operation.
 struct TargetMemory {
   RemoteAddress address = 0;  ///< with an exposure: offset in it
   std::uint64_t bytes = 0;    ///< data of the whole operation
@@ -32,18 +32,18 @@ struct TargetMemory {
 };
 
 struct LateError {
-  static constexpr int of_peer = -2;  ///< `rank`: that of the peer for which the failure was kept
-  static constexpr int unknown = -1;  ///< `rank`: nothing is known of the target
+  static constexpr int of_peer = -2;  ///< `rank`: that of the peer for which the failure was stored
+  static constexpr int unknown = -1;  ///< `rank`: the target is unknown
 
   Status status = Status::ok;
   OperationKind kind = OperationKind::unknown;  ///< unknown: `memory` is not set
   TargetMemory memory;
-  /// Of the target, as who has issued the operation counts; `memory` is as that names it, too, unless
+  /// Rank of the target as the issuer counts; `memory` is in the issuer's terms too, unless of_peer.
   /// of_peer.
   int rank = of_peer;
 };
 
-/// Failures that nobody was told of yet, by the mark (Transfer::context) of whoever issued the operation. Not
+/// Failures that have not been reported, by the context (Transfer::context) of the operation's issuer. Not
 /// thread-safe.
 class LateErrors {
  public:
@@ -66,7 +66,7 @@ class LateErrors {
     }
   }
 
-  /// The failures that were kept for `context`, each told once.
+  /// Returns the failures stored for `context`, each once.
   Failures take(std::uint32_t context) {
     auto const found = find(context);
     if (found == kept_.end()) return {};
@@ -75,7 +75,7 @@ class LateErrors {
     return taken;
   }
 
-  /// Those of all marks.
+  /// Returns the failures of all contexts.
   Failures take_all() {
     Failures all;
     for (Kept const& kept : kept_) all.add(kept.failures);

@@ -1,4 +1,4 @@
-/// How many operations and bytes took which path, and how many messages went.
+/// Counters of operations and bytes by path, and of messages.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ inline constexpr std::size_t path_count = 4;
 
 /// Between this process and one other, or all of them.
 struct Traffic {
-  std::array<std::uint64_t, path_count> operations{};  ///< of this process, by Path
-  std::array<std::uint64_t, path_count> bytes{};       ///< that they moved
+  std::array<std::uint64_t, path_count> operations{};  ///< operations of this process, by Path
+  std::array<std::uint64_t, path_count> bytes{};       ///< bytes moved, by Path
   std::uint64_t messages_sent = 0;                     ///< requests of this process
-  std::uint64_t messages_executed = 0;                 ///< requests of others that this process executed
+  std::uint64_t messages_executed = 0;                 ///< requests of others that this process has executed
 
   std::uint64_t operations_by(Path path) const noexcept { return operations[static_cast<std::size_t>(path)]; }
 
@@ -32,7 +32,7 @@ struct Traffic {
   }
 };
 
-/// What this process sent to one other. Relaxed throughout: numbers that order nothing.
+/// Counters of one peer. Relaxed throughout, because they order nothing.
 class TrafficCounters {
  public:
   void add_operation(Path path, std::size_t bytes) noexcept {

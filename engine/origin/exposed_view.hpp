@@ -1,4 +1,4 @@
-/// What a process of this host exposes, as it is mapped here: for who uses it often.
+/// A local mapping of an exposure of a process on this host, for frequent use.
 #pragma once
 
 #include <atomic>
@@ -10,19 +10,20 @@
 namespace mpixrma::engine {
 
 struct ExposedView {
-  std::byte* local = nullptr;  ///< where the first byte is mapped
+  std::byte* local = nullptr;  ///< mapped address of the first byte
   Exposure exposure;
   std::atomic<std::uint64_t> const* owner_generation = nullptr;
   std::uint64_t generation = 0;
 
-  /// Of a view that is not empty: the exposure has been withdrawn.
+  /// For a non-empty view: whether the exposure has been withdrawn.
   bool is_gone() const noexcept {
     // Acquire: as in SegmentView::reach.
     return owner_generation->load(std::memory_order_acquire) != generation;
   }
 
-  /// Local pointer to the `bytes` bytes at `offset`, or nullptr: they do not lie within the exposure, it does
-  /// not permit `wanted`, or it has been withdrawn. Engine::issue tells which.
+  /// Returns a local pointer to the `bytes` bytes at `offset`, or nullptr if they do not lie within the
+  /// exposure, the exposure does not permit `wanted`, or it has been withdrawn. Engine::issue determines the
+  /// reason.
   std::byte* reach(std::uint64_t offset, std::size_t bytes, Rights wanted) const noexcept {
     if (bytes > exposure.length || offset > exposure.length - bytes) return nullptr;
     if (!includes(exposure.rights, wanted)) return nullptr;

@@ -10,8 +10,8 @@ std::size_t whole(FragmentLimits const& limits, std::size_t bytes) noexcept {
   return limits.element == 1 ? bytes : bytes - bytes % limits.element;
 }
 
-/// Visits the runs of the sliced fragment that starts at `offset`, which may go on behind its end; returns
-/// the bytes that it covers.
+/// Visits the runs of the sliced fragment that starts at `offset`; runs may extend beyond its end. Returns
+/// the number of bytes that the fragment covers.
 template <typename Visitor>
 std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_t offset, Visitor visit) {
   std::size_t const most = whole(limits, limits.bytes);
@@ -23,13 +23,13 @@ std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_
     bytes += run.length;
   }
   if (whole(limits, bytes) == bytes) return bytes;
-  // The runs that fit end within an element, which has more than one.
+  // The last fitting run ends within an element that consists of several runs.
   bytes = whole(limits, bytes);
   cursor.seek(offset + bytes);
   return bytes;
 }
 
-/// Cuts off what lies behind the first `bytes` bytes.
+/// Truncates the segments to their first `bytes` bytes.
 void truncate(std::vector<Segment>& segments, std::size_t bytes) {
   std::size_t kept = 0;
   for (; bytes != 0; ++kept) {

@@ -1,4 +1,4 @@
-/// Whether it is worth while to put requests in a peer's mailbox: not while nobody looks there.
+/// Decides whether to use a peer's ring: not while the peer does not poll.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace mpixrma::engine {
 
-/// Relaxed throughout, by several threads at once: what goes astray costs an attempt.
+/// Relaxed throughout, for concurrent threads: a lost update costs one attempt.
 class MailUse {
  public:
-  /// For every operation that suits.
+  /// Called for every suitable operation.
   bool permits() noexcept {
     std::uint32_t const left = pause_.load(std::memory_order_relaxed);
     if (left == 0) return true;
@@ -21,20 +21,21 @@ class MailUse {
     if (next_pause_.load(std::memory_order_relaxed) != shortest)
       next_pause_.store(shortest, std::memory_order_relaxed);
   }
-  /// Nobody has looked.
+  /// Records that the peer did not poll.
   void note_unseen() noexcept {
     std::uint32_t const pause = next_pause_.load(std::memory_order_relaxed);
     pause_.store(pause, std::memory_order_relaxed);
     next_pause_.store(std::min(2 * pause, longest), std::memory_order_relaxed);
   }
-  /// All slots are in use. Whether it is time to find out by whom: that takes system calls.
+  /// Records that all slots are in use. Returns whether their owners should be checked now, which takes
+  /// system calls.
   bool note_full() noexcept {
     return full_.fetch_add(1, std::memory_order_relaxed) % full_between_looks == 0;
   }
 
  private:
   static constexpr std::uint32_t full_between_looks = 64;
-  // Operations that do without before the next attempt.
+  // Number of operations that skip the ring before the next attempt.
   static constexpr std::uint32_t shortest = 8;
   static constexpr std::uint32_t longest = 1024;
 

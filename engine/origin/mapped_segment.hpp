@@ -1,7 +1,7 @@
-/// One segment of a peer as it is mapped here, read without a lock while other threads replace it.
+/// One mapped segment of a peer, read without a lock while other threads replace it.
 ///
-/// The order of the accesses carries the meaning, so tests/unit/lock_free_model_test.cpp checks it against
-/// the memory model of the language with another `Atomic`. No fences: ThreadSanitizer does not see them.
+/// The memory orders are essential, so tests/unit/lock_free_model_test.cpp checks them against the memory
+/// model of the language with another `Atomic`. No fences, because ThreadSanitizer does not support them.
 #pragma once
 
 #include <atomic>
@@ -16,54 +16,55 @@ namespace mpixrma::engine {
 template <template <typename> class Atomic>
 struct BasicSegmentView {
   RemoteAddress begin = 0;
-  std::uint64_t length = 0;    ///< bytes; 0: nothing
-  std::byte* local = nullptr;  ///< where `begin` is mapped
+  std::uint64_t length = 0;    ///< in bytes; 0: empty
+  std::byte* local = nullptr;  ///< mapped address of `begin`
   Atomic<std::uint64_t> const* owner_generation = nullptr;
   std::uint64_t generation = 0;
 
-  /// Local pointer to the `bytes` bytes at `address`, or nullptr when they are not in this segment or it is
-  /// gone.
+  /// Returns a local pointer to the `bytes` bytes at `address`, or nullptr if they are not in this segment or
+  /// the segment is gone.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     RemoteAddress const offset = address - begin;
     if (bytes > length || offset > length - bytes || is_gone()) return nullptr;
     return local + offset;
   }
-  /// Of a view that is not empty.
+  /// For a non-empty view: whether the segment is gone.
   bool is_gone() const noexcept {
-    // Acquire: pairs with the release in BasicRangeSlot::withdraw; what is freed is not touched by a thread
-    // that knows of it.
+    // Acquire: pairs with the release in BasicRangeSlot::withdraw, so that a thread that knows of the
+    // withdrawal does not access the freed memory.
     return owner_generation->load(std::memory_order_acquire) != generation;
   }
 };
 
-/// `version_` is odd while the rest changes. `generation_` is compared with the owner's, so that a freed
-/// segment is never reached.
+/// `version_` is odd while the other members change. `generation_` is compared with the owner's, so that a
+/// freed segment is never accessed.
 template <template <typename> class Atomic>
 class BasicMappedSegment {
  public:
   using View = BasicSegmentView<Atomic>;
 
-  /// As View::reach, of what stands here now.
+  /// As View::reach, for the current content.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     // Acquire: pairs with the release at the end of assign(); everything below is of that state or newer.
     auto const version = version_.load(std::memory_order_acquire);
-    // Each value is used at once, to keep few registers busy. Values of two different states only lead to
-    // the slow way, or are found out by the version at the end. Acquire, here and below: each pairs with the
-    // release of that value in assign(), so that who has seen it sees at the end that the version is odd.
+    // Each value is used at once, to need few registers. Values of two different states only lead to the slow
+    // path, or are detected by the version at the end. Acquire, here and below: each load pairs with the
+    // release of that value in assign(), so that a thread that has seen a new value sees at the end that the
+    // version is odd.
     RemoteAddress const offset = address - begin_.load(std::memory_order_acquire);
-    // Moreover, where there is a length there is an `owner_generation_` to follow: it is stored before.
+    // In addition, a nonzero length implies a valid `owner_generation_`, which is stored before.
     std::uint64_t const length = length_.load(std::memory_order_acquire);
     if (offset >= length || bytes > length - offset) return nullptr;
     auto const* const owner = owner_generation_.load(std::memory_order_acquire);
     // Acquire: as in View::reach.
     if (owner->load(std::memory_order_acquire) != generation_.load(std::memory_order_acquire)) return nullptr;
     std::byte* const local = local_.load(std::memory_order_acquire);
-    // Relaxed: the acquire loads above keep it behind them.
+    // Relaxed: the acquire loads above order it behind them.
     if (version_.load(std::memory_order_relaxed) != version || version % 2 != 0) return nullptr;
     return local + offset;
   }
 
-  /// A consistent copy; empty while it changes.
+  /// Returns a consistent copy; empty while the content changes.
   View view() const noexcept {
     // The orders and their reasons are those of reach().
     auto const version = version_.load(std::memory_order_acquire);
@@ -74,20 +75,20 @@ class BasicMappedSegment {
     return same ? view : View{};
   }
 
-  /// Replaces what stands here. A second writer waits for the first.
+  /// Replaces the content. A second writer waits for the first.
   void assign(View const& view) noexcept {
     std::uint32_t version = version_.load(std::memory_order_relaxed);
     do {
       version &= ~std::uint32_t{1};
-      // Acquire: pairs with the release at the end, of the writer before.
+      // Acquire: pairs with the release at the end of the previous writer.
     } while (!version_.compare_exchange_weak(version, version + 1, std::memory_order_acquire,
                                              std::memory_order_relaxed));
-    // Release: each pairs with the acquire of that value in reach() and view().
+    // Release: each store pairs with the acquire of that value in reach() and view().
     begin_.store(view.begin, std::memory_order_release);
     local_.store(view.local, std::memory_order_release);
     owner_generation_.store(view.owner_generation, std::memory_order_release);
     generation_.store(view.generation, std::memory_order_release);
-    // After `owner_generation_`, which a reader follows once the length lets it.
+    // After `owner_generation_`, which a reader dereferences once the length is nonzero.
     length_.store(view.length, std::memory_order_release);
     // Release: pairs with the first acquire in reach() and view(), and with that of the next writer.
     version_.store(version + 2, std::memory_order_release);
@@ -96,8 +97,8 @@ class BasicMappedSegment {
  private:
   Atomic<std::uint32_t> version_{0};
   Atomic<RemoteAddress> begin_{0};
-  Atomic<std::uint64_t> length_{0};    ///< bytes; 0: nothing here, the rest is not looked at
-  Atomic<std::byte*> local_{nullptr};  ///< where `begin_` is mapped
+  Atomic<std::uint64_t> length_{0};    ///< in bytes; 0: empty, and the other members are not used
+  Atomic<std::byte*> local_{nullptr};  ///< mapped address of `begin_`
   Atomic<Atomic<std::uint64_t> const*> owner_generation_{nullptr};
   Atomic<std::uint64_t> generation_{0};
 };

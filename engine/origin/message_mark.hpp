@@ -1,4 +1,4 @@
-/// The newest message that something has to wait for.
+/// The newest message that later accesses must wait for.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@ namespace mpixrma::engine {
 template <template <typename> class Atomic>
 class BasicMessageMark {
  public:
-  /// Sequence of the message, 0: none, wait for nothing. Acquire: pairs with the release in clear(); who need
-  /// not wait sees what the messages have done, and what it stores comes after that.
+  /// Returns the sequence of the message; 0 means no wait. Acquire: pairs with the release in clear(), so
+  /// that a thread that need not wait sees the effects of the messages, and its stores follow them.
   std::uint64_t get() const noexcept { return sequence_.load(std::memory_order_acquire); }
 
-  /// Everything up to `sequence` has to be waited for.
+  /// Makes later accesses wait for everything up to `sequence`.
   void raise(std::uint64_t sequence) noexcept {
-    // Relaxed: a thread that has to wait because of this one knows of it by other means.
+    // Relaxed: a thread that must wait because of this message knows of it by other means.
     std::uint64_t present = sequence_.load(std::memory_order_relaxed);
     while (present < sequence &&
            !sequence_.compare_exchange_weak(present, sequence, std::memory_order_relaxed,
@@ -24,7 +24,7 @@ class BasicMessageMark {
     }
   }
 
-  /// By a thread that has waited for the messages up to `sequence`. A later mark stays.
+  /// Called by a thread that has waited for the messages up to `sequence`. A later mark is kept.
   void clear(std::uint64_t sequence) noexcept {
     // Release: pairs with the acquire in get().
     sequence_.compare_exchange_strong(sequence, 0, std::memory_order_release, std::memory_order_relaxed);

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// What all operations have.
+/// Sets the fields common to all operations.
 template <typename Operation>
 MessageOperation begin_message(wire::RequestKind kind, Operation const& operation) noexcept {
   MessageOperation message;
@@ -20,7 +20,7 @@ MessageOperation begin_message(wire::RequestKind kind, Operation const& operatio
   return message;
 }
 
-/// `element_flag`: what asks for atomicity of each element, where the stripes are not held.
+/// `element_flag` requests atomicity of each element if the stripes are not held.
 unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_flag) noexcept {
   unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
   if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
@@ -72,7 +72,7 @@ std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept 
 
 std::uint16_t flags_for_execution(Update const& update, bool held) noexcept {
   unsigned flags = flags_of(update.guarantees, held, wire::flag_elements);
-  // The first one of a single element switches its memory, for which the stripe is held.
+  // The first update of a single element switches the mode of its memory, for which the stripe is held.
   if (held && !has(update.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
   if (update.result != nullptr) flags |= wire::flag_fetch;
   return static_cast<std::uint16_t>(flags);

@@ -1,4 +1,4 @@
-/// An operation as requests to whoever executes it at the target.
+/// An operation as requests for its executor at the target.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +10,29 @@
 
 namespace mpixrma::engine {
 
-/// What transfers and updates have in common as requests.
+/// The common form of transfers and updates as requests.
 struct MessageOperation {
-  /// Complete but for the fields that differ by fragment: sequence, position, bytes, offset.
+  /// Complete except for the fields that differ by fragment: sequence, position, bytes, offset.
   wire::RequestHeader header{};
   Layout target;
-  /// Data that goes to the target: `source` and then, for operations with two operands, `source2`, both in
+  /// Data sent to the target: `source` and, for operations with two operands, `source2`, both with the layout
   /// `source_layout`. Null: the request carries no data.
   std::byte const* source = nullptr;
   Layout source_layout;
   std::byte const* source2 = nullptr;
-  /// Where data that comes back goes. Null: nothing comes back.
+  /// Destination of returned data. Null: no data is returned.
   std::byte* sink = nullptr;
   Layout sink_layout;
   std::size_t total = 0;        ///< bytes at the target
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   bool travels_alone = false;   ///< holds stripes of this process until it is answered
-  bool joins = false;           ///< of a lock: leaves with what else is to leave
+  bool joins = false;           ///< for a lock: may wait to be sent in a batch
   RemoteAddress notify = 0;
-  StripeSets target_stripes;  ///< of an atomic operation
+  StripeSets target_stripes;  ///< for an atomic operation
   Completion* completion = nullptr;
 
   bool has_data() const noexcept { return source != nullptr; }
-  /// Copies of the target's number of bytes that go there.
+  /// Returns how many times the target's number of bytes is sent.
   std::size_t sources() const noexcept {
     return (source != nullptr ? 1u : 0u) + (source2 != nullptr ? 1u : 0u);
   }
@@ -44,23 +44,23 @@ struct MessageOperation {
   }
 };
 
-/// Without guarantees, and without what depends on them.
+/// Without guarantees and the fields that depend on them.
 MessageOperation message_of(Transfer const& transfer) noexcept;
 MessageOperation message_of(Update const& update) noexcept;
 
-/// Flags for the guarantees of an operation that is executed as soon as it arrives. `held`: its origin holds
+/// Returns the flags for the guarantees of an operation that is executed on arrival. `held`: its origin holds
 /// the stripes of the target.
 std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept;
 std::uint16_t flags_for_execution(Update const& update, bool held) noexcept;
 
-/// The layout that the fragment's request describes.
+/// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;
 
-/// All but the place in a stream.
+/// Sets all fields except for the position in a stream.
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,
                               Layout const& described) noexcept;
 
-/// The description of the layout, and the fragment's data behind it.
+/// Returns the size of the layout's description and of the fragment's data behind it.
 std::size_t payload_bytes_of(MessageOperation const& operation, Fragment const& fragment,
                              Layout const& described) noexcept;
 void write_payload(std::byte* out, MessageOperation const& operation, Fragment const& fragment,

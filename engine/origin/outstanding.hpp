@@ -1,5 +1,5 @@
-/// Operations on the agent path that cannot be forgotten once they are issued, because data, an
-/// acknowledgement or further fragments are still to come.
+/// Operations on the message path that must be tracked after they are issued, because data, an
+/// acknowledgement or further fragments are outstanding.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class AgentPath;
 class OutstandingList;
 class Peer;
 
-/// An atomic operation of several messages asks the target for its stripes first.
+/// An atomic operation of several messages first requests the target's stripes.
 enum class LockState : std::uint8_t { not_needed, wanted, asked, granted };
 
 struct Outstanding {
@@ -26,22 +26,22 @@ struct Outstanding {
   OwnedLayout target_layout;  ///< the layouts that `operation` views
   OwnedLayout source_layout;
   OwnedLayout sink_layout;
-  StripeHold hold;  ///< of an atomic operation: its stripes in this process, until it is executed
+  StripeHold hold;  ///< its stripes in this process, held until an atomic operation is executed
   LockState lock = LockState::not_needed;
   AgentPath* path = nullptr;
   Peer* peer = nullptr;
   std::uint64_t token = 0;
   std::uint64_t first_sequence = 0;
-  std::uint64_t next_sequence = 0;  ///< of the next message to be sent
-  std::uint64_t last_sequence = 0;  ///< of the last fragment
-  std::size_t sent = 0;             ///< bytes of the operation that are handed to UCX
-  std::size_t answered = 0;         ///< bytes that came back, or whose fragments failed
-  bool executed = false;            ///< the target has told so, for this operation alone
-  unsigned refusals = 0;            ///< answers `busy` so far
+  std::uint64_t next_sequence = 0;  ///< position of the next message to be sent
+  std::uint64_t last_sequence = 0;  ///< position of the last fragment
+  std::size_t sent = 0;             ///< bytes of the operation that are passed to UCX
+  std::size_t answered = 0;         ///< bytes that were returned, or whose fragments failed
+  bool executed = false;            ///< the target has reported the execution of this operation
+  unsigned refusals = 0;            ///< number of answers `busy` so far
   unsigned sends_in_flight = 0;     ///< messages that refer to the origin buffer
   Status status = Status::ok;
-  std::optional<wire::SegmentReply> segment;  ///< find_segment: the answer
-  OutstandingList* list = nullptr;            ///< in which it stands
+  std::optional<wire::SegmentReply> segment;  ///< answer to a find_segment
+  OutstandingList* list = nullptr;            ///< list that contains it
   Outstanding* previous = nullptr;
   Outstanding* next = nullptr;
   std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
@@ -52,11 +52,11 @@ struct Outstanding {
   }
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
-  /// Nothing refers to its origin and result buffers any more.
+  /// Whether its origin and result buffers are no longer used.
   bool has_let_go() const noexcept {
     if (!sent_completely() || sends_in_flight != 0) return false;
     if (operation.expects_data()) return answered == operation.total;
-    // Such an operation may be refused, and is sent again then.
+    // Such an operation may be rejected and then sent again.
     return (operation.header.flags & wire::flag_tell) == 0;
   }
 };
@@ -74,17 +74,17 @@ class OutstandingList {
   Outstanding* back_ = nullptr;
 };
 
-/// Owns the objects and names them by tokens that are not reused soon, so that a late or forged reply
-/// does not find a wrong one.
+/// Owns the objects and identifies them by tokens that are not reused soon, so that a late or forged reply
+/// does not match another operation.
 class OutstandingPool {
  public:
   Outstanding& take();
   void release(Outstanding& entry) noexcept;
-  /// nullptr for a token that names no live operation.
+  /// Returns nullptr for a token that identifies no live operation.
   Outstanding* find(std::uint64_t token) noexcept;
 
  private:
-  std::deque<Outstanding> entries_;  ///< addresses stay
+  std::deque<Outstanding> entries_;  ///< addresses are stable
   std::vector<std::uint32_t> free_;
 };
 

@@ -1,4 +1,4 @@
-/// What an origin has issued to a target and not waited for yet.
+/// The operations that an origin has issued to a target and not waited for.
 #pragma once
 
 #include <algorithm>
@@ -9,27 +9,27 @@ namespace mpixrma::engine {
 
 /// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 ///
-/// A number that each operation raises: to its position in the stream of messages, or beyond what was there
-/// before. Operations of UCX have no position of their own, and one that begins while another thread waits
-/// must not be forgotten with those that this thread has waited for. The lowest bit: there is something to
-/// wait for.
+/// A number that each operation raises: to its position in the stream of messages, or above the previous
+/// value. Operations of UCX have no position of their own, and an operation that begins while another thread
+/// waits must not be cleared with those that this thread has waited for. The lowest bit means that there are
+/// operations to wait for.
 template <template <typename> class Atomic>
 class BasicOutstandingMark {
  public:
-  /// Acquire, here and in get(): pairs with the release in clear(); who need not wait sees what the
-  /// operations have done, and what it stores comes after that.
+  /// Acquire, here and in get(): pairs with the release in clear(), so that a thread that need not wait sees
+  /// the effects of the operations, and its stores follow them.
   bool is_set() const noexcept { return (word_.load(std::memory_order_acquire) & set) != 0; }
 
-  /// What Engine::complete and its like are given: a position that no outstanding message is behind. 0: none,
-  /// wait for nothing.
+  /// Returns the argument of Engine::complete and similar calls: a position that no outstanding message is
+  /// behind. 0 means no wait.
   std::uint64_t get() const noexcept {
     std::uint64_t const word = word_.load(std::memory_order_acquire);
     return (word & set) != 0 ? word >> 1 : 0;
   }
 
-  /// An operation was issued, with this position.
+  /// Records an issued operation with this position.
   void raise(std::uint64_t sequence) noexcept {
-    // Relaxed: a thread that has to wait because of this one knows of it by other means.
+    // Relaxed: a thread that must wait because of this operation knows of it by other means.
     std::uint64_t present = word_.load(std::memory_order_relaxed);
     std::uint64_t next = 0;
     do {
@@ -38,7 +38,7 @@ class BasicOutstandingMark {
         !word_.compare_exchange_weak(present, next, std::memory_order_relaxed, std::memory_order_relaxed));
   }
 
-  /// By a thread that got `mark`, not 0, and has waited for it. What was raised since stays.
+  /// Called by a thread that got the nonzero `mark` and has waited for it. Later operations stay recorded.
   void clear(std::uint64_t mark) noexcept {
     std::uint64_t present = mark << 1 | set;
     // Release: pairs with the acquires above.

@@ -22,8 +22,8 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
   return {};
 }
 
-// With the address, what is registered in the engine's tables and what a rank of a communicator takes, a peer
-// on another host stays below 1 KiB.
+// With the address, the entries in the engine's tables and the state of a communicator's rank, a peer on
+// another host stays below 1 KiB.
 static_assert(sizeof(Peer) + sizeof(PeerState) <= 416);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {

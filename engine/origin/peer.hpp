@@ -1,7 +1,7 @@
-/// A process that this one talks to: how to reach its memory, and what is still on its way to it.
+/// A process that this one communicates with: access to its memory, and the messages outstanding to it.
 ///
-/// The hot path of the engine is inline here: reach() answers with one cached look-up whether an
-/// address of the peer can be touched by load and store.
+/// The hot path of the engine is inline here: one cached look-up in reach() determines whether an address of
+/// the peer can be accessed by load and store.
 #pragma once
 
 #include <array>
@@ -15,31 +15,31 @@
 #include "engine/origin/mapped_segment.hpp"
 #include "engine/origin/message_mark.hpp"
 
-/// What the C interface calls a peer.
+/// The type of a peer in the C interface.
 struct mpix_engine_peer {};
 
 namespace mpixrma::engine {
 
-/// What is looked up for a peer's addresses: segments by the place of the address, large ones by few bits of
-/// it, small ones by many, so that neighbours do not push each other out.
+/// A cache of a peer's segments, indexed by address: large segments by few bits of the address, small ones by
+/// many, so that neighbours do not evict each other.
 class MappedSegments {
  public:
-  /// Local pointer to the `bytes` bytes at `address`, or nullptr.
+  /// Returns a local pointer to the `bytes` bytes at `address`, or nullptr.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
     return found != nullptr ? found : reach_smaller(address, bytes);
   }
-  /// reach() in all but the small segments; it calls nothing.
+  /// As reach(), in all but the small segments; it calls no function.
   std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
     std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
     return found != nullptr ? found
                             : medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
   }
 
-  /// The segment in which reach(address, ...) has just succeeded; an empty one when it has changed since.
+  /// Returns the segment in which reach(address, ...) has just succeeded; empty if it has changed since.
   SegmentView view(RemoteAddress address) const noexcept;
 
-  /// Where a segment of `length` bytes is looked for when `address` is asked for.
+  /// Returns the slot in which reach() looks for `address` in a segment of `length` bytes.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
     if (length >= std::size_t{1} << large_shift) return large_[place(address, large_shift, large_.size())];
     if (length >= std::size_t{1} << medium_shift)
@@ -67,59 +67,63 @@ struct PeerState;
 
 class Peer : public mpix_engine_peer {
  public:
-  /// Of the process that `state` is about, with what its place asks for.
+  /// Creates the peer object that the location of the process in `state` requires.
   static std::unique_ptr<Peer> make(std::uint64_t process, std::unique_ptr<PeerState> state);
   Peer(std::uint64_t process, std::unique_ptr<PeerState> state);
   virtual ~Peer();
   Peer(Peer const&) = delete;
   Peer& operator=(Peer const&) = delete;
 
-  /// Local pointer to the `bytes` bytes at `address` of the peer, or nullptr: not in a segment that is
-  /// mapped here, no longer valid, or earlier messages must be waited for first. A nullptr does not
-  /// mean that the address is bad: Engine::issue finds out.
+  /// Returns a local pointer to the `bytes` bytes at `address` of the peer, or nullptr if they are not in a
+  /// mapped segment, the segment is no longer valid, or earlier messages must be waited for. nullptr does not
+  /// imply an invalid address; Engine::issue determines the reason.
   std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
     return stores_are_held() ? nullptr : mapped().reach(address, bytes);
   }
 
-  /// reach() in all but small segments. It calls nothing, so that whoever has no more to do saves no registers.
+  /// As reach(), in all but small segments. It calls no function, so that a caller with nothing else to do
+  /// saves no registers.
   std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
     return stores_are_held() ? nullptr : mapped().reach_inline(address, bytes);
   }
 
-  /// As MappedSegments::view: of a peer whose reach() has just succeeded.
+  /// As MappedSegments::view, for a peer whose reach() has just succeeded.
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
 
-  /// Stores must wait for messages: no segment may be reached by load and store now.
+  /// Whether stores must wait for messages: no segment may be accessed by load and store now.
   bool stores_are_held() const noexcept { return held_stores_.get() != 0; }
 
   std::uint64_t process() const noexcept { return process_; }
 
-  /// The locks of the peer's memory; only of a peer on this host, so not null when reach() succeeded.
+  /// The locks of the peer's memory; only for a peer on this host, so not null if reach() succeeded.
   StripeTable* stripes() const noexcept { return stripes_; }
 
-  /// Sequence of the newest message that was issued to the peer. Relaxed: of what other threads issue, it has
-  /// to cover what the caller knows of by other means.
+  /// Sequence of the newest message that was issued to the peer. Relaxed: of the operations of other threads,
+  /// it must cover only those that the caller knows of by other means.
   std::uint64_t newest() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
-  /// The state beyond the hot path (engine/origin/peer_state.hpp).
+  /// The state outside of the hot path (engine/origin/peer_state.hpp).
   PeerState& state() noexcept { return *state_; }
 
-  /// Where reach() looks for an address in a segment of `length` bytes. Of a peer on this host.
+  /// Returns the slot in which reach() looks for an address in a segment of `length` bytes. For a peer on
+  /// this host.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
   std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
-  /// Lifts hold_stores(sequence) unless a later one has replaced it.
+  /// Undoes hold_stores(sequence) unless a later call has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
     if (sequence < remote_) held_stores_.clear(sequence);
   }
 
-  /// The process is out of reach for ever. Its memory may still be mapped: reach() fails from here on.
+  /// Marks the process as permanently unreachable. Its memory may still be mapped, but reach() fails from
+  /// here on.
   void lose() noexcept { held_stores_.raise(lost_); }
   bool is_lost() const noexcept { return held_stores_.get() == lost_; }
 
-  /// Takes the next `count` positions of the message stream; returns the last. Under the channel's lock.
+  /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
+  /// lock.
   std::uint64_t reserve(std::uint64_t count) noexcept {
     std::uint64_t const last = issued_.load(std::memory_order_relaxed) + count;
     issued_.store(last, std::memory_order_relaxed);
@@ -127,22 +131,22 @@ class Peer : public mpix_engine_peer {
   }
 
  private:
-  // For ever: the process is out of reach; its memory is never reached by load and store.
+  // Permanent values: the process is unreachable; its memory is never accessed by load and store.
   static constexpr std::uint64_t lost_ = UINT64_MAX;
   static constexpr std::uint64_t remote_ = lost_ - 1;
 
   inline MappedSegments const& mapped() const noexcept;
 
   std::uint64_t process_ = 0;
-  /// Not zero after a fence that has messages before it: a store must not overtake them.
+  /// Nonzero after a fence with earlier messages, which a store must not overtake.
   MessageMark held_stores_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
 };
 
-/// A peer whose memory may be mapped here. Of all others reach() ends before it looks for segments, so that
-/// they need no place for them.
+/// A peer whose memory may be mapped here. For all other peers reach() returns before it looks for segments,
+/// so they do not store any.
 class LocalPeer final : public Peer {
  private:
   friend class Peer;

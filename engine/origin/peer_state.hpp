@@ -1,4 +1,4 @@
-/// Everything about a peer that the inline hot path does not need.
+/// The state of a peer outside of the inline hot path.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -25,57 +25,57 @@ namespace mpixrma::engine {
 class Channel;
 class Message;
 
-/// Small requests that wait to leave in one message, behind what is under way.
+/// The batch: small requests that wait to be sent in one message, behind the messages in flight.
 struct JoinedRequests {
-  Message* message = nullptr;  ///< nullptr: there are none
+  Message* message = nullptr;  ///< nullptr: empty
   wire::JoinedWriter<wire::RequestHeader> records;
   std::uint64_t last_sequence = 0;
-  bool ends_quiet = false;  ///< the acknowledgement of the last one does not come by itself
+  bool ends_quiet = false;  ///< the acknowledgement of the last request is delayed
 };
 
-/// The state of the messages to a peer. Under the channel's lock, but for `executed`.
+/// The state of the messages to a peer. Under the channel's lock, except for `executed`.
 struct MessageStream {
-  ucp_ep_h endpoint = nullptr;  ///< asked for by the first message
-  std::uint64_t session = 0;    ///< SessionTokens::request, set with it
-  bool broken = false;          ///< the connection was lost; nothing is sent any more
-  bool suspended = false;       ///< nothing is sent until the peer says whether the connection is closed
-  /// Until `fence` is executed the stream may wait for a lock. By any thread.
+  ucp_ep_h endpoint = nullptr;  ///< created for the first message
+  std::uint64_t session = 0;    ///< SessionTokens::request, set with the endpoint
+  bool broken = false;          ///< the connection was lost; nothing more is sent
+  bool suspended = false;       ///< nothing is sent until the peer answers a disconnect request
+  /// The stream may wait for a lock until `fence` is executed. Any thread.
   std::atomic<bool> locks{false};
-  bool sent_quiet = false;      ///< the acknowledgement of `newest_sent` does not come by itself
-  std::uint32_t quiet_run = 0;  ///< how many of the kind end with `quiet`
-  std::uint64_t last_use = 0;   ///< as Connections::note_use, when something was sent
+  bool sent_quiet = false;      ///< the acknowledgement of `newest_sent` is delayed
+  std::uint32_t quiet_run = 0;  ///< number of delayed requests that end with `quiet`
+  std::uint64_t last_use = 0;   ///< as Connections::note_use at the last send
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
-  /// Messages of later operations carry it: not to be executed before this position is.
+  /// Messages of later operations carry it: they must not be executed before this position.
   std::uint64_t fence = 0;
-  /// Newest message with a guarantee of order.
+  /// Newest message with an ordering guarantee.
   std::uint64_t ordered = 0;
-  /// Of messages with Guarantee::overlap_ordered, where other paths lead to the peer as well; else null.
+  /// Messages with Guarantee::overlap_ordered, if other paths lead to the peer as well; else null.
   std::unique_ptr<RecentAccesses> accesses;
-  /// Operations that wait for replies or acknowledgements, in the order of issue.
+  /// Operations that wait for replies or acknowledgements, in issue order.
   OutstandingList unfinished;
   /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
   Outstanding* unsent = nullptr;
-  /// Credit: the cost of what was sent, of what the peer has done with, and how far they may be apart.
+  /// Credit: the cost of sent messages, of those that the peer has processed, and the permitted difference.
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
   std::uint64_t window = wire::first_window;
-  std::uint64_t newest_sent = 0;  ///< message
-  /// The newest message whose acknowledgement does not come by itself.
+  std::uint64_t newest_sent = 0;  ///< position of the newest message sent
+  /// The newest message whose acknowledgement is delayed.
   std::uint64_t quiet = 0;
-  /// Made when it is wanted first. What is in it is paid for, but not sent; as long as there is something, an
-  /// acknowledgement is to come, but for a request for a lock and what follows it: they leave with the next
-  /// progress.
+  /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
+  /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
+  /// which are sent by the next progress.
   std::unique_ptr<JoinedRequests> joined;
-  /// What operations that are not sent completely take of this process's memory, bytes.
+  /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;
-  /// By context: the newest message of operations that nothing is kept of; pairs, cleared when all are
-  /// executed.
+  /// By context: the newest message of operations that are not tracked individually; pairs, cleared when all
+  /// are executed.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> forgotten;
   /// Failures of operations without a completion object.
   LateErrors errors;
 
-  /// Of the messages up to `newest`, the last whose acknowledgement comes by itself.
+  /// Returns the last message up to `newest` whose acknowledgement is not delayed.
   std::uint64_t newest_told(std::uint64_t newest) const noexcept {
     return newest == quiet ? quiet - quiet_run : newest;
   }
@@ -89,12 +89,12 @@ struct MessageStream {
     return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
   }
   bool is_joining() const noexcept { return joined != nullptr && joined->message != nullptr; }
-  /// An acknowledgement is certain to come.
+  /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {
     return !sent_quiet && executed.load(std::memory_order_relaxed) < newest_sent;
   }
 
-  /// So that a failure that comes later finds out who has to be told.
+  /// Lets a later failure find the context that must report it.
   void note_forgotten(std::uint32_t context, std::uint64_t sequence) {
     auto const known = std::find_if(forgotten.begin(), forgotten.end(),
                                     [&](auto const& entry) { return entry.first == context; });
@@ -106,26 +106,26 @@ struct MessageStream {
   }
 };
 
-/// What only some peers need is made for those: a job may have many processes.
+/// Parts that only some peers need are allocated on demand, because a job may have many processes.
 struct PeerState {
   // Under Engine::State::peers_lock.
-  std::uint32_t users = 0;  ///< calls of Engine::peer without one of Engine::release
-  bool unused = false;      ///< among Engine::State::unused
-  // Beside `unused`, where they take no memory.
-  bool same_host = false;  ///< its tables and locks are mapped: stripes and segments are at hand
+  std::uint32_t users = 0;  ///< calls of Engine::peer without a matching Engine::release
+  bool unused = false;      ///< in the list Engine::State::unused
+  // Placed beside `unused`, where they fill padding.
+  bool same_host = false;  ///< its tables and locks are mapped, so stripes and segments are accessible
   std::atomic<bool> cross_memory{false};
-  bool encrypt = false;  ///< messages to it, and from it, are sealed
+  bool encrypt = false;  ///< messages to and from it are encrypted
   Location location;
-  Channel* channel = nullptr;                   ///< through which it is reached
-  UnannouncedRdma* unannounced_rdma = nullptr;  ///< of this channel
-  Secret secret{};                              ///< admits to it
-  std::unique_ptr<RemoteSegments> segments;     ///< of a peer with same_host
+  Channel* channel = nullptr;                   ///< channel that communicates with it
+  UnannouncedRdma* unannounced_rdma = nullptr;  ///< counter of this channel
+  Secret secret{};                              ///< secret for sessions with it
+  std::unique_ptr<RemoteSegments> segments;     ///< for a peer with same_host
   MessageStream messages;
   TrafficCounters traffic;
 
-  /// What the rdma path has under way; an empty one for a peer that it was never used for.
+  /// Operations of the network path in flight; an empty object for a peer that never used that path.
   RdmaState const& rdma() const noexcept { return rdma_ != nullptr ? *rdma_ : RdmaState::none(); }
-  /// nullptr for such a peer.
+  /// Returns nullptr for a peer that never used the network path.
   RdmaState* rdma_if_any() noexcept { return rdma_.get(); }
   RdmaState& make_rdma() {
     if (rdma_ == nullptr) rdma_ = std::make_unique<RdmaState>();

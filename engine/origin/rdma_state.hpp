@@ -1,4 +1,4 @@
-/// What UCX put and get to one peer have under way, and the keys with which they are made.
+/// The UCX put and get operations in flight to one peer, and their remote keys.
 /// Under the channel's lock.
 #pragma once
 
@@ -14,23 +14,23 @@
 
 namespace mpixrma::engine {
 
-/// A peer's segment that is reached with UCX put and get.
+/// A peer's segment that is accessed by UCX put and get.
 struct RemoteKey {
-  std::uint64_t number = 0;  ///< of the segment
+  std::uint64_t number = 0;  ///< unique number of the segment
   std::size_t length = 0;
   ucp_rkey_h key = nullptr;
-  std::uint64_t newest_use = 0;  ///< number of the newest operation that was made with it
+  std::uint64_t newest_use = 0;  ///< number of the newest operation that used it
 };
 
-/// An exposure of a peer, until the peer takes it back.
+/// An exposure of a peer, until the peer withdraws it.
 struct RemoteExposure {
   Exposure exposure;
-  bool usable = false;  ///< the segment that holds it has a key
+  bool usable = false;  ///< the segment that contains it has a key
   std::uint64_t newest_use = 0;
 };
 
-/// Ranges of a peer's addresses in which no segment stands that this path could use. The peer shows by a
-/// version in its replies when its segments have changed, and everything is forgotten.
+/// Ranges of a peer's addresses without a segment that this path can use. A version in the peer's replies
+/// shows that its segments have changed; then all ranges are dropped.
 class Gaps {
  public:
   void add(RemoteAddress begin, RemoteAddress end) {
@@ -55,41 +55,41 @@ class Gaps {
 
 struct RdmaOperation;
 
-/// Operations of UCX put and get to processes of this machine that have not ended. Through shared memory UCX
-/// may end them only when it is polled. Of one channel, under its lock.
+/// Unfinished UCX put and get operations to processes of this machine. Over shared memory UCX may complete
+/// them only when polled. One counter per channel, under its lock.
 struct UnannouncedRdma {
   std::size_t count = 0;
 };
 
-/// Operations are numbered from 1 in the order of issue. A get has ended when UCX says so; a put has when
-/// UCX has let go of its buffer and a flush that was begun after it has ended.
+/// Operations are numbered from 1 in issue order. A get has ended when UCX completes it; a put has ended when
+/// UCX has released its buffer and a flush that was started later has ended.
 struct RdmaState {
-  std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; of segments that do not overlap
+  std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; segments do not overlap
   std::map<ExposureId, RemoteExposure> exposures;
-  /// Keys and exposures by number; forgotten as soon as no operation uses them. An exposure has no key.
+  /// Keys and exposures by number, dropped as soon as no operation uses them. An exposure has no key.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
-  std::uint64_t issued = 0;                         ///< the newest operation
-  std::uint64_t newest_put = 0;                     ///< the newest put
-  std::uint64_t newest_ordered = 0;                 ///< the newest operation with the ordering guarantee
-  RecentAccesses accesses;                          ///< of operations with Guarantee::overlap_ordered
-  std::uint64_t flushed = 0;                        ///< puts up to here are in the target's memory
-  std::uint64_t fence = 0;                          ///< a fence wants these to end before whatever is issued
-  bool flushing = false;                            ///< a flush of the endpoint is under way
+  std::uint64_t issued = 0;          ///< the newest operation
+  std::uint64_t newest_put = 0;      ///< the newest put
+  std::uint64_t newest_ordered = 0;  ///< the newest operation with the ordering guarantee
+  RecentAccesses accesses;           ///< operations with Guarantee::overlap_ordered
+  std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
+  std::uint64_t fence = 0;           ///< a fence: these operations must end before any operation issued later
+  bool flushing = false;             ///< a flush of the endpoint is in progress
   std::map<std::uint64_t, RdmaOperation*> pending;  ///< operations that UCX has not completed
   std::map<std::uint64_t, RdmaOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
-  std::map<std::uint32_t, std::uint64_t> unflushed;  ///< by context: its newest put, until it is flushed
+  std::map<std::uint32_t, std::uint64_t> unflushed;        ///< by context: its newest unflushed put
 
-  /// Of a peer to which nothing was ever issued.
+  /// The state of a peer to which no operation was ever issued.
   static RdmaState const& none() noexcept;
 
-  /// Nothing is under way, and nothing needs a flush.
+  /// Whether no operation is in flight and no put needs a flush.
   bool is_idle() const noexcept { return !flushing && revoked.empty() && reached(issued); }
 
   /// Whether puts up to `number` need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
 
-  /// Whether UCX has let go of the buffers of every operation up to `number`.
+  /// Whether UCX has released the buffers of every operation up to `number`.
   bool released(std::uint64_t number) const noexcept {
     return pending.empty() || pending.begin()->first > number;
   }

@@ -1,4 +1,4 @@
-/// Which target memory the newest operations to a peer touch, so that a later one waits only for those that
+/// The target memory of the newest operations to a peer, so that a later operation waits only for those that
 /// it overlaps.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace mpixrma::engine {
 
-/// Target memory of an operation, from `begin` to before `end`: addresses, or offsets in an exposure. Memory
-/// of different exposures counts as disjoint.
+/// Target memory of an operation, [begin, end): addresses, or offsets in an exposure. Memory of different
+/// exposures counts as disjoint.
 struct TargetAccess {
   ExposureId exposure = ExposureId::none;
   RemoteAddress begin = 0;
@@ -24,7 +24,7 @@ struct TargetAccess {
   }
 };
 
-/// Operations are numbered in the order of issue, beginning with 1. Not thread-safe.
+/// Operations are numbered in issue order, starting with 1. Not thread-safe.
 class RecentAccesses {
  public:
   void note(TargetAccess const& access, std::uint64_t number) noexcept {
@@ -34,8 +34,8 @@ class RecentAccesses {
     oldest = {access, number};
   }
 
-  /// Number of the newest operation that `access` may conflict with; every operation that is not among the
-  /// newest counts as one. 0: none.
+  /// Returns the number of the newest operation that `access` may conflict with; an operation that is no
+  /// longer recorded counts as a conflict. 0: none.
   std::uint64_t newest_conflict(TargetAccess const& access) const noexcept {
     std::uint64_t newest = forgotten_;
     for (Entry const& entry : entries_) {
@@ -48,15 +48,16 @@ class RecentAccesses {
   static constexpr std::size_t capacity = 32;
   struct Entry {
     TargetAccess access;
-    std::uint64_t number = 0;  ///< 0: not used yet
+    std::uint64_t number = 0;  ///< 0: unused
   };
 
   std::array<Entry, capacity> entries_{};
   std::size_t next_ = 0;
-  std::uint64_t forgotten_ = 0;  ///< the newest operation that is not among `entries_` any more
+  std::uint64_t forgotten_ = 0;  ///< the newest operation that is no longer in `entries_`
 };
 
-/// Predecessors of an operation on each path whose operations are outstanding when issue() returns. 0: none.
+/// The conflicting earlier operations on each path whose operations may be outstanding when issue() returns.
+/// 0: none.
 struct Predecessors {
   std::uint64_t message = 0;  ///< position in the stream
   std::uint64_t rdma = 0;     ///< number of the operation

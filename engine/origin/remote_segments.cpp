@@ -34,7 +34,7 @@ void RemoteSegments::open_own(PublishedTables const& tables, ProcessControl& con
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {
-  Mapping replaced;  // unmapped without the lock
+  Mapping replaced;  // unmapped after the lock is released
   std::lock_guard const lock(mutex_);
   auto const next = known_.upper_bound(address);
   if (next != known_.begin()) {
@@ -103,7 +103,7 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) 
   return true;
 }
 
-/// `*replaced`: what was mapped in its place before.
+/// `*replaced` receives the mapping that was there before.
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
                                 Mapping* replaced) {
   if (released_) return false;
@@ -117,7 +117,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
         open_shared(pid_, static_cast<int>(region.number), Access::write, region.length);
     if (!fd) return false;
     Mapping mapping = Mapping::of(fd, region.length);
-    // Read again: the descriptor number may have come to name another file meanwhile.
+    // Read again, because the descriptor number may refer to another file by now.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
     *replaced = std::move(known.mapping);
     known = MappedRegion{region.generation, region.base, std::move(mapping)};

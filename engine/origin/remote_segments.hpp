@@ -1,5 +1,5 @@
-/// A peer's segments as they are mapped into this process. Only for peers on the same host. What a peer's
-/// tables say is checked against the files that are there: a wrong value leads to no access outside of them.
+/// A peer's segments as they are mapped into this process. Only for peers on the same host. The peer's tables
+/// are checked against its files: a wrong value cannot cause an access outside of them.
 #pragma once
 
 #include <sys/types.h>
@@ -24,15 +24,15 @@ namespace mpixrma::engine {
 
 class RemoteSegments {
  public:
-  /// Maps what process `process` with system identity `pid` shows, in the files that have these numbers
-  /// there; false when the system does not let us, or something else runs under that pid by now.
+  /// Maps the tables that process `process` with pid `pid` publishes in its files with these numbers. Returns
+  /// false if the system does not permit it, or if another process has that pid now.
   bool open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log = common_log);
 
-  /// For the own process: nothing to map, addresses are what they are.
+  /// For the own process: nothing is mapped, and addresses are used unchanged.
   void open_own(PublishedTables const& tables, ProcessControl& control);
 
-  /// Fills `out` with the live segment that holds `address`, mapped if its region can be; false when
-  /// there is none. `delta_known` tells whether it can be reached by load and store.
+  /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
+  /// there is none. `delta_known` tells whether it can be accessed by load and store.
   struct Found {
     RemoteAddress base = 0;
     std::size_t length = 0;
@@ -43,18 +43,18 @@ class RemoteSegments {
   };
   bool find(RemoteAddress address, Found* out);
 
-  /// What the peer says of an exposure; false when it has none of this name.
+  /// Reads an exposure of the peer; false if it does not exist.
   bool find(ExposureId id, Exposure* out) const noexcept;
-  /// Maps it: stale_exposure, or unsupported where it cannot be reached by load and store.
+  /// Maps an exposure. Returns stale_exposure, or unsupported if it cannot be accessed by load and store.
   Status view(ExposureId id, ExposedView* out);
 
-  /// Whether [begin, end) touches memory of the peer's regions, allocated or not.
+  /// Whether [begin, end) overlaps the peer's regions, allocated or not.
   bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
 
-  /// Adds to `stale` the mappings of regions that the owner has given up. To unmap them takes long.
+  /// Moves the mappings of regions that the owner has freed to `stale`, because unmapping takes long.
   void drop_stale(std::vector<Mapping>* stale);
 
-  /// The owner has ended: its memory goes back to the system. Whoever is in the middle of an access ends it.
+  /// Returns the memory of an owner that has ended to the system. Accesses in progress still complete.
   void release_memory();
 
   std::size_t mapped_regions() const;
@@ -88,10 +88,10 @@ class RemoteSegments {
   MailUse mailbox_use_;
   StagingPace staging_pace_;
   std::vector<MappedRegion> regions_;     ///< by the owner's slot number
-  std::map<RemoteAddress, Found> known_;  ///< found before; checked by generation
+  std::map<RemoteAddress, Found> known_;  ///< found before; validated by generation
 };
 
-/// Stores a found and mapped segment where Peer::reach looks.
+/// Stores a found and mapped segment in the cache of Peer::reach.
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept;
 
 }  // namespace mpixrma::engine

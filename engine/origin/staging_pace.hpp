@@ -1,8 +1,8 @@
-/// How large requests to a process of this host are staged in memory that both share: through the caches,
-/// from which the target's processor fetches them, or past them through memory. Two processors that have a
-/// cache in common do the first in less than half of the time; between two that have none each line is taken
-/// away from the other one first, which takes up to five times as long. Where the processes run may change:
-/// both are measured.
+/// The method by which large requests to a process of this host are staged in shared memory: through the
+/// caches, from which the target's processor fetches the data, or past them through memory. For two
+/// processors with a common cache the former takes less than half of the time; without one, each line must
+/// first be taken from the other processor's cache, which takes up to five times as long. The placement of
+/// the processes may change, so both methods are measured.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@
 
 namespace mpixrma::engine {
 
-/// Relaxed throughout, by several threads at once: what goes astray is measured again.
+/// Relaxed throughout, for concurrent threads: a lost measurement is repeated.
 class StagingPace {
  public:
-  /// Smaller requests go through the caches; to look at the clock would take its time, too.
+  /// Smaller requests always go through the caches, because reading the clock takes time too.
   static constexpr std::size_t least_bytes = 8 * 1024;
 
-  /// For the next request of `bytes` bytes each way, which counts.
+  /// Returns the method for the next request of `bytes` bytes each way, and counts the request.
   Staging choose(std::size_t bytes, bool fetches) noexcept {
     Kind& kind = of(bytes, fetches);
     std::uint32_t const number = kind.requests.fetch_add(1, std::memory_order_relaxed);
@@ -35,7 +35,7 @@ class StagingPace {
     return chosen ? Staging::past_caches : Staging::cached;
   }
 
-  /// What the request took that was chosen last.
+  /// Records the time of the request for which `staging` was chosen.
   void note(std::size_t bytes, bool fetches, Staging staging, std::chrono::nanoseconds took) noexcept {
     Kind& kind = of(bytes, fetches);
     auto const cost = static_cast<std::uint64_t>(took.count()) * cost_unit / bytes;
@@ -44,16 +44,17 @@ class StagingPace {
     std::uint32_t const known = mean.load(std::memory_order_relaxed);
     std::uint32_t const number = kind.requests.load(std::memory_order_relaxed) - 1;
     std::uint32_t const place = number < 2 * trial ? number % trial : number % trial_period;
-    // What was not used for a while is slow at first. That a target looks late, once, says little.
+    // A method that was not used for a while is slow at first. A single late poll by the target is not
+    // significant.
     bool const begins = place <= trial / 2 || known == 0;
     mean.store(begins ? noted : (known + std::min(noted, 2 * known)) / 2, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::uint32_t trial = 4;           ///< requests on end that go one way to measure it
-  static constexpr std::uint32_t trial_period = 512;  ///< of what was slower: requests from trial to trial
+  static constexpr std::uint32_t trial = 4;           ///< consecutive requests that measure one method
+  static constexpr std::uint32_t trial_period = 512;  ///< requests between two trials of the slower method
   static constexpr std::uint64_t cost_unit = 64 * 1024;
-  static constexpr std::size_t sizes = 7;  ///< by powers of two: beyond half a megabyte they are alike
+  static constexpr std::size_t sizes = 7;  ///< by powers of two; all sizes beyond half a megabyte share one
 
   static std::size_t place_of(Staging staging) noexcept { return staging == Staging::past_caches ? 1 : 0; }
 

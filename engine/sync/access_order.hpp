@@ -1,9 +1,9 @@
-/// Order of the loads and stores of operations with Guarantee::ordered on memory that is mapped here.
+/// Order of the loads and stores of operations with Guarantee::ordered on mapped memory.
 ///
-/// Ordered operations become visible in issue order, except that a get may be performed before an earlier store
-/// that it does not overlap. So an ordered store has a release fence before it, and an ordered load an acquire
-/// fence behind it. x86 keeps that order by itself: there only the compiler has to. What UCX, the kernel or the
-/// target's agent does is ordered by messages and their acknowledgements.
+/// Ordered operations become visible in issue order, except that a get may be performed before an earlier
+/// store that it does not overlap. So an ordered store is preceded by a release fence, and an ordered load is
+/// followed by an acquire fence. x86 keeps that order in hardware, so only the compiler needs a fence there.
+/// Operations by UCX, the kernel or the target's agent are ordered by messages and their acknowledgements.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ inline constexpr bool processor_orders_accesses = true;
 inline constexpr bool processor_orders_accesses = false;
 #endif
 
-/// Before a store, or an update, of an operation that may be ordered.
+/// Called before a store or update of an operation that may be ordered.
 inline void order_before_store(bool ordered) noexcept {
   if constexpr (processor_orders_accesses) {
     std::atomic_signal_fence(std::memory_order_release);
@@ -25,7 +25,7 @@ inline void order_before_store(bool ordered) noexcept {
   }
 }
 
-/// Behind a load, or an update, of an operation that may be ordered.
+/// Called after a load or update of an operation that may be ordered.
 inline void order_after_load(bool ordered) noexcept {
   if constexpr (processor_orders_accesses) {
     std::atomic_signal_fence(std::memory_order_acquire);

@@ -20,7 +20,8 @@ StripeSet stripes_of_buffer(void const* buffer, Layout const& layout) noexcept {
   return buffer == nullptr ? 0 : stripes_in(range_of(reinterpret_cast<RemoteAddress>(buffer), layout));
 }
 
-/// Of the target. Where an exposure begins in another process is not known here: any stripe may be one of it.
+/// Returns the stripes of the target. The base of an exposure in another process is unknown here, so any
+/// stripe may be affected.
 template <typename Operation>
 StripeSet stripes_of_target(Operation const& operation) noexcept {
   if (operation.exposed.target != ExposureId::none) return ~StripeSet{0};
@@ -52,7 +53,7 @@ Footprint footprint_of(Transfer const& transfer) noexcept {
 
 namespace {
 
-/// The stripes of the target, to read or to write it.
+/// Returns the stripes of the target, for reading or writing.
 StripeSets target_stripes(Update const& update) noexcept {
   StripeSet const stripes = stripes_of_target(update);
   return update.operation == Operation::no_op ? StripeSets{0, stripes} : StripeSets{stripes, 0};

@@ -1,4 +1,4 @@
-/// The memory that an operation touches, and the stripes that its guarantees ask for on both sides.
+/// The memory that an operation accesses, and the stripes that its guarantees require on both sides.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace mpixrma::engine {
 
-/// What has to be held while an operation is carried out.
+/// The stripes that must be held while an operation is executed.
 struct Footprint {
   StripeSets origin;
   StripeSets target;
 };
 
-/// What the operation asks for as a whole.
+/// Returns the stripes that the operation requires as a whole.
 Footprint footprint_of(Transfer const& transfer) noexcept;
 Footprint footprint_of(Update const& update) noexcept;
 
-/// And what its elements need in memory of a process with these modes.
+/// Returns also the stripes that its elements require in memory of a process with these modes.
 inline Footprint footprint_of(Transfer const& transfer, UpdateModes const&) noexcept {
   return footprint_of(transfer);
 }
@@ -32,11 +32,11 @@ inline bool is_single(Guarantee guarantees, Operation operation, ElementType typ
          !has(guarantees, Guarantee::atomic);
 }
 
-/// The elements of an update.
+/// Returns the elements of an update.
 ElementUpdate elements_of(Update const& update) noexcept;
 
-/// Whether an update with these guarantees, in this layout, has to hold the stripes of its target. elements()
-/// is asked only where they decide.
+/// Whether an update with these guarantees and this layout must hold the stripes of its target. elements() is
+/// called only if the elements decide.
 template <typename Elements>
 inline bool locks_target(Guarantee guarantees, Layout const& layout, Elements elements,
                          UpdateModes const& modes) noexcept {
@@ -45,14 +45,15 @@ inline bool locks_target(Guarantee guarantees, Layout const& layout, Elements el
          (!layout.is_contiguous() || needs_stripes(modes, elements()));
 }
 
-/// What the update has to do to each element in memory of a process with these modes. The caller holds the
-/// stripes that footprint_of() has asked for.
+/// Returns the effect of the update on each element in memory of a process with these modes. The caller holds
+/// the stripes that footprint_of() requires.
 Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept;
-/// Where it does so: `mapped` is the local pointer to memory at `address` in the process with these modes.
+/// Returns the places of that effect: `mapped` is the local pointer to memory at `address` in the process
+/// with these modes.
 AtomicPlaces places_for(Update const& update, Reduction const& reduction, UpdateModes const& modes,
                         std::byte const* mapped, RemoteAddress address) noexcept;
 
-/// What an exposure that holds the target has to permit.
+/// Returns the rights that an exposure of the target must grant.
 Rights rights_for(Transfer const& transfer) noexcept;
 Rights rights_for(Update const& update) noexcept;
 

@@ -1,5 +1,5 @@
-/// Logical time of locks (Lamport): it orders exclusive requests that wait, and the holders that stand in
-/// their way (docs/decisions/0010-queued-locks.md).
+/// Logical time of locks (Lamport). It orders waiting exclusive requests and the holders that block them
+/// (docs/decisions/0010-queued-locks.md).
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@
 
 namespace mpixrma::engine {
 
-/// The clock of one process, and for each of its locks the time of the earliest exclusive request that waits.
-/// In memory that the processes of its host share; memory of zeroes is a clock.
+/// The clock of one process and, for each of its locks, the time of the earliest waiting exclusive request.
+/// In memory shared by the processes of its host; zero-initialised memory is a clock.
 ///
 /// The owner of the locks publishes a request (announce(), then tick()) after it has set `queued` in the
-/// lock's word; a holder raises the clock and then reads the published time (bound()). All of it is
-/// sequentially consistent: of a request and a holder that does not see it, the request has the later time.
+/// lock's word; a holder raises the clock and then reads the published time (bound()). All accesses are
+/// sequentially consistent: if a holder does not see a request, the request has the later time.
 class LockClock {
  public:
-  /// Clocks end here: with equal times from then on, holders pass requests instead of waiting for them.
+  /// Maximum time. From then on times are equal, and holders pass requests instead of waiting for them.
   static constexpr LockTime last = LockTime{1} << 62;
 
-  /// Later than every request that the clock has given a time to.
+  /// Returns a time later than every request that the clock has assigned a time to.
   LockTime now() const noexcept { return ticks_.load(std::memory_order_seq_cst) + 1; }
 
-  /// now() is not earlier than `time` afterwards.
+  /// Afterwards now() is not earlier than `time`.
   void raise(LockTime time) noexcept {
     LockTime const wanted = std::min(time, last) - std::min<LockTime>(time, 1);
     LockTime present = ticks_.load(std::memory_order_seq_cst);
@@ -34,7 +34,7 @@ class LockClock {
     }
   }
 
-  /// The time of a new exclusive request: not earlier than any that the clock was raised to.
+  /// Returns the time of a new exclusive request: not earlier than any time that the clock was raised to.
   LockTime tick() noexcept {
     LockTime present = ticks_.load(std::memory_order_seq_cst);
     while (present + 1 < last &&
@@ -43,15 +43,15 @@ class LockClock {
     return present + 1;
   }
 
-  /// An exclusive request for the lock is about to be given its time.
+  /// Announces that an exclusive request for the lock is about to get its time.
   void announce(LockId lock) noexcept { publish(lock, now()); }
-  /// `time`: of the earliest exclusive request that waits for the lock; 0: none does.
+  /// `time` is that of the earliest exclusive request that waits for the lock; 0: none.
   void publish(LockId lock, LockTime time) noexcept {
     if (lock < shared_lock_count) earliest_[lock].store(time, std::memory_order_seq_cst);
   }
 
-  /// By a holder of the lock: a time, `time` at the latest, to which no exclusive request for the lock is or
-  /// will be earlier while the holder has it.
+  /// For a holder of the lock: returns a time, not later than `time`, such that no exclusive request for the
+  /// lock is or will be earlier while the holder has it.
   LockTime bound(LockId lock, LockTime time) noexcept {
     raise(time);
     LockTime const earliest = earliest_[lock].load(std::memory_order_seq_cst);

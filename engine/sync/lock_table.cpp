@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Grants and places in queues that this process keeps for any one; beyond, they are refused.
+// Maximum number of grants and queue places for any one process; further requests are rejected.
 constexpr std::size_t max_members = 65536;
 
 }  // namespace
@@ -25,7 +25,7 @@ Status LockTable::create(std::uint32_t count, LockId* first) {
   Visit const visit(*this, nullptr);
   if (count == 0) return Status::bad_argument;
   if (count > max_locks) return Status::out_of_memory;
-  // The lowest gap: locks with low numbers can be taken without the agent.
+  // Uses the lowest gap, because locks with low numbers can be acquired without the agent.
   auto begin = exists_.begin();
   std::size_t room = 0;
   for (;;) {
@@ -66,7 +66,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
 }
 
 std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept {
-  // An odd constant of the golden ratio: owners of one process are numbered from 0.
+  // An odd constant of the golden ratio, because the owners of a process are numbered from 0.
   constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
   return std::hash<std::uint64_t>{}(owner.process ^ (owner.number * spread));
 }
@@ -84,11 +84,11 @@ std::vector<LockTable::Answer> LockTable::take_answers(Mailbox& own) {
   return std::exchange(own.answers_, {});
 }
 
-/// The queue to which everybody has to come from here on; the end when the request is refused.
+/// Returns the queue, which all requests must join from here on; the end if the request is rejected.
 LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& request) {
   auto const refuse = [&](Status status) {
     answer(request, status);
-    // Its sender may have been in the way of those who wait.
+    // Its sender may have blocked waiting requests.
     if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
     return queues_.end();
   };
@@ -113,7 +113,7 @@ void LockTable::add(Queue& queue, Request const& request) {
   ++members;
 }
 
-/// To a member.
+/// Grants the lock to a member.
 void LockTable::grant(Queue& queue, Request const& request) {
   queue.members.at(request.owner) = true;
   ++queue.grants;
@@ -141,7 +141,7 @@ void LockTable::acquire(LockId lock, Request const& request) {
   serve(entry);
 }
 
-/// Exclusive requests, and shares that overtake nobody, go behind all.
+/// Exclusive requests, and shared ones that do not overtake, go to the end.
 void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
   std::deque<Waiting>& waiting = queue.waiting;
   auto place = waiting.end();
@@ -150,7 +150,8 @@ void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
     if (std::ranges::none_of(waiting, &Waiting::is_exclusive)) clock_->announce(lock);
     made.request.time = clock_->tick();
   } else {
-    // Before the place is looked for: no later request is earlier than what this one says.
+    // Raise the clock before choosing the place, so that no later request is earlier than this request's
+    // time.
     clock_->raise(request.time);
   }
   if (request.overtakes) {
@@ -158,7 +159,7 @@ void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
       return other.is_exclusive() && other.request.time >= request.time;
     });
     made.deadline = deadline_behind(waiting, static_cast<std::size_t>(place - waiting.begin()));
-    // Without a timer nobody would end the wait.
+    // Without a timer nothing would end the wait.
     if (made.deadline != no_deadline && !timer_) {
       place = std::ranges::find_if(waiting, &Waiting::is_exclusive);
       made.deadline = no_deadline;
@@ -168,7 +169,7 @@ void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
   waiting.insert(place, made);
 }
 
-/// How long to wait behind the exclusive ones of the first `end` requests.
+/// Returns the deadline of a wait behind the exclusive ones of the first `end` requests.
 std::int64_t LockTable::deadline_behind(std::deque<Waiting> const& waiting, std::size_t end) const noexcept {
   bool behind = false;
   unsigned passed = 0;
@@ -182,10 +183,10 @@ std::int64_t LockTable::deadline_behind(std::deque<Waiting> const& waiting, std:
   return end_of_patience.time_since_epoch().count();
 }
 
-/// For all requests: the timer becomes readable then.
+/// Sets the deadline of all requests, at which the timer becomes readable.
 void LockTable::set_deadline(std::int64_t deadline) noexcept {
   deadline_.store(deadline, std::memory_order_relaxed);
-  // steady_clock is CLOCK_MONOTONIC. A time of zero stops the timer, which does not stay readable then.
+  // steady_clock is CLOCK_MONOTONIC. A time of zero stops the timer, which is then not readable.
   constexpr std::int64_t second = Clock::period::den;
   static_assert(Clock::period::num == 1 && second == 1'000'000'000);
   std::int64_t const time = deadline != no_deadline ? deadline : 0;
@@ -291,7 +292,7 @@ bool LockTable::concerns(std::uint64_t process) const {
   return members_.contains(process);
 }
 
-/// Lets in whoever may be, in the order of arrival. The entry may go.
+/// Grants all grantable requests in FIFO order. May remove the entry.
 void LockTable::serve(Queues::iterator entry) {
   auto& [lock, queue] = *entry;
   while (!queue.waiting.empty() && admits(lock, queue, queue.waiting.front().request.mode)) {
@@ -305,7 +306,8 @@ void LockTable::serve(Queues::iterator entry) {
   queues_.erase(entry);
 }
 
-/// Somebody waits for those who have taken the lock without the agent: nobody tells when they end.
+/// Watches the holders that have acquired the lock without the agent, because the agent is not notified if
+/// they die.
 void LockTable::watch_holders(LockId lock) {
   SharedLock* const word = shared(lock);
   if (word == nullptr) return;

@@ -1,10 +1,10 @@
-/// The locks of this process: who holds them by the agent's grant, who waits for them, in the order of
-/// arrival. A request that overtakes passes the exclusive ones that are not earlier than itself, and all of
-/// them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
+/// The locks of this process: the owners to which the agent has granted them, and the waiting requests in
+/// FIFO order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
+/// of them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
 ///
-/// Processes of the host take a free lock without the agent (engine/sync/shared_lock.hpp). As long as
-/// somebody waits here, or holds the lock by the agent's grant, they come here, too, and who has taken it
-/// before tells the agent when it leaves. Thread-safe by a lock of its own.
+/// Processes of the host acquire a free lock without the agent (engine/sync/shared_lock.hpp). While requests
+/// wait here, or an owner holds the lock by the agent's grant, these processes must ask the agent too, and a
+/// holder that acquired the lock before notifies the agent on release. Thread-safe by a lock of its own.
 #pragma once
 
 #include <atomic>
@@ -30,20 +30,20 @@ namespace mpixrma::engine {
 
 class LockTable {
  public:
-  /// What an origin is told about its request with this token: Status::ok, it holds the lock.
+  /// The answer to the request with this token. Status::ok: the origin holds the lock.
   struct Answer {
     std::uint64_t process;
     std::uint64_t token;
     std::uint64_t position;
     Status status;
   };
-  /// Where the answers to those requests go that came in on one channel.
+  /// The destination of answers to the requests that arrived on one channel.
   class Mailbox {
    public:
-    /// There are answers to be taken, or look_at_holders() has something to do.
+    /// Whether there are answers to be taken, or look_at_holders() has something to do.
     bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
 
-    /// Called when answers come from another channel, or from the process itself.
+    /// Called when answers come from another channel or from the process itself.
     std::function<void()> wake = [] {};
 
    private:
@@ -51,7 +51,7 @@ class LockTable {
     std::vector<Answer> answers_;  ///< under the table's lock
     std::atomic<bool> news_{false};
   };
-  /// Somebody in another process.
+  /// An owner in another process.
   struct Owner {
     std::uint64_t process;
     std::uint32_t number;
@@ -63,14 +63,14 @@ class LockTable {
     bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
     LockTime time;   ///< LockRequest::time
     std::uint64_t token;
-    std::uint64_t position;  ///< of its stream that waits for the lock; 0: the origin is told
+    std::uint64_t position;  ///< position of its stream that waits for the lock; 0: answer the origin
     Mailbox* answers;
   };
 
   using Clock = std::chrono::steady_clock;
 
-  /// How long a request that overtakes waits behind an earlier exclusive one that nobody has passed so yet;
-  /// twice as long for each time that somebody has.
+  /// Time that an overtaking request waits behind an earlier exclusive one that no request has passed this
+  /// way; doubled for each pass.
   static constexpr Clock::duration first_patience = std::chrono::milliseconds(10);
   static constexpr unsigned max_doublings = 6;
 
@@ -78,34 +78,37 @@ class LockTable {
 
   static constexpr std::uint32_t max_locks = std::uint32_t{1} << 20;
 
-  /// Where the first locks stand, and the clock; before anything else.
+  /// Sets the memory of the first locks and the clock. Must be called first.
   void open(SharedLocks& shared, LockClock& clock) {
     shared_ = &shared;
     clock_ = &clock;
   }
 
-  /// Of all locks of this process, and of what it has heard of those of others. Needs no lock.
+  /// The clock of all locks of this process, raised to the times received from others. Needs no lock.
   LockClock& clock() const noexcept { return *clock_; }
 
-  /// `count` locks that are free, with consecutive numbers. bad_argument: none; out_of_memory: too many.
+  /// Creates `count` free locks with consecutive numbers. bad_argument: `count` is 0; out_of_memory: too
+  /// many.
   Status create(std::uint32_t count, LockId* first);
-  /// Whoever waits for one is told bad_argument. bad_argument: one of them does not exist, nothing is done.
+  /// Destroys the locks; waiting requests fail with bad_argument. bad_argument: a lock does not exist, and
+  /// none is destroyed.
   Status destroy(LockId first, std::uint32_t count);
 
-  /// Takes a place in the queue; the answer is there at once or later.
+  /// Joins the queue; the answer comes at once or later.
   void acquire(LockId lock, Request const& request);
   /// Never waits: Status::busy.
   void try_acquire(LockId lock, Request const& request);
-  /// bad_argument: `owner` does not hold it by a grant of the agent.
+  /// bad_argument: `owner` does not hold the lock by a grant of the agent.
   Status release(LockId lock, Owner const& owner, Mailbox& own);
-  /// One that has taken the lock without the agent has left. bad_argument: there is no such lock.
+  /// An owner that had acquired the lock without the agent has released it. bad_argument: the lock does not
+  /// exist.
   Status look(LockId lock, Mailbox& own);
-  /// The process has gone: it neither holds nor waits.
+  /// Removes the grants and requests of a process that is gone.
   void forget(std::uint64_t process, Mailbox& own);
-  /// Whether it does either.
+  /// Whether the process holds a grant or waits.
   bool concerns(std::uint64_t process) const;
 
-  /// Which locks are held by whom, and who waits for them, as text.
+  /// Describes the holders of the locks and the waiting requests as text.
   void describe(BoundedText& text);
 
   std::vector<Answer> take_answers(Mailbox& own);
@@ -120,7 +123,7 @@ class LockTable {
   /// Becomes readable when the patience of a request ends.
   int timer_fd() const noexcept { return timer_.get(); }
 
-  /// Finds out which of those have ended that are waited for, and have taken their locks without the agent.
+  /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
   void look_at_holders(Mailbox& own);
 
   /// As of ProcessWatch, for processes that are waited for.
@@ -128,28 +131,29 @@ class LockTable {
   bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
 
  private:
-  static constexpr std::int64_t no_deadline = INT64_MAX;  ///< deadlines are of Clock, in its ticks
+  static constexpr std::int64_t no_deadline = INT64_MAX;  ///< deadlines are in Clock's ticks
 
   struct OwnerHash {
     std::size_t operator()(Owner const& owner) const noexcept;
   };
-  /// Of a lock that is granted or waited for. A lock may have as many members as the job has processes.
+  /// The queue of a lock that is granted or waited for. A lock may have as many members as the job has
+  /// processes.
   struct Waiting {
-    Request request;      ///< of an exclusive one, `time` is that of its arrival
-    unsigned passed = 0;  ///< by requests that had waited for too long
+    Request request;      ///< `time` of an exclusive request is that of its arrival
+    unsigned passed = 0;  ///< number of passes by requests that had waited for too long
     std::int64_t deadline = no_deadline;
 
     bool is_exclusive() const noexcept { return request.mode == LockMode::exclusive; }
   };
   struct Queue {
-    std::unordered_map<Owner, bool, OwnerHash> members;  ///< whether it is granted
+    std::unordered_map<Owner, bool, OwnerHash> members;  ///< value: whether the lock is granted
     std::size_t grants = 0;
-    bool exclusive = false;       ///< the one grant
+    bool exclusive = false;       ///< the one grant is exclusive
     std::deque<Waiting> waiting;  ///< the times of exclusive requests ascend
   };
   using Queues = std::unordered_map<LockId, Queue>;
 
-  /// The table is locked, on behalf of whoever will look into the mailbox by itself.
+  /// Locks the table on behalf of a thread that will check the mailbox itself.
   class Visit {
    public:
     Visit(LockTable& table, Mailbox* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
@@ -185,16 +189,16 @@ class LockTable {
   Log const& log_;
   Clock::duration const patience_;
   FileDescriptor const timer_;
-  LockClock own_clock_{};  ///< until open()
+  LockClock own_clock_{};  ///< used until open()
   LockClock* clock_ = &own_clock_;
   std::atomic<std::int64_t> deadline_{no_deadline};  ///< the earliest; changed under the lock
   mutable std::mutex mutex_;
   SharedLocks* shared_ = nullptr;
   std::vector<bool> exists_;
   Queues queues_;
-  std::unordered_map<std::uint64_t, std::size_t> members_;  ///< of all queues, by process
-  Mailbox* own_ = nullptr;                                  ///< of whoever has the table locked
-  ProcessWatch watch_;                                      ///< by pid
+  std::unordered_map<std::uint64_t, std::size_t> members_;  ///< members of all queues, by process
+  Mailbox* own_ = nullptr;  ///< mailbox of the thread that has the table locked
+  ProcessWatch watch_;      ///< by pid
   std::atomic<bool> watches_{false};
 };
 

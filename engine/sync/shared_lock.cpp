@@ -25,7 +25,7 @@ bool may_be_orphaned(SharedLock& lock) noexcept {
 
 void give_way(SharedLock& lock) noexcept {
   constexpr int looks = 64;
-  // Who has ended meanwhile does not say it again.
+  // A process that has ended in the meantime does not renew its hint.
   lock.forget_wanted();
   for (int look = 0; look < looks; ++look) {
     if (!lock.seems_free()) return;

@@ -1,5 +1,5 @@
-/// A lock of a process in memory that the processes of its host share: free, it is taken and given back by
-/// one atomic instruction. Whoever finds it taken asks the process's agent, which keeps the queue
+/// A lock of a process in memory shared by the processes of its host: a free lock is acquired and released by
+/// one atomic instruction. If it is not free, the request goes to the process's agent, which keeps the queue
 /// (engine/sync/lock_table.hpp).
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace mpixrma::engine {
 
-/// Who holds a lock: the pid, the lower end of the identity, which tells the engines of a process apart, and
-/// the owner's number. Never 0.
+/// Identifies a holder: the pid, the low bits of the identity, which distinguish the engines of a process,
+/// and the owner's number. Never 0.
 using Holder = std::uint64_t;
 
-inline constexpr unsigned pid_bits = 22;  ///< Linux gives out no higher ones
+inline constexpr unsigned pid_bits = 22;  ///< maximum of Linux
 inline constexpr unsigned identity_bits = 16;
 
 constexpr Holder holder_of(pid_t pid, std::uint64_t process, std::uint32_t owner) noexcept {
@@ -39,28 +39,29 @@ static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
 
 /// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 ///
-/// `word_` is 0 where no lock stands, else `exists`, and besides it `queued` while the agent has granted the
-/// lock or somebody waits in its queue, and the exclusive holder. Nothing but `exists` alone lets anybody in.
-/// A holder that shares the lock enters itself first and then looks at `word_`; an exclusive one enters
-/// itself in `word_` first and then looks at the entries, and so does the agent with `queued`. All of this is
-/// sequentially consistent: of two that keep each other out, one at least sees the other.
+/// `word_` is 0 if the lock does not exist, else `exists`, plus `queued` while the agent has granted the lock
+/// or requests wait in its queue, plus the exclusive holder. A request succeeds only if `word_` is exactly
+/// `exists`. A shared holder first stores its entry and then reads `word_`; an exclusive one first stores
+/// itself in `word_` and then reads the entries, and so does the agent with `queued`. All accesses are
+/// sequentially consistent: of two conflicting parties, at least one sees the other.
 ///
-/// Who takes away what the agent may have seen, a holder that leaves or one that was not let in, looks for
-/// `queued` afterwards, and tells the agent where it finds it.
+/// A party that removes a value that the agent may have seen (a holder on release, or a rejected one) checks
+/// for `queued` afterwards and notifies the agent if it is set.
 ///
-/// Leaving is a release operation. The look that lets somebody in is an acquire operation and reads what the
+/// The release is a release operation. The read that admits a holder is an acquire operation and reads the
+/// value written by the last release, or one derived from it by read-modify-writes.
 /// last one to leave has left behind, or what was made of it by read-modify-writes.
 template <template <typename> class Atomic, std::size_t Shares>
 class alignas(128) BasicSharedLock {
  public:
   enum class Outcome : std::uint8_t {
     done,
-    refused,  ///< to be asked for at the agent; not released: held otherwise, or not at all
-    missing   ///< there is no such lock
+    refused,  ///< must be requested from the agent; not released: held otherwise, or not at all
+    missing   ///< the lock does not exist
   };
   struct Result {
     Outcome outcome;
-    bool tell;  ///< the agent has to look at its queue
+    bool tell;  ///< the agent must check its queue
   };
 
   Result try_lock(Holder holder, LockMode mode) noexcept {
@@ -68,17 +69,18 @@ class alignas(128) BasicSharedLock {
   }
 
   Result unlock(Holder holder) noexcept {
-    // Relaxed: whether this holder has it alone is seen by the holder.
+    // Relaxed: a holder sees its own exclusive acquisition.
     std::uint64_t present = word_.load(std::memory_order_relaxed);
     while ((present & holder_bits) == holder) {
-      // Release: pairs with the acquire of the next holder's exchange; sequentially consistent for `queued`.
+      // Release: pairs with the acquire of the next holder's exchange; sequentially consistent because of
+      // `queued`.
       if (word_.compare_exchange_strong(present, present & ~holder_bits, std::memory_order_seq_cst,
                                         std::memory_order_relaxed))
         return {Outcome::done, (present & queued) != 0};
     }
     for (auto& share : shares_) {
       Holder entered = holder;
-      // Relaxed: its own entry is seen by the holder; another value is of no interest.
+      // Relaxed: a holder sees its own entry; other values are irrelevant.
       if (share.load(std::memory_order_relaxed) == holder &&
           share.compare_exchange_strong(entered, 0, std::memory_order_seq_cst, std::memory_order_relaxed))
         return {Outcome::done, is_queued()};
@@ -86,9 +88,9 @@ class alignas(128) BasicSharedLock {
     return {Outcome::refused, false};
   }
 
-  /// Whether `holder` has taken it here.
+  /// Whether `holder` has acquired the lock here.
   bool is_held_by(Holder holder) const noexcept { return mode_of(holder).has_value(); }
-  /// How `holder` has taken it here, if it has.
+  /// Returns the mode in which `holder` has acquired the lock here, if it has.
   std::optional<LockMode> mode_of(Holder holder) const noexcept {
     if ((word_.load(std::memory_order_seq_cst) & holder_bits) == holder) return LockMode::exclusive;
     for (auto const& share : shares_) {
@@ -97,10 +99,10 @@ class alignas(128) BasicSharedLock {
     return std::nullopt;
   }
 
-  /// Relaxed: try_lock() finds out.
+  /// Relaxed, because try_lock() decides.
   bool seems_free() const noexcept { return word_.load(std::memory_order_relaxed) == exists; }
 
-  // Who waits for it here says so, and who leaves gives way: a hint, relaxed throughout.
+  // A waiting process sets a hint, and a releasing one yields to it; relaxed throughout.
   void want() noexcept {
     if (!is_wanted()) wanted_.store(1, std::memory_order_relaxed);
   }
@@ -109,7 +111,7 @@ class alignas(128) BasicSharedLock {
 
   bool is_queued() const noexcept { return (word_.load(std::memory_order_seq_cst) & queued) != 0; }
 
-  // For the process that the lock belongs to.
+  // For the process that owns the lock.
 
   void create() noexcept {
     clear_shares();
@@ -120,27 +122,28 @@ class alignas(128) BasicSharedLock {
     clear_shares();
   }
 
-  /// From here on everybody asks the agent. False: no lock is here.
+  /// From here on all requests go to the agent. Returns false if the lock does not exist.
   bool set_queued() noexcept {
     return change([](std::uint64_t word) { return word | queued; });
   }
-  /// Neither waits anybody at the agent nor has it granted the lock.
+  /// No request waits at the agent, and the agent has not granted the lock.
   void clear_queued() noexcept {
     (void)change([](std::uint64_t word) { return word & ~queued; });
   }
 
-  /// While it is queued: whether the agent may grant it, as far as those are concerned who have taken it
-  /// here.
+  /// While `queued` is set: whether the agent may grant the lock, as far as holders are concerned that have
+  /// acquired it here.
   bool admits(LockMode mode) const noexcept {
     if ((word_.load(std::memory_order_seq_cst) & holder_bits) != 0) return false;
     return mode == LockMode::shared || has_no_shares();
   }
 
-  /// Calls visit(holder) for all that have taken it here, and drops those for which it returns false.
+  /// Calls visit(holder) for all holders that have acquired the lock here, and removes those for which it
+  /// returns false.
   template <typename Visitor>
   void keep_if(Visitor visit) noexcept {
     std::uint64_t word = word_.load(std::memory_order_seq_cst);
-    // Acquire, here and below: who is let in next comes after all that the lost holder came after.
+    // Acquire, here and below: the next holder comes after everything that the lost holder came after.
     if ((word & holder_bits) != 0 && !visit(word & holder_bits))
       (void)word_.compare_exchange_strong(word, word & ~holder_bits, std::memory_order_seq_cst,
                                           std::memory_order_relaxed);
@@ -176,9 +179,9 @@ class alignas(128) BasicSharedLock {
     return {Outcome::refused, is_queued()};
   }
 
-  /// nullptr: there is no room, or the holder has entered already.
+  /// Returns nullptr if there is no room, or the holder has an entry already.
   Atomic<Holder>* enter(Holder holder) noexcept {
-    // Relaxed, here and below: its own entry is seen by the holder, and an empty one is but a hint.
+    // Relaxed, here and below: a holder sees its own entry, and an empty entry is only a hint.
     for (auto const& share : shares_) {
       if (share.load(std::memory_order_relaxed) == holder) return nullptr;
     }
@@ -203,7 +206,7 @@ class alignas(128) BasicSharedLock {
   }
 
   bool has_no_shares() const noexcept {
-    // Every exclusive holder looks here: without a loop, and in two halves that do not wait for each other.
+    // On the path of every exclusive acquisition: without a loop, and in two independent halves.
     auto const any = [this]<std::size_t... share>(std::size_t first, std::index_sequence<share...>) {
       return (shares_[first + share].load(std::memory_order_seq_cst) | ...);
     };
@@ -223,15 +226,15 @@ class alignas(128) BasicSharedLock {
 using SharedLock = BasicSharedLock<std::atomic, 14>;
 static_assert(sizeof(SharedLock) == 128);
 
-/// Locks with higher numbers are the agent's alone.
+/// Locks with higher numbers are handled by the agent only.
 inline constexpr std::uint32_t shared_lock_count = 4096;
 using SharedLocks = std::array<SharedLock, shared_lock_count>;
 
-/// After leaving a lock that others wait for: lets them go first, also those who need this processor for
-/// that.
+/// Yields after the release of a lock that others wait for, also to processes that need this processor to
+/// acquire it.
 void give_way(SharedLock& lock) noexcept;
 
-/// For those who are refused again and again: from time to time, whether a process that has taken the lock
+/// For repeatedly rejected requests: returns from time to time whether a process that has acquired the lock
 /// has ended.
 bool may_be_orphaned(SharedLock& lock) noexcept;
 

@@ -12,14 +12,15 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The lock that a thread waits for, or has waited for last.
+/// The lock that a thread waits for, or has last waited for.
 struct Doubt {
   StripeLock const* lock = nullptr;
   std::chrono::nanoseconds since{0};
-  bool found_dead = false;  ///< the last look found a dead holder: the same process may hold the next lock
-  pid_t reported = 0;       ///< dead holder that the log names already: it may have held many stripes
+  bool found_dead = false;  ///< the last check found a dead holder: the same process may hold the next lock
+  pid_t reported = 0;       ///< dead holder that the log names already, because it may have held many stripes
 };
-// One object: a library that dlopen() loads has 64 bytes of thread-local memory (tests/c_abi/static_tls.py).
+// A single object, because a library loaded by dlopen() has only 64 bytes of thread-local memory
+// (tests/c_abi/static_tls.py).
 thread_local Doubt doubt;
 
 void report(pid_t holder) noexcept {
@@ -29,7 +30,7 @@ void report(pid_t holder) noexcept {
                    static_cast<int>(holder));
 }
 
-// Holders let go after microseconds, unless they are not running.
+// Holders release within microseconds unless they are not running.
 constexpr std::chrono::milliseconds patience{10};
 
 }  // namespace
@@ -44,8 +45,8 @@ bool StripeLock::try_lock_shared(pid_t self) noexcept {
   std::uint32_t present = writer_.load(std::memory_order_relaxed);
   if (present == 0 && writer_.compare_exchange_strong(present, shared, std::memory_order_acq_rel))
     present = shared;
-  // A writer goes first, or a stream of readers would keep it out for ever. Entries that come and go would
-  // have the same effect: they are not made where a writer is seen before.
+  // A writer goes first, because a stream of readers would lock it out forever. Temporary entries would have
+  // the same effect, so a reader does not create one if it sees a writer.
   if (present != shared || !exchange_entry(self, 0, static_cast<std::uint32_t>(self))) return false;
   if (writer_.load(std::memory_order_seq_cst) == shared) return true;
   unlock_shared(self);
@@ -53,14 +54,14 @@ bool StripeLock::try_lock_shared(pid_t self) noexcept {
 }
 
 void StripeLock::unlock_shared(pid_t self) noexcept {
-  // Another thread of the process may take away the entry that was seen, and leave its own behind the place
-  // that is looked at.
+  // Another thread of the process may remove the entry that was seen and leave its own entry before the
+  // position of the search, so search again.
   while (!exchange_entry(self, static_cast<std::uint32_t>(self), 0)) {
   }
 }
 
-/// Puts `next` in the place of an entry that is `present`; false when none was found. Begins where other
-/// processes than `self` are unlikely to be.
+/// Replaces an entry `present` by `next`; false if none was found. Begins at an index that other processes
+/// than `self` are unlikely to use.
 bool StripeLock::exchange_entry(pid_t self, std::uint32_t present, std::uint32_t next) noexcept {
   std::size_t index = static_cast<std::size_t>(self) % readers_.size();
   for (std::size_t looked = 0; looked < readers_.size(); ++looked) {
@@ -83,7 +84,8 @@ void StripeLock::doubt_holders() noexcept {
   auto const time = coarse_now();
   if (time - doubt.since < patience && !doubt.found_dead) return;
   if (doubt.lock == this || doubt.found_dead) {
-    // No lock is named: a thread may wait for several, and the next one that it asks for has its turn.
+    // The lock is not recorded: a thread may wait for several, and the next one it calls for is examined
+    // next.
     doubt = {nullptr, doubt.since, drop_dead_holders(), doubt.reported};
   } else {
     doubt = {this, time, false, doubt.reported};
@@ -93,7 +95,7 @@ void StripeLock::doubt_holders() noexcept {
 /// Returns whether there were any.
 bool StripeLock::drop_dead_holders() noexcept {
   bool found = false;
-  // Acquire and release: who gets the lock comes after all that the lost holder came after.
+  // Acquire and release: the next holder comes after everything that the lost holder came after.
   auto const drop = [&](std::atomic<std::uint32_t>& word, std::uint32_t rest) {
     std::uint32_t present = word.load(std::memory_order_relaxed);
     auto const holder = static_cast<pid_t>(present & ~shared);
@@ -101,7 +103,7 @@ bool StripeLock::drop_dead_holders() noexcept {
     found = true;
     if (word.compare_exchange_strong(present, rest, std::memory_order_acq_rel)) report(holder);
   };
-  drop(writer_, shared);  // readers may still be there
+  drop(writer_, shared);  // readers may still be present
   for (auto& entry : readers_) drop(entry, 0);
   return found;
 }

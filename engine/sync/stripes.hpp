@@ -1,10 +1,10 @@
 /// Atomicity of more than one CPU instruction: locks over address stripes of a process.
 ///
-/// The locks stand in the process's control segment, so that an origin on the same host and the process's
-/// own agent take the same ones. A stripe is chosen by the virtual address in the process, whatever path
-/// leads there. Memory that an operation updates is locked exclusively, memory that it only reads is
-/// shared. Whoever takes several stripes takes them in ascending order, and those of the process with the
-/// lower identity first: nobody waits in a circle.
+/// The locks are in the process's control segment, so that an origin on the same host and the process's own
+/// agent use the same locks. A stripe is selected by the virtual address in the process, independently of the
+/// path. Memory that an operation updates is locked exclusively, memory that it only reads is locked shared.
+/// Several stripes are acquired in ascending order, and those of the process with the lower identity first,
+/// so no deadlock can occur.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ using StripeSet = std::uint64_t;
 inline constexpr unsigned stripe_count = 64;
 inline constexpr unsigned stripe_shift = 14;  ///< 16 KiB: one lock for a small operation, few for a large one
 
-/// Stripes of the addresses [begin, end).
+/// Returns the stripes of the addresses [begin, end).
 constexpr StripeSet stripes_of(RemoteAddress begin, RemoteAddress end) noexcept {
   if (begin >= end) return 0;
   RemoteAddress const first = begin >> stripe_shift;
@@ -37,7 +37,7 @@ constexpr StripeSet stripes_of(RemoteAddress begin, RemoteAddress end) noexcept 
   return shift == 0 ? ones : (ones << shift) | (ones >> (stripe_count - shift));
 }
 
-/// What an operation needs of one process. A stripe in both sets is taken exclusively.
+/// The stripes of one process that an operation needs. A stripe in both sets is acquired exclusively.
 struct StripeSets {
   StripeSet exclusive = 0;
   StripeSet shared = 0;
@@ -48,27 +48,27 @@ struct StripeSets {
   }
 };
 
-/// One lock, shared between processes, that knows the processes which hold it: those that ended meanwhile do
-/// not keep it. Zero-initialised memory is an open lock.
+/// A lock shared between processes that records the pids of its holders, so that processes that have ended do
+/// not keep it. Zero-initialised memory is a free lock.
 ///
-/// `writer_` is 0, or `shared` while there may be readers, and besides has the pid of the announced writer. A
-/// writer that finds 0 has the lock at once; otherwise it announces itself first and then looks at the
-/// entries. A reader enters itself first and then looks at `writer_`: nothing but `shared` alone lets it in.
-/// All of this is sequentially consistent. A writer that announces itself after that look of the reader, in
-/// the single total order, finds `shared` and the entry, until the reader leaves: `shared` is taken away only
-/// by writers that have found no entries since they announced themselves. A writer that announced itself
-/// before that look has left before it, or has ended, for nothing else takes its pid away.
+/// `writer_` is 0, or `shared` while there may be readers, plus the pid of the announced writer. A writer
+/// that finds 0 has the lock at once; otherwise it first announces itself and then reads the entries. A
+/// reader first stores its entry and then reads `writer_`; it succeeds only if `writer_` is exactly `shared`.
+/// All accesses are sequentially consistent. A writer that announces itself after that read, in the single
+/// total order, finds `shared` and the entry until the reader leaves: only writers that have found no entries
+/// since they announced themselves clear `shared`. A writer that announced itself before that read has left
+/// before it, or has ended, because nothing else removes its pid.
 ///
-/// Whoever leaves does so by a release operation. The look that lets somebody in is an acquire operation and
-/// reads the value of the last one to leave, or one that was made of it by read-modify-writes only, or by
-/// somebody who had read that: it comes after all that the holders before did.
+/// Leaving is a release operation. The read that admits a holder is an acquire operation and reads the value
+/// of the last release, or a value derived from it by read-modify-writes only, or by a process that had read
+/// that value: it comes after all accesses of earlier holders.
 ///
-/// Threads of a process are not told apart: each of its shares is any of the entries with its pid.
+/// Threads of a process are not distinguished: each of its shares is any of the entries with its pid.
 class alignas(64) StripeLock {
  public:
   enum class Writer : std::uint8_t {
-    refused,    ///< there is another one
-    announced,  ///< new readers and other writers are kept out; has the lock when has_no_readers()
+    refused,    ///< there is another writer
+    announced,  ///< new readers and other writers are excluded; has the lock when has_no_readers()
     alone       ///< has the lock
   };
 
@@ -79,7 +79,8 @@ class alignas(64) StripeLock {
       return Writer::alone;
     return present == shared ? announce_beside_readers(pid) : Writer::refused;
   }
-  /// Has the lock afterwards, unless anybody has it or has had it shared since: then nothing is done.
+  /// Acquires the lock unless any process has it or has had it shared since the last writer; otherwise does
+  /// nothing.
   bool try_lock_untouched(pid_t self) noexcept {
     std::uint32_t present = 0;
     auto const pid = static_cast<std::uint32_t>(self);
@@ -88,16 +89,16 @@ class alignas(64) StripeLock {
   }
   /// For the announced writer: whether all readers have left.
   bool has_no_readers() const noexcept;
-  /// By the writer that has the lock.
+  /// Called by the writer that has the lock.
   void unlock() noexcept { writer_.store(0, std::memory_order_release); }
-  /// By the announced writer that does not have it yet.
+  /// Called by an announced writer that does not have the lock yet.
   void withdraw_writer() noexcept { writer_.store(shared, std::memory_order_release); }
 
   bool try_lock_shared(pid_t self) noexcept;
   void unlock_shared(pid_t self) noexcept;
 
-  /// To be called by those who wait for the lock, again and again: from time to time it takes the lock away
-  /// from processes that have ended.
+  /// Must be called repeatedly while waiting for the lock: from time to time it removes holders that have
+  /// ended.
   void doubt_holders() noexcept;
 
  private:
@@ -108,11 +109,11 @@ class alignas(64) StripeLock {
   bool drop_dead_holders() noexcept;
 
   std::atomic<std::uint32_t> writer_{0};                  ///< `shared` and a pid; both may be missing
-  std::array<std::atomic<std::uint32_t>, 15> readers_{};  ///< a pid for each share
+  std::array<std::atomic<std::uint32_t>, 15> readers_{};  ///< one pid per share
 };
 static_assert(sizeof(StripeLock) == 64);
 
-/// What a process shares with the others on its host for the sake of atomicity.
+/// The state by which the processes of a host implement atomicity.
 struct StripeTable {
   std::array<StripeLock, stripe_count> locks;
   UpdateModes modes;
@@ -123,11 +124,11 @@ static_assert(granule_shift <= stripe_shift &&
                   (granule_count << granule_shift) % (std::size_t{stripe_count} << stripe_shift) == 0,
               "granules that share a mode share a stripe");
 
-/// Addresses that differ by a multiple of it have the same stripe, and the same mode.
+/// Addresses that differ by a multiple of it have the same stripe and the same mode.
 inline constexpr std::size_t stripe_period = granule_count << granule_shift;
 
 /// Holds a set of stripes exclusively for a scope. Waits without driving progress: only for scopes whose
-/// stripes nobody holds across messages to this process.
+/// stripes are never held across messages to this process.
 class StripeGuard {
  public:
   StripeGuard(StripeTable& table, StripeSet set) noexcept : table_(table), set_(set) {
@@ -147,10 +148,10 @@ class StripeGuard {
   StripeSet set_;
 };
 
-/// Holds the one stripe of a small range for a scope, where that is to be had at once.
+/// Holds the single stripe of a small range for a scope if it is available at once.
 class SmallGuard {
  public:
-  /// `self`: own_process_id().
+  /// `self` is own_process_id().
   SmallGuard(StripeTable& table, RemoteAddress begin, RemoteAddress end, pid_t self) noexcept {
     RemoteAddress const stripe = begin >> stripe_shift;
     if (stripe != (end - 1) >> stripe_shift) return;
@@ -181,10 +182,10 @@ class StripeHold {
     return *this;
   }
 
-  /// Takes what it can get of the rest, in order, and keeps it, be it that it only waits for readers to
-  /// leave; true when it has everything.
+  /// Acquires as many of the remaining stripes as possible, in order, and keeps them, including one that only
+  /// waits for readers to leave. Returns true when all are acquired.
   bool acquire() noexcept;
-  /// Gives back what it has; acquire() starts anew.
+  /// Releases all stripes; acquire() then starts anew.
   void release() noexcept;
 
  private:
@@ -195,17 +196,17 @@ class StripeHold {
 
   StripeTable* table_ = nullptr;
   StripeSet wanted_ = 0;
-  StripeSet exclusive_ = 0;  ///< those of `wanted_` that are not shared
+  StripeSet exclusive_ = 0;  ///< stripes of `wanted_` that are exclusive
   StripeSet held_ = 0;
-  StripeSet announced_ = 0;  ///< at most one more, where readers are to leave yet
+  StripeSet announced_ = 0;  ///< at most one more stripe, which readers still have to leave
 };
 
-/// The stripes of an operation in two processes, in the order in which they have to be taken.
+/// The stripes of an operation in two processes, in acquisition order.
 struct Holds {
   StripeHold first;
   StripeHold second;
 
-  /// Takes what it can get of the rest; true when it has everything.
+  /// Acquires as many of the remaining stripes as possible; true when all are acquired.
   bool acquire() noexcept { return first.acquire() && second.acquire(); }
 };
 

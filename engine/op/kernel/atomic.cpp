@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Sets *target to next(*target), however often that takes; returns what was there.
+/// Atomically sets *target to next(*target), retrying as necessary; returns the previous value.
 template <typename T, typename Next>
 T exchange_for(T* target, Next next) noexcept {
   T old = __atomic_load_n(target, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-/// What each operation does to one element. Header of the kernel sources only: everything is in an
+/// The effect of each operation on one element. Header of the kernel sources only: everything is in an
 /// unnamed namespace, because it is compiled for several instruction sets.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Complex {
   T re;
   T im;
 };
-/// Without padding, as the data are.
+/// Without padding, like the packed data.
 template <typename T, typename Index = int>
 struct __attribute__((packed)) ValueIndex {
   T value;
@@ -84,7 +84,7 @@ constexpr Class class_of(ElementType type) noexcept {
   return type == ElementType::boolean ? Class::logical : Class::pair;
 }
 
-/// The pairs of operation and type that there are.
+/// Whether the operation is defined for the type.
 constexpr bool defined(Operation operation, ElementType type) noexcept {
   Class const kind = class_of(type);
   switch (operation) {
@@ -116,7 +116,7 @@ inline T add(T a, T b) noexcept {
   if constexpr (IsComplex<T>::value) {
     return {a.re + b.re, a.im + b.im};
   } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));  // wraps
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));  // wraps around
   } else {
     return a + b;
   }
@@ -142,7 +142,7 @@ inline bool equal(T const& a, T const& b) noexcept {
   }
 }
 
-/// Of equal values the lower index.
+/// Returns the lower index for equal values.
 template <Operation operation, typename T>
 inline T locate(T a, T b) noexcept {
   bool const better = operation == Operation::minloc ? b.value < a.value : a.value < b.value;
@@ -162,7 +162,7 @@ inline bool holds(T operand, T old) noexcept {
   if constexpr (operation == Operation::compare_swap_ne) return !equal(operand, old);
 }
 
-/// The new value of an element whose present value is `a`. Only for defined pairs.
+/// Returns the new value of an element whose current value is `a`. Only for defined pairs.
 template <Operation operation, typename T>
 inline T next_value(T a, T b, [[maybe_unused]] T c) noexcept {
   if constexpr (operation == Operation::replace) {

@@ -37,8 +37,8 @@ void copy_ends(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
   std::memcpy(to + bytes - sizeof tail, &tail, sizeof tail);
 }
 
-/// The C library gives up the processor's own string copy beyond about the size of the second-level cache,
-/// for a loop that takes up to a fifth longer. In pieces it does not.
+/// Beyond about the size of the second-level cache, the C library replaces the processor's string copy by a
+/// loop that takes up to a fifth longer. Copying in pieces avoids that.
 void copy_in_pieces(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   constexpr std::size_t piece = 128 * 1024;
   for (; bytes > piece; bytes -= piece, to += piece, from += piece) std::memcpy(to, from, piece);
@@ -73,7 +73,7 @@ void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) n
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
                        _mm_loadu_si128(reinterpret_cast<__m128i const*>(from + i)));
   }
-  _mm_sfence();  // no later store overtakes these
+  _mm_sfence();  // orders later stores after these
 #endif
   copy_bytes(to, from, bytes);
 }

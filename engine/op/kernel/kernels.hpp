@@ -1,7 +1,7 @@
-/// Copies and updates of memory that is reachable by pointer.
+/// Copies and updates of memory that is accessible by pointer.
 ///
-/// No kernel takes a lock, allocates, or assumes alignment. Callers hold whatever lock the
-/// operation's guarantees ask for (see engine/sync/).
+/// No kernel takes a lock, allocates, or assumes alignment. Callers hold the locks that the operation's
+/// guarantees require (see engine/sync/).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace detail {
 void copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 }
 
-/// Contiguous copy; the ranges may not overlap. Power-of-two sizes up to 16 bytes are single stores,
-/// so that an aligned word never appears torn to a concurrent reader.
+/// Contiguous copy; the ranges must not overlap. Power-of-two sizes up to 16 bytes are single stores, so that
+/// an aligned word never appears torn to a concurrent reader.
 inline void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   switch (bytes) {
     case 8: std::memcpy(to, from, 8); return;
@@ -28,9 +28,8 @@ inline void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) 
   }
 }
 
-/// Contiguous copy to an address at the beginning of a cache line, past the caches into memory where the
-/// processor can; the ranges may not overlap. Complete, for others that see what is written afterwards, when
-/// it returns.
+/// Contiguous copy to a cache-line-aligned address that bypasses the caches if the processor supports it; the
+/// ranges must not overlap. On return the stores are ordered before later stores.
 void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 /// Copies `from` to `to`; both layouts have the same size().
@@ -44,13 +43,14 @@ void pack(std::byte* to, std::byte const* base, Layout const& layout, std::size_
 void unpack(std::byte* base, Layout const& layout, std::size_t position, std::byte const* from,
             std::size_t bytes) noexcept;
 
-/// What an update does to each element: target = target (operation) origin, with operand2 where the operation
-/// has a second operand, or, with a scale (only with Operation::sum), target = target + scale * origin.
+/// The effect of an update on each element: target = target (operation) origin, with operand2 if the
+/// operation has a second operand, or, with a scale (only with Operation::sum), target = target + scale *
+/// origin.
 struct Reduction {
   ElementType type = ElementType::none;
   Operation operation = Operation::replace;
-  /// Elements are updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent. Only
-  /// for types with has_cpu_atomics and elements at naturally aligned addresses, ignored for others.
+  /// Elements are updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent.
+  /// Applies to types with has_cpu_atomics at naturally aligned addresses, and is ignored for others.
   bool element_atomic = false;
   /// One element of `type`, or nullptr. Read during the call only.
   void const* scale = nullptr;
@@ -58,24 +58,24 @@ struct Reduction {
 
 class UpdateModes;
 
-/// Where the elements lie that an update with element_atomic updates so.
+/// The memory in which element_atomic applies.
 struct AtomicPlaces {
-  UpdateModes const* modes = nullptr;  ///< in memory of this mode only; null: everywhere
-  std::uint64_t shift = 0;             ///< from memory as it is mapped here to its address in `modes`
+  UpdateModes const* modes = nullptr;  ///< only in memory of this mode; null: everywhere
+  std::uint64_t shift = 0;             ///< offset from the mapped address here to the address in `modes`
 };
 
-/// Whether `reduction` names a defined combination of type, operation and scale.
+/// Whether `reduction` is a defined combination of type, operation and scale.
 bool is_valid(Reduction const& reduction) noexcept;
 
 /// The memory of an update. All layouts have the same size(), a multiple of the element size, and runs of
-/// whole elements (but see has_inner_gap). The sides do not overlap.
+/// whole elements (but see has_inner_gap). The sides must not overlap.
 struct UpdateSides {
   std::byte* target;
   Layout target_layout;
-  std::byte const* origin;    ///< not used where the operation has no operand
-  std::byte const* operand2;  ///< in the same layout; not used where the operation has no second operand
+  std::byte const* origin;    ///< unused if the operation has no operand
+  std::byte const* operand2;  ///< same layout as `origin`; unused if the operation has no second operand
   Layout origin_layout;
-  std::byte* result;  ///< receives the previous elements; null: nothing is fetched
+  std::byte* result;  ///< receives the previous elements; null: no fetch
   Layout result_layout;
 };
 
@@ -83,31 +83,31 @@ struct UpdateSides {
 /// valid.
 void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places = {}) noexcept;
 
-/// The sides of an update but the target, packed.
+/// The sides of an update except for the target, packed.
 struct PackedSides {
   std::byte const* origin;
   std::byte const* operand2;
   std::byte* result;
-  std::size_t bytes;  ///< of each
+  std::size_t bytes;  ///< size of each
 };
 
-/// update() of sides that are contiguous, and not a NO_OP without a result.
+/// As update(), for contiguous sides; not for a NO_OP without a result.
 void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
                        AtomicPlaces const& places = {}) noexcept;
 
-/// Updates bytes [position, position + packed.bytes) of the layout's data; both are multiples of the element
-/// size.
+/// Updates bytes [position, position + packed.bytes) of the layout's data; both numbers are multiples of the
+/// element size.
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
                  PackedSides const& packed, AtomicPlaces const& places = {}) noexcept;
 
-/// An update without result by an operation of at most one operand, of `bytes` contiguous bytes; with
-/// element_atomic everywhere.
+/// An update of `bytes` contiguous bytes without result, by an operation with at most one operand;
+/// element_atomic applies everywhere.
 void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
                            std::size_t bytes) noexcept;
 
 /// Whether the CPU's atomic instructions can update the elements from `address` on.
 inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
-  // These types have a power of two of bytes, or, untyped, none: no division.
+  // These types have a power-of-two size, or none if untyped, so no division is needed.
   return has_cpu_atomics(type) && (element_size(type) <= 1 || (address & (element_size(type) - 1)) == 0);
 }
 

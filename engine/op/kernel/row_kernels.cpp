@@ -1,5 +1,5 @@
-/// Compiled once per instruction set (MPIX_KERNEL_SET). Nothing here may be shared between the copies:
-/// a function compiled for AVX-512 must not be the one that the linker keeps for everybody.
+/// Compiled once per instruction set (MPIX_KERNEL_SET). Nothing here may be shared between the copies: the
+/// linker must not keep a function compiled for AVX-512 for all of them.
 #include "engine/op/kernel/row_kernels.hpp"
 
 #ifdef __AVX512F__
@@ -16,7 +16,7 @@
 #define MPIX_JOIN2(a, b) a##b
 #define MPIX_JOIN(a, b) MPIX_JOIN2(a, b)
 
-/// The next loop's iterations touch different elements: it may be vectorised without a look at the pointers.
+/// The iterations of the next loop access different elements: it may be vectorised without pointer checks.
 #ifdef __clang__
 #define MPIX_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -26,7 +26,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// A T at any address.
+/// A T at an unaligned address.
 template <typename T>
 struct __attribute__((packed, may_alias)) Unaligned {
   T value;
@@ -42,7 +42,7 @@ void copy_fixed(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, 
 void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
                std::size_t rows, std::size_t bytes) noexcept {
   switch (bytes) {
-    // Words by single stores, which the C library promises for no size.
+    // Words by single stores, which the C library does not guarantee for any size.
     case 1: return copy_fixed<1>(to, to_stride, from, from_stride, rows);
     case 2: return copy_fixed<2>(to, to_stride, from, from_stride, rows);
     case 4: return copy_fixed<4>(to, to_stride, from, from_stride, rows);
@@ -59,8 +59,8 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
   }
 }
 
-/// Applies `f` to each pair of elements of a row; from the end to the beginning, block by block, where the
-/// other way the stores would hold up the loads.
+/// Applies `f` to each pair of elements of a row. Goes from the end to the beginning, block by block, if the
+/// other direction would delay the loads behind the stores.
 template <typename T, typename F>
 inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F f) noexcept {
   constexpr std::size_t block = 256 / sizeof(T);
@@ -75,7 +75,7 @@ inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F
   for (std::size_t i = 0; i < count; ++i) a[i].value = f(a[i].value, b[i].value);
 }
 
-/// Applies `f` to each pair of elements. The short rows of strided transfers get loops of known length.
+/// Applies `f` to each pair of elements. The short rows of strided transfers get loops of constant length.
 template <typename T, typename F>
 inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
                          std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes, F f) noexcept {
@@ -127,7 +127,7 @@ void scaled_sum_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* f
                   [factor](T a, T b) { return add(a, multiply(factor, b)); });
 }
 
-/// Of elements, or of vectors of them.
+/// Adds elements, or vectors of them.
 struct Sum {
   template <typename T>
   T operator()(T const& a, T const& b, T const&) const noexcept {
@@ -136,8 +136,8 @@ struct Sum {
 };
 
 #ifdef __AVX512F__
-/// Stores lines one behind the other, from an address on that is a multiple of 4, so that all but the first
-/// and the last one are stored as lines of memory.
+/// Stores a sequence of lines to a 4-byte-aligned address, so that all but the first and last store are
+/// cache-line-aligned.
 class LineStream {
  public:
   explicit LineStream(void* to) noexcept
@@ -164,13 +164,13 @@ class LineStream {
     to_ += 64;
   }
 
-  std::size_t words_;  ///< from the line of memory to where the first one begins
-  std::byte* to_;      ///< a line of memory
+  std::size_t words_;  ///< offset in words of the first line from a line boundary
+  std::byte* to_;      ///< line-aligned
   __m512i from_;
   __m512i last_ = _mm512_setzero_si512();
 };
 
-/// A line of elements. Integers wrap.
+/// A cache line of elements. Integers wrap around.
 template <typename T>
 struct VectorOf {
   typedef T Type __attribute__((vector_size(64)));
@@ -187,8 +187,9 @@ inline V load_as(void const* from) noexcept {
   return values;
 }
 
-/// update_elements(), which fetches, for whole lines of the target, one at least; how many elements they
-/// have. Stores that cross lines take twice as long, and with vectors as long as a line all would.
+/// Does update_elements() with a fetch for whole cache lines of the target, at least one; returns the number
+/// of elements. Stores that cross cache lines take twice as long, and with line-sized vectors every unaligned
+/// store would.
 template <typename T, typename F>
 inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Unaligned<T>* result,
                                 std::size_t count, F f) noexcept {
@@ -203,7 +204,7 @@ inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Una
     } else {
       Unaligned<T>* const elements = target + at;
       Unaligned<T> const* const operands = b + at;
-      // One vector: taken apart it would be none any more.
+      // Unrolling would split the vector.
 #pragma GCC unroll 1
       MPIX_INDEPENDENT_ITERATIONS
       for (std::size_t i = 0; i < line; ++i)
@@ -219,8 +220,8 @@ inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Una
   return at;
 }
 
-/// Whether update_lines() is worth it: no choice of the first element makes both streams of stores meet
-/// lines.
+/// Whether update_lines() is worthwhile: no choice of the first element aligns both streams of stores to
+/// cache lines.
 template <typename T>
 inline bool needs_lines(void const* target, void const* result, std::size_t count) noexcept {
   constexpr std::size_t shortest = 512;
@@ -310,7 +311,7 @@ constexpr bool depends_on_sign(Operation operation) noexcept {
   }
 }
 
-/// The type whose kernel computes the same bits: fewer kernels to compile, half of all.
+/// Returns the type whose kernel computes the same bits, which halves the number of kernels to compile.
 constexpr ElementType kernel_type(ElementType type, Operation operation) noexcept {
   using enum ElementType;
   bool const moves = operation == Operation::replace || operation == Operation::no_op;

@@ -1,4 +1,4 @@
-/// The inner loops of copies and updates: one table per instruction set, and one of the CPU's atomics.
+/// The inner loops of copies and updates: one table per instruction set, and one for the CPU's atomics.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,36 @@ namespace mpixrma::engine {
 inline constexpr auto type_count = static_cast<std::size_t>(ElementType::count_);
 inline constexpr auto operation_count = static_cast<std::size_t>(Operation::count_);
 
-/// `rows` runs of `bytes` contiguous bytes each, whose starts are a stride apart on either side.
+/// Copies `rows` runs of `bytes` contiguous bytes each, whose starts are a stride apart on either side.
 using CopyRows = void (*)(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
                           std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes) noexcept;
-/// The same with an operation of at most one operand on each element, of which nothing is fetched; `scale`
-/// only in the kernels of scaled sums. `from` is not read where the operation has no operand.
+/// As CopyRows, applying an operation with at most one operand to each element, without a fetch; `scale` is
+/// used by the kernels of scaled sums only. `from` is not read if the operation has no operand.
 using CombineRows = void (*)(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
                              std::ptrdiff_t from_stride, std::size_t rows, std::size_t bytes,
                              void const* scale) noexcept;
 
-/// Rows of every side that an update can have.
+/// Rows of every side of an update.
 struct Rows {
   std::byte* target;
   std::ptrdiff_t target_stride;
   std::byte const* origin;
-  std::byte const* operand2;  ///< not read where the operation has no second operand
+  std::byte const* operand2;  ///< not read if the operation has no second operand
   std::ptrdiff_t origin_stride;
-  std::byte* result;  ///< null: nothing is fetched; only where the operation has two operands
+  std::byte* result;  ///< null: no fetch; only for operations with two operands
   std::ptrdiff_t result_stride;
   std::size_t count;
-  std::size_t bytes;  ///< of each
+  std::size_t bytes;  ///< size of each
   void const* scale;
 };
 using UpdateRows = void (*)(Rows const& rows) noexcept;
 
-/// `count` elements at naturally aligned addresses of the target, each by the CPU's atomic operations, which
-/// are sequentially consistent. `result` may be null.
+/// Updates `count` elements at naturally aligned addresses of the target, each by the CPU's atomic
+/// operations, which are sequentially consistent. `result` may be null.
 using UpdateAtomically = void (*)(std::byte* target, std::byte const* origin, std::byte const* operand2,
                                   std::byte* result, std::size_t count, void const* scale) noexcept;
 
-/// Kernels by type and operation; null where the pair is not defined, or has no such kernel.
+/// Kernels by type and operation; null if the pair is undefined or has no such kernel.
 template <typename Kernel>
 struct KernelTable {
   Kernel of[type_count][operation_count] = {};
@@ -52,8 +52,8 @@ struct KernelTable {
   }
 };
 
-/// A contiguous copy of at least `least_shifted_bytes` bytes that the C library would do more slowly; else
-/// false, with nothing done.
+/// A contiguous copy of at least `least_shifted_bytes` bytes for cases in which the C library is slower;
+/// returns false without copying in all others.
 using CopyShifted = bool (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 inline constexpr std::size_t least_shifted_bytes = 2048;
@@ -61,8 +61,8 @@ inline constexpr std::size_t least_shifted_bytes = 2048;
 struct RowKernels {
   CopyRows copy = nullptr;
   CopyShifted copy_shifted = nullptr;
-  KernelTable<CombineRows> combine;  ///< operations of at most one operand, nothing is fetched
-  KernelTable<UpdateRows> update;    ///< fetching ones, and those of two operands
+  KernelTable<CombineRows> combine;  ///< operations with at most one operand, without a fetch
+  KernelTable<UpdateRows> update;    ///< operations with a fetch or with two operands
 };
 
 RowKernels const& row_kernels_baseline() noexcept;
@@ -72,7 +72,7 @@ RowKernels const& row_kernels_x86_64_v4() noexcept;
 /// The best table for this processor, chosen when the library is loaded.
 extern RowKernels const* const active_kernels;
 
-/// Of the types with has_cpu_atomics.
+/// For the types with has_cpu_atomics.
 extern KernelTable<UpdateAtomically> const atomic_kernels;
 
 /// Calls fill.operator()<type, operation>() with every pair of the enumerations.

@@ -22,7 +22,7 @@ void copy(std::byte* to, Layout const& to_layout, std::byte const* from, Layout 
 void pack(std::byte* to, std::byte const* base, Layout const& layout, std::size_t position,
           std::size_t bytes) noexcept {
   if (layout.is_contiguous()) return copy_bytes(to, base + position, bytes);
-  // The layout is the first side: the data go the other way.
+  // The layout is the first side, so the data go in the opposite direction.
   walk_part(
       [](Pointers<2> const& at, Strides<2> const& stride, std::size_t rows, std::size_t row_bytes) {
         active_kernels->copy(at[1], stride[1], at[0], stride[0], rows, row_bytes);

@@ -22,7 +22,7 @@ constexpr TypeTable made = [] {
   return table;
 }();
 
-// So that nobody has to divide by a size, unless the type is a pair.
+// Sizes are powers of two, so that no division is needed unless the type is a pair.
 static_assert([] {
   for (std::size_t type = 0; type < TypeTable::types; ++type) {
     bool const is_pair = class_of(static_cast<ElementType>(type)) == Class::pair;

@@ -1,4 +1,4 @@
-/// Element types and operations that the kernels know. Values travel on the wire: append only.
+/// Element types and operations of the kernels. The values are sent in messages: append only.
 #pragma once
 
 #include <cstddef>
@@ -30,18 +30,18 @@ enum class ElementType : std::uint8_t {
   int_int,
   short_int,
   long_double_int,
-  // Fortran's, which have no C type.
+  // Fortran types without a C equivalent.
   float128,
   complex_float128,
-  float_float,    ///< value and index, the index a number of the same type
-  double_double,  ///< likewise
+  float_float,    ///< value and index, the index as a number of the same type
+  double_double,  ///< value and index, the index as a number of the same type
   count_
 };
 
 /// What an update does to an element. `origin` is the first, `operand2` the second operand.
 enum class Operation : std::uint8_t {
-  replace = 0,  ///< swap, where the previous value is fetched
-  no_op,        ///< the element stays as it is; the operand is ignored
+  replace = 0,  ///< a swap if the previous value is fetched
+  no_op,        ///< leaves the element unchanged; the operand is ignored
   sum,
   prod,
   min,
@@ -65,13 +65,13 @@ enum class Operation : std::uint8_t {
   count_
 };
 
-/// Operands that the operation takes from the origin: 0, 1 or 2.
+/// Returns the number of operands that the operation takes from the origin: 0, 1 or 2.
 constexpr unsigned operand_count(Operation operation) noexcept {
   if (operation == Operation::no_op || operation == Operation::increment) return 0;
   return operation >= Operation::mask_swap ? 2 : 1;
 }
 
-/// What is known of each type.
+/// The properties of each type.
 struct TypeTable {
   static constexpr auto types = static_cast<std::size_t>(ElementType::count_);
   std::uint8_t size[types];         ///< data bytes; 0 for `none`
@@ -79,7 +79,8 @@ struct TypeTable {
 };
 extern TypeTable const type_table;
 
-/// Data bytes of an element, a power of two except for pairs; 0 for `none` and out-of-range values.
+/// Returns the data bytes of an element, a power of two except for pairs; 0 for `none` and out-of-range
+/// values.
 inline std::size_t element_size(ElementType type) noexcept {
   return type < ElementType::count_ ? type_table.size[static_cast<std::size_t>(type)] : 0;
 }
@@ -90,7 +91,7 @@ constexpr bool has_cpu_atomics(ElementType type) noexcept {
   return type <= ElementType::uint64 || type == ElementType::boolean;
 }
 
-/// Whether `operation` is defined for `type`, as MPI has it (and so the kernels accept the pair).
+/// Whether MPI defines `operation` for `type`, so that the kernels accept the pair.
 inline bool is_defined(Operation operation, ElementType type) noexcept {
   if (operation >= Operation::count_ || type >= ElementType::count_) return false;
   return (type_table.operations[static_cast<std::size_t>(type)] >> static_cast<unsigned>(operation) & 1) != 0;

@@ -1,4 +1,4 @@
-/// Updates: the choice of the kernel, and its way over the layouts.
+/// Updates: the choice of the kernel, and its application to the layouts.
 #include <algorithm>
 #include <cstdint>
 
@@ -28,7 +28,7 @@ class RowUpdate {
       atomic_ = atomic_kernels.get(type_, reduction.operation, scaled);
   }
 
-  /// The only kernel, where it is one of two sides; else null.
+  /// Returns the kernel if a single two-sided one suffices; else null.
   CombineRows combine_only() const noexcept { return atomic_ == nullptr ? combine_ : nullptr; }
 
   void operator()(Rows const& rows) const noexcept { atomic_ == nullptr ? run(rows) : update_each(rows); }
@@ -40,7 +40,7 @@ class RowUpdate {
              rows.scale);
   }
 
-  /// Rows with elements for the CPU's atomics one by one, those between them together.
+  /// Updates rows with elements for the CPU's atomics one by one, and the rows between them together.
   void update_each(Rows rows) const noexcept {
     while (rows.count != 0) {
       if (std::size_t const plain = plain_rows(rows); plain != 0) {
@@ -53,21 +53,21 @@ class RowUpdate {
     }
   }
 
-  /// How many rows at the beginning have no element for the CPU's atomics.
+  /// Returns the number of leading rows without an element for the CPU's atomics.
   std::size_t plain_rows(Rows const& rows) const noexcept {
     std::size_t plain = 0;
     for (std::byte const* row = rows.target; plain < rows.count && is_plain(row, rows.bytes); ++plain)
       row += rows.target_stride;
     return plain;
   }
-  /// Whatever the other sides look like.
+  /// Whether the row has no element for the CPU's atomics.
   bool is_plain(std::byte const* row, std::size_t bytes) const noexcept {
     if (!is_cpu_atomic(type_, reinterpret_cast<std::uintptr_t>(row))) return true;
     RemoteAddress const begin = address_of(row);
     return places_.modes != nullptr && !places_.modes->any_by_element(begin, begin + bytes);
   }
 
-  /// The first row, cut where the mode of the memory changes.
+  /// Updates the first row, split where the mode of the memory changes.
   void update_row(Rows const& rows) const noexcept {
     if (places_.modes == nullptr) return update_atomically(rows);
     Rows piece = first_of(rows, 1);
@@ -112,8 +112,8 @@ class RowUpdate {
   UpdateAtomically atomic_ = nullptr;
 };
 
-/// Visits the sides target and origin, and the result where there is one: two(rows) or three(rows) calls its
-/// argument with pointers, strides, count and bytes of rows. The operands are laid out alike.
+/// Visits the sides target and origin, and the result if there is one: two(rows) or three(rows) calls its
+/// argument with pointers, strides, count and bytes of rows. The operands have the same layout.
 template <typename Two, typename Three>
 void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces const& places, Two two,
            Three three) noexcept {
@@ -145,7 +145,7 @@ void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces co
   });
 }
 
-/// The runs of one element, and what stands there.
+/// The runs of one element with an inner gap, and its value.
 class SplitElement {
  public:
   SplitElement(std::byte* base, LayoutCursor& cursor, std::size_t bytes) noexcept : base_(base) {
@@ -179,8 +179,8 @@ class SplitElement {
   std::byte value_[most_bytes] = {};
 };
 
-/// An update of elements with inner gaps, one by one: the `bytes` bytes from `position` on of the target's
-/// data, against all of the other sides'.
+/// Updates elements with inner gaps one by one: the `bytes` bytes from `position` on of the target's data,
+/// against all of the other sides' data.
 void update_split(Reduction const& reduction, UpdateSides const& sides, std::size_t position,
                   std::size_t bytes) noexcept {
   RowUpdate const kernel(reduction, true, {});
@@ -202,7 +202,7 @@ void update_split(Reduction const& reduction, UpdateSides const& sides, std::siz
   }
 }
 
-/// Whether nothing comes of it.
+/// Whether the update has no effect.
 bool is_idle(Reduction const& reduction, void const* result) noexcept {
   return reduction.operation == Operation::no_op && result == nullptr;
 }
@@ -217,7 +217,7 @@ void update_contiguous(Reduction const& reduction, std::byte* target, PackedSide
 
 void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places) noexcept {
   if (is_idle(reduction, sides.result)) return;
-  // An operand that the operation does not have goes the target's way, unread.
+  // An absent operand is replaced by the target's layout and is not read.
   bool const reads_origin = operand_count(reduction.operation) > 0;
   Layout const& origin_layout = reads_origin ? sides.origin_layout : sides.target_layout;
   PackedSides const pointers{reads_origin ? sides.origin : sides.target, sides.operand2, sides.result,
@@ -239,7 +239,7 @@ void update_part(Reduction const& reduction, std::byte* base, Layout const& layo
                  PackedSides const& packed, AtomicPlaces const& places) noexcept {
   if (packed.bytes == 0 || is_idle(reduction, packed.result)) return;
   PackedSides sides = packed;
-  if (operand_count(reduction.operation) == 0) sides.origin = base;  // unread
+  if (operand_count(reduction.operation) == 0) sides.origin = base;  // not read
   if (layout.is_contiguous()) return update_contiguous(reduction, base + position, sides, places);
   if (has_inner_gap(reduction.type)) {
     Layout const all = Layout::contiguous(packed.bytes);

@@ -1,13 +1,13 @@
-/// How elements of the CPU's types are updated in which memory of a process: by whole arrays, or each by an
-/// atomic instruction.
+/// The method by which elements of CPU-atomic types are updated in each part of a process's memory: as whole
+/// arrays, or each by an atomic instruction.
 ///
-/// Until somebody updates a single element of a granule of memory, nobody uses the CPU's atomics there:
+/// As long as no single element of a granule of memory is updated, the CPU's atomics are not used there:
 /// updates hold the granule's stripe exclusively and may run at vector speed. The first update of a single
-/// element takes the stripe, too, and switches the granule. From then on all updates there use the CPU's
-/// atomics, element by element, and need no stripe for that. No granule is switched back.
+/// element takes the stripe too, and switches the granule. From then on all updates there use the CPU's
+/// atomics, element by element, and need no stripe for that. A granule is never switched back.
 ///
-/// The modes stand beside the stripes (engine/sync/stripes.hpp), by address likewise. Granules that share a
-/// mode share a stripe.
+/// The modes are stored beside the stripes (engine/sync/stripes.hpp) and are also selected by address.
+/// Granules that share a mode share a stripe.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +24,15 @@ namespace mpixrma::engine {
 inline constexpr unsigned granule_shift = 10;  ///< 1 KiB: a counter slows down few of its neighbours
 inline constexpr std::size_t granule_count = 1u << 16;
 
-/// Memory that is 0 is in mode `arrays`.
+/// Zero-initialised memory is in mode `arrays`.
 template <template <typename> class Atomic, std::size_t count = granule_count>
 class BasicUpdateModes {
  public:
   /// Whether the element at `address` is updated by the CPU's atomics.
   bool by_element(RemoteAddress address) const noexcept { return mode_of(granule_of(address)) == elements; }
 
-  /// Whether all, or any, of [begin, end) is. What is not may come to be, unless the caller holds the stripes
-  /// of the range exclusively.
+  /// Whether all, or any, of [begin, end) is in this mode. Other parts may switch to it, unless the caller
+  /// holds the stripes of the range exclusively.
   bool all_by_element(RemoteAddress begin, RemoteAddress end) const noexcept {
     return !has_mode(begin, end, arrays);
   }
@@ -40,7 +40,7 @@ class BasicUpdateModes {
     return has_mode(begin, end, elements);
   }
 
-  /// The end of the memory from `begin` on, up to `end`, that has the mode of `begin`.
+  /// Returns the end of the memory from `begin` on, up to `end`, that has the mode of `begin`.
   RemoteAddress end_of_mode(RemoteAddress begin, RemoteAddress end) const noexcept {
     RemoteAddress granule = granule_of(begin);
     Mode const mode = mode_of(granule);
@@ -49,7 +49,7 @@ class BasicUpdateModes {
     return granule == last ? end : (granule + 1) << granule_shift;
   }
 
-  /// By who holds the stripe of `address` exclusively, unless that is by_element() already.
+  /// Called by a holder of the exclusive stripe of `address`, unless by_element() is already true.
   void switch_to_elements(RemoteAddress address) noexcept {
     // Release: pairs with the acquire in mode_of().
     if (!by_element(address)) modes_[granule_of(address) % count].store(elements, std::memory_order_release);
@@ -63,16 +63,16 @@ class BasicUpdateModes {
   }
 
   Mode mode_of(RemoteAddress granule) const noexcept {
-    // Acquire: pairs with the release in switch_to_elements(); who goes on without the stripe comes after all
-    // that was done under it before.
+    // Acquire: pairs with the release in switch_to_elements(); a thread that continues without the stripe
+    // comes after all updates that were made under the stripe before.
     return modes_[granule % count].load(std::memory_order_acquire) == arrays ? arrays : elements;
   }
 
-  /// Whether some granule of [begin, end) is in `mode`.
+  /// Whether any granule of [begin, end) is in `mode`.
   bool has_mode(RemoteAddress begin, RemoteAddress end, Mode mode) const noexcept {
     if (begin >= end) return false;
     RemoteAddress const first = granule_of(begin);
-    // All modes are seen after `count` granules.
+    // `count` granules cover all modes.
     RemoteAddress const last = std::min(granule_of(end - 1), first + (count - 1));
     for (RemoteAddress granule = first; granule <= last; ++granule)
       if (mode_of(granule) == mode) return true;
@@ -82,7 +82,7 @@ class BasicUpdateModes {
   std::array<Atomic<std::uint8_t>, count> modes_{};
 };
 
-/// A class, so that the kernels can be told of it without knowing more.
+/// A class, so that the kernels can declare it without further includes.
 class UpdateModes final : public BasicUpdateModes<std::atomic> {};
 
 /// An update of elements at [begin, end), or at parts of it.
@@ -93,19 +93,20 @@ struct ElementUpdate {
   bool single = false;  ///< one element, by an operation that is not atomic as a whole
 };
 
-/// Whether the stripes of the range have to be held for the elements' own sake. `update` is contiguous.
+/// Whether the atomicity of the elements requires the stripes of the range. `update` is contiguous.
 inline bool needs_stripes(UpdateModes const& modes, ElementUpdate const& update) noexcept {
   return !is_cpu_atomic(update.type, update.begin) || !modes.all_by_element(update.begin, update.end);
 }
 
-/// Whether the CPU's atomics update aligned elements of `update`, some at least. The caller holds the stripes
-/// of the range exclusively, or has found that they are not needed.
+/// Whether the CPU's atomics update some aligned elements of `update`. The caller holds the stripes of the
+/// range exclusively, or has found that they are not needed.
 inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) noexcept {
   if (!has_cpu_atomics(update.type)) return false;
   if (update.single) modes.switch_to_elements(update.begin);
   return modes.any_by_element(update.begin, update.end);
 }
-/// And which of them: of memory that stands at `mapped` here and has the address `address` in its process.
+/// Returns which elements these are, for memory mapped at `mapped` here and at the address `address` in its
+/// process.
 inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const& update,
                                   std::byte const* mapped, RemoteAddress address) noexcept {
   if (modes.all_by_element(update.begin, update.end)) return {};

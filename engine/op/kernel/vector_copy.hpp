@@ -1,8 +1,8 @@
 /// Contiguous copies by vectors, for the source that is compiled once per instruction set.
 ///
-/// The C library copies much memory by the processor's own string copy. That is as fast as this where both
-/// sides stand alike; where they do not, by up to a half slower; and on AMD's processors thirty times where
-/// the target stands a few bytes behind the origin, as far as places in a page go.
+/// The C library copies large memory by the processor's string copy. That is as fast as this code if both
+/// sides have the same alignment; otherwise it is up to half slower, and on AMD processors thirty times
+/// slower if the target's page offset is a few bytes behind the origin's.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace mpixrma::engine {
 namespace {
 
-/// Whether stores hold up the loads of `from` that follow shortly: the processor takes those for loads of
-/// what was just stored whose addresses agree in the low 12 bits.
+/// Whether stores delay the following loads of `from`: the processor takes a load for one of a recent store
+/// if the low 12 bits of their addresses match.
 inline bool holds_up(void const* to, void const* from) noexcept {
   std::uintptr_t const ahead =
       (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
@@ -46,8 +46,8 @@ struct VectorCopy {
     for (std::size_t i = 0; i < vectors; ++i) store(to + i * vector_bytes, values[i]);
   }
 
-  /// `bytes` is at least `block`. Both ends by vectors of their own, so that what is between them begins and
-  /// ends where `to` is aligned.
+  /// `bytes` is at least `block`. Both ends are copied by separate vectors, so that the part between them
+  /// begins and ends at aligned addresses of `to`.
   static void run(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
     Vector const head = load(from);
     Vector const tail = load(from + bytes - vector_bytes);
@@ -63,7 +63,7 @@ struct VectorCopy {
     store_anywhere(to + bytes - vector_bytes, tail);
   }
 };
-/// A copy that the C library would do more slowly; else false, with nothing done.
+/// Copies if the C library would be slower; else returns false without copying.
 bool copy_shifted(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   constexpr std::uintptr_t alike = 32;
   auto const shift = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);

@@ -1,5 +1,5 @@
-/// Walks several layouts together, in byte order: sides that repeat equal blocks go line by line, all others
-/// run by run. Header of the kernel sources only.
+/// Walks several layouts together, in byte order: sides that repeat equal blocks line by line, all others run
+/// by run. Header of the kernel sources only.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// Memory and how the data lie in it.
+/// Memory and the layout of its data.
 struct Side {
   std::byte* base;
   Layout const& layout;
@@ -32,7 +32,7 @@ struct Grid {
   Strides<sides> stride[max_dimensions];
 };
 
-/// Whether the layout can be seen as the blocks of `shape`.
+/// Whether the layout can be represented as the blocks of `shape`.
 inline bool fits(Layout const& layout, Layout const& shape) noexcept {
   if (layout.dims.empty()) return true;
   if (layout.block != shape.block || layout.dims.size() != shape.dims.size()) return false;
@@ -42,7 +42,7 @@ inline bool fits(Layout const& layout, Layout const& shape) noexcept {
   return true;
 }
 
-/// Fills `grid`; false when the sides are not of that form.
+/// Fills `grid`; false if the sides do not have that form.
 template <std::size_t sides>
 bool make_grid(std::array<Side, sides> const& all, Grid<sides>* grid) noexcept {
   Layout const* shape = &all[0].layout;
@@ -115,7 +115,7 @@ Pointers<sides> bases_of(std::array<Side, sides> const& all) noexcept {
   return bases;
 }
 
-/// The first of the sides and the others to their ends.
+/// Walks all sides to their ends.
 template <typename Rows, typename... Others>
 void walk(Rows rows, Side const& first, Others const&... others) noexcept {
   constexpr std::size_t sides = 1 + sizeof...(others);
@@ -130,7 +130,8 @@ void walk(Rows rows, Side const& first, Others const&... others) noexcept {
   }
 }
 
-/// Bytes [position, position + bytes) of the first side's data, against `bytes` packed bytes on the others.
+/// Walks bytes [position, position + bytes) of the first side's data, against `bytes` packed bytes on the
+/// others.
 template <typename Rows, typename... Packed>
 void walk_part(Rows rows, Side const& first, std::size_t position, std::size_t bytes,
                Packed... packed) noexcept {

@@ -11,7 +11,8 @@ namespace mpixrma::engine {
 
 namespace detail {
 
-/// Of the layout with its innermost `levels` dimensions only. `done`: how much was visited before.
+/// Visits the boxes of the layout with its innermost `levels` dimensions only. `done`: number of bytes
+/// visited before.
 template <typename Visit>
 void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t offset, std::size_t position,
                       std::size_t bytes, std::size_t* done, Visit& visit) {
@@ -41,7 +42,7 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
     offset += outer.stride;
   }
   if (levels > max_dimensions) {
-    // No box has so many.
+    // No box is that large.
     for (; bytes >= inner; bytes -= inner, offset += outer.stride)
       for_boxes_within(layout, levels - 1, offset, 0, inner, done, visit);
   }
@@ -59,9 +60,9 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
 }  // namespace detail
 
 /// Calls visit(box, offset, done) for the layouts that bytes [position, position + bytes) of `layout`'s data
-/// consist of, in order: `offset` is the base of each relative to that of `layout`, `done` the number of
-/// bytes before it. There are at most two for each dimension, and one for each segment of two blocks. A box
-/// is valid during the call only.
+/// consist of, in order: `offset` is the base of each box relative to that of `layout`, `done` the number of
+/// bytes before it. There are at most two boxes per dimension, and one per segment of two blocks. A box is
+/// valid during the call only.
 template <typename Visit>
 void for_boxes(Layout const& layout, std::size_t position, std::size_t bytes, Visit visit) {
   std::size_t done = 0;

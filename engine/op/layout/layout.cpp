@@ -25,7 +25,7 @@ bool Layout::has_whole(std::size_t unit) const noexcept {
   std::size_t const rest = unit - 1;
   if ((unit & rest) != 0) [[unlikely]]
     return divides_runs(*this, unit);
-  // A division would take longer than all else here.
+  // A division would dominate the time.
   if (segments.empty()) return (block & rest) == 0;
   return std::all_of(segments.begin(), segments.end(),
                      [rest](Segment const& segment) { return (segment.length & rest) == 0; });
@@ -59,7 +59,7 @@ void LayoutCursor::seek(std::size_t position) noexcept {
   within_ = 0;
   origin_ = 0;
   if (remaining_ == 0) return;
-  // The number of the repetition is a number in the mixed radix of the counts, innermost digit first.
+  // The index of the repetition is a number in the mixed radix of the counts, innermost digit first.
   std::size_t repetition = position / layout_.block;
   std::size_t rest = position % layout_.block;
   for (std::size_t i = 0; i < layout_.dims.size(); ++i) {

@@ -1,6 +1,5 @@
-/**
- * How the bytes of one side of a transfer are placed: what engine/op/layout/layout.hpp describes, in plain C.
- */
+/** The layout of the bytes of one side of a transfer: the description of engine/op/layout/layout.hpp in
+ * plain C. */
 #ifndef MPIX_ENGINE_LAYOUT_H
 #define MPIX_ENGINE_LAYOUT_H
 
@@ -18,8 +17,7 @@ struct mpix_engine_dimension {
   ptrdiff_t stride;
 };
 
-/** The segments, in the order of the list, are repeated along the dimensions. {.block = n}: n contiguous
- * bytes. */
+/** The segments, in list order, are repeated along the dimensions. {.block = n}: n contiguous bytes. */
 struct mpix_engine_layout {
   size_t block;                             /**< bytes of one repetition (sum of the segments, if any) */
   const struct mpix_engine_dimension* dims; /**< innermost first */

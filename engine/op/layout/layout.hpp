@@ -1,10 +1,9 @@
-/// How the bytes of one side of a transfer are placed relative to a base address.
+/// The layout of the bytes of one side of a transfer, relative to a base address.
 ///
-/// One form covers contiguous blocks, n-dimensional strided blocks, segment lists, and a segment
-/// list repeated along dimensions (a derived datatype with a count). The order of the bytes is:
-/// the segments in list order for the first repetition, then the next step along the innermost
-/// dimension, and so on outwards. Two layouts of the same size() describe a transfer: byte k of
-/// one goes with byte k of the other.
+/// One form covers contiguous blocks, n-dimensional strided blocks, segment lists, and a segment list
+/// repeated along dimensions (a derived datatype with a count). The order of the bytes is: the segments in
+/// list order for the first repetition, then the next step along the innermost dimension, and so on outwards.
+/// Two layouts of the same size() describe a transfer: byte k of one corresponds to byte k of the other.
 #pragma once
 
 #include <cstddef>
@@ -39,28 +38,28 @@ struct Layout {
   /// Total number of data bytes.
   std::size_t size() const noexcept;
 
-  /// Whether every contiguous run is a multiple of `unit` bytes long; true where `unit` is 0.
+  /// Whether every contiguous run is a multiple of `unit` bytes long; true if `unit` is 0.
   bool has_whole(std::size_t unit) const noexcept;
 
   /// Smallest range that holds every byte; {0, 0} when size() is 0.
   Extent extent() const noexcept;
 };
 
-/// Largest number of dimensions that a layout may have after normalisation.
+/// Maximum number of dimensions of a layout after normalisation.
 inline constexpr std::size_t max_dimensions = 16;
 
 /// An owning layout: the form in which layouts are stored, and the target of normalisation.
 class OwnedLayout {
  public:
   OwnedLayout() = default;
-  /// Copies `layout` and brings it to its shortest form: dimensions of count 1 dropped, blocks that
-  /// touch merged, adjacent segments merged, a list of equally long and equally spaced segments
-  /// turned into a dimension. The byte order is unchanged.
+  /// Copies `layout` and normalises it to its shortest form: dimensions of count 1 dropped, adjacent blocks
+  /// and segments merged, a list of equally long and equally spaced segments converted to a dimension. The
+  /// byte order is unchanged.
   explicit OwnedLayout(Layout const& layout);
 
   Layout view() const noexcept { return {block_, dims_, segments_}; }
 
-  /// Memory that the description takes beyond the object itself.
+  /// Memory used by the description beyond the object itself.
   std::size_t bytes() const noexcept {
     return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(Segment);
   }
@@ -79,7 +78,7 @@ class LayoutCursor {
   /// Moves to byte `position` of the data (0 <= position <= size()).
   void seek(std::size_t position) noexcept;
 
-  /// Bytes that are left from the present position.
+  /// Number of bytes from the current position to the end.
   std::size_t remaining() const noexcept { return remaining_; }
 
   /// The next run of at most `limit` bytes; advances past it. {0, 0} at the end.
@@ -88,9 +87,9 @@ class LayoutCursor {
  private:
   Layout layout_;
   std::size_t remaining_ = 0;
-  std::size_t segment_ = 0;    ///< index of the present segment
-  std::size_t within_ = 0;     ///< bytes of it that are consumed
-  std::ptrdiff_t origin_ = 0;  ///< offset of the present repetition
+  std::size_t segment_ = 0;    ///< index of the current segment
+  std::size_t within_ = 0;     ///< consumed bytes of it
+  std::ptrdiff_t origin_ = 0;  ///< offset of the current repetition
   std::size_t index_[max_dimensions] = {};
 };
 

@@ -20,7 +20,7 @@ void merge_adjacent(std::vector<Segment>& segments) {
   if (!segments.empty()) segments.resize(kept + 1);
 }
 
-/// Equally long and equally spaced segments that begin at the base are one dimension.
+/// Equally long and equally spaced segments that begin at the base form one dimension.
 bool is_regular(std::vector<Segment> const& segments) {
   if (segments.empty() || segments.front().offset != 0) return false;
   std::ptrdiff_t const stride = segments.size() > 1 ? segments[1].offset : 0;
@@ -49,7 +49,7 @@ OwnedLayout::OwnedLayout(Layout const& layout)
     if (segments_.size() > 1) dims_.insert(dims_.begin(), {segments_.size(), segments_[1].offset});
     segments_.clear();
   }
-  // Repetitions that touch make a longer block, or a longer list cannot be told from one: leave lists.
+  // Merge adjacent repetitions of a block into a longer block. Repeated lists stay as they are.
   while (segments_.empty() && !dims_.empty() && dims_.front().stride == static_cast<std::ptrdiff_t>(block_)) {
     block_ *= dims_.front().count;
     dims_.erase(dims_.begin());
