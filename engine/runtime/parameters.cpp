@@ -25,97 +25,80 @@ constexpr auto words_kind = MPIX_ENGINE_PARAMETER_WORDS;
 
 constexpr mpix_engine_parameter table[] = {
     {"path", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Paths that operations may take: a list of `direct`, `cross_memory`, `rdma`, `agent`, or `auto` for "
-     "all. The "
-     "agent serves what the others cannot, whether listed or not. Without `direct` and `cross_memory`, "
-     "processes "
-     "of the same host are treated like those of another."},
+     "Protocols that operations may use: a list of `direct`, `cross_memory`, `rdma`, `agent`, or `auto` "
+     "for all. Messages to the agent (`agent`) serve what the others cannot, whether listed or not. "
+     "Without `direct` and `cross_memory`, processes of the same host are treated like those of another "
+     "host."},
     {"rdma", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
-     "hardware, "
-     "`always` also where UCX emulates them, `never`. Whether UCX puts and gets by this parameter and by "
-     "`path` has "
-     "to be the same for all processes of a job: UCX 1.13 ends a process that meets one with other features "
-     "while "
-     "both connect."},
+     "hardware, `always` also where UCX emulates them, `never`. All processes of a job must agree on "
+     "whether UCX puts and gets, by this parameter and by `path`: UCX 1.13 ends a process that connects "
+     "to one with other features."},
     {"interfaces", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Where messages over TCP are sent and received: names and IPv4 subnets (`eth1,10.1.0.0/16`), behind a "
-     "`^` those "
-     "that are left out, and behind a `+` (`+eth1`) the one to the host itself, too. `auto`: those of "
-     "`btl_tcp_if_include` and `btl_tcp_if_exclude`, with the loopback for a job that is on one host, and "
-     "only the "
-     "loopback for a job that stays there (docs/security.md). `all`. `UCX_NET_DEVICES` goes before."},
-    // Large enough for what each message costs not to count, small enough to be copied while the next one
-    // comes.
+     "Interfaces for messages over TCP: names and IPv4 subnets (`eth1,10.1.0.0/16`). A leading `^` "
+     "excludes the listed ones; a leading `+` (`+eth1`) adds the loopback interface. `auto`: the "
+     "interfaces of `btl_tcp_if_include` and `btl_tcp_if_exclude`, and the loopback interface in a job "
+     "on one host; only the loopback interface in a job that cannot leave its host (docs/security.md). "
+     "`all`: every interface. `UCX_NET_DEVICES` takes precedence."},
+    // Large enough to make the cost of a message negligible, small enough to be copied while the next one
+    // arrives.
     {"fragment_size", size_kind, FIELD(fragment_bytes), 256, 16 * mib, 128 * kib, 0, nullptr, "bytes", 6,
-     "Largest payload of one message. UCX's TCP is told to take as much in one segment, unless "
+     "Largest payload of one message. UCX's TCP segments are set to the same size, unless "
      "`UCX_TCP_RX_SEG_SIZE` is set."},
     {"window_size", size_kind, FIELD(window_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
-     "Most that is under way to a target by messages, at least `fragment_size`. A target with many origins "
-     "grants "
-     "each of them less."},
+     "Most data in flight to a target by messages, at least `fragment_size`. A target with many origins "
+     "grants each of them less."},
     {"join_size", size_kind, FIELD(join_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
-     "Largest message in which small operations to one target travel together while others are under way to "
-     "it "
-     "(docs/semantics.md, Paths). 0: each operation is a message of its own."},
+     "Largest batch: a message with several small operations to one target, which are collected while "
+     "earlier messages are in flight (docs/semantics.md, Paths). 0: each operation is a message of its "
+     "own."},
     {"target_memory", size_kind, FIELD(target_memory_bytes), 64 * kib, tib, 8 * mib, 0, nullptr, "bytes", 6,
-     "Memory that operations waiting to be sent to one target may take. A call that would need more waits, "
-     "and "
-     "drives communication meanwhile."},
+     "Memory for operations that wait to be sent to one target. A call that needs more waits, and drives "
+     "communication meanwhile."},
     {"process_memory", size_kind, FIELD(process_memory_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes",
-     6, "The same for all targets together, with the messages that wait in UCX. At least `target_memory`."},
+     6, "The same for all targets together, including messages that wait in UCX. At least `target_memory`."},
     {"origins_memory", size_kind, FIELD(origins_memory_bytes), 64 * kib, tib, 256 * mib, 0, nullptr, "bytes",
      6,
-     "Requests that all origins together may make this process hold: each origin's credit is a share of it, "
-     "65536 "
-     "at least."},
+     "Memory for requests of all origins at this process. Each origin's credit is a share of it, at "
+     "least 65536."},
     {"max_endpoints", size_kind, FIELD(max_endpoints), 1, 16 * mib, 1024, 0, nullptr, "", 6,
-     "Connections to other processes that are kept open; beyond that those that were not used for longest "
-     "are "
-     "closed where nothing is under way, and opened again when they are needed. At most half of the file "
-     "descriptors that the process may still open when the engine starts."},
+     "Open connections to other processes. Beyond this number, the least recently used idle connections "
+     "are closed, and reopened when they are needed. At most half of the file descriptors that the "
+     "process may still open when the engine starts."},
     {"heap_size", size_kind, FIELD(heap_bytes), 64 * kib, tib, 64 * mib, 0, nullptr, "bytes", 6,
-     "Granularity in which communicatable memory is taken from the system."},
+     "Size of the regions in which communicatable memory is taken from the system."},
     {"idle_memory", size_kind, FIELD(idle_memory_bytes), 1, tib, gib, 1, nullptr, "bytes", 6,
-     "Communicatable memory that was freed which the process keeps for allocations to come, as long as the "
-     "machine "
-     "has eight times as much left. 0: all goes back to the system at once."},
+     "Freed communicatable memory that the process keeps for later allocations, as long as the machine "
+     "has eight times as much left. 0: all memory returns to the system at once."},
     {"agent_cores", words_kind, 0, 0, 0, 0, 0, "auto", "", 6,
-     "Cores of the agent thread: `auto` for cores of the host that no process of the job is bound to, where "
-     "the own "
-     "process is bound to some, `bound` for those of the process, or a list as in `0,2-3`."},
-    // A small multiple of what it takes to fall asleep and to be woken again.
+     "Cores of the agent thread. `auto`: if the process is bound to cores, those of the host to which no "
+     "process of the job is bound. `bound`: the cores of the process. Or a list such as `0,2-3`."},
+    // A small multiple of the time to fall asleep and to wake up.
     {"agent_linger_us", number_kind, FIELD(agent_linger_us), 1, 1000000, 30, 1, nullptr, "microseconds", 6,
-     "How long the agent looks for another message at most before it sleeps, where messages come that fast. "
-     "To fall "
-     "asleep and be woken takes about 10 with all of the core's time. A thread that computes on the same "
-     "core waits "
-     "meanwhile. 0: never."},
+     "How long the agent polls for the next message before it sleeps, if messages arrive that fast. "
+     "Falling asleep and waking up takes about 10 microseconds of the core's time. A thread that "
+     "computes on the same core waits meanwhile. 0: the agent does not poll."},
     // The time that a wake-up of the agent takes: a process that polls pauses for as long now and then.
     {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
-     "How long an origin waits for a process of its host to look into its mailbox, where operations on "
-     "memory go "
-     "that is not mapped, before it takes another way (docs/semantics.md, Paths). After that it does not try "
-     "again "
-     "for some operations. 0: never goes there."},
+     "How long an origin waits for a process of its host to poll its ring, which serves operations on "
+     "memory that is not mapped, before it uses another protocol (docs/semantics.md, Paths). After such "
+     "a time-out it avoids the ring for some operations. 0: the ring is not used."},
     {"agent_poll_us", number_kind, FIELD(agent_poll_us), 1, 1000000, 500, 0, nullptr, "microseconds", 6,
-     "How often the agent looks whether an application that polls, or issues operations, still does."},
+     "Interval at which the agent checks whether an application that polls, or issues operations, still "
+     "does."},
     {"channels", number_kind, FIELD(channels), 1, 16, 0, 1, nullptr, "", 6,
-     "Channels for messages, each with a lock, a UCX worker and an agent thread of its own: threads that "
-     "talk to "
-     "processes on different channels do not wait for each other. A worker takes about 4 MiB of `/dev/shm` "
-     "and some "
-     "descriptors. 0: with MPI_THREAD_MULTIPLE, where `/dev/shm` has 1 GiB free, one for each core that the "
-     "process "
-     "may use, at most 4; else 1."},
+     "Channels for messages. Each has a lock, a UCX worker and an agent thread, so threads that "
+     "communicate on different channels do not wait for each other. A worker takes about 4 MiB of "
+     "`/dev/shm` and some descriptors. 0: with MPI_THREAD_MULTIPLE, and 1 GiB free in `/dev/shm`, one "
+     "channel for each core that the process may use, at most 4; otherwise 1."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
-     "1: verify that memory is communicatable where a call says so; one line and an error where it is not. "
-     "The "
-     "default is 1 in builds with `-DMPIX_CHECKING=ON`."},
+     "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
+     "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},
     {"statistics", switch_kind, FIELD(count_direct), 0, 1, 0, 0, nullptr, "", 4,
-     "1: count operations by load and store too (below); each of them takes several times as long."},
+     "1: count operations by load and store as well. Each of them then takes several times as "
+     "long."},
     {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
-     "1: life and memory, 2: peers and paths."},
+     "1: life cycle and memory, 2: also peers and protocols."},
 };
 
 #undef FIELD
