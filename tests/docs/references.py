@@ -1,12 +1,11 @@
-"""Checks that files and functions exist which documents for developers name, that links lead to files, and that the index
-of decisions has all of them.
+"""Checks that files and functions exist which documents name, that links lead to files, and that the index of decisions has
+all of them.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
 PATH contains NAME, without its scope.
 """
 import re
 
-DOCUMENTS = ("CONTRIBUTING.md", "docs/internals.md")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".md", ".py", ".txt", ".cmake", ".sh")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 QUOTED = re.compile(r"`([^`\s]+)`")
@@ -16,7 +15,7 @@ NAMED = re.compile(r"`([\w:]+)`\s+\(`([\w./-]+)`")
 
 
 def is_path(root, text):
-    if "/" not in text or not re.fullmatch(r"[\w.*/-]+", text) or text.startswith(("/", "build/")):
+    if "/" not in text or "..." in text or not re.fullmatch(r"[\w.*/-]+", text) or text.startswith(("/", "build/")):
         return False
     return (root / text.split("/")[0]).exists() or text.endswith(SOURCES)
 
@@ -41,11 +40,14 @@ def faults(root, document):
             yield f"{where(found)}: {found[2]} does not contain {found[1]}"
 
 
+def documents(root):
+    return [path.relative_to(root) for path in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])]
+
+
 def broken_links(root):
-    for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]:
-        document = path.relative_to(root)
+    for document in documents(root):
         for found in LINK.finditer(text_of(root, document)):
-            if not (path.parent / found[1]).exists():
+            if not ((root / document).parent / found[1]).exists():
                 yield f"{document}: the link {found[1]} leads nowhere"
 
 
@@ -57,5 +59,5 @@ def unlisted_decisions(root):
 
 
 def check(root):
-    return [*(fault for document in DOCUMENTS for fault in faults(root, document)), *broken_links(root),
+    return [*(fault for document in documents(root) for fault in faults(root, document)), *broken_links(root),
             *unlisted_decisions(root)]
