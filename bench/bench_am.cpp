@@ -1,5 +1,5 @@
-/// The floor between two hosts: round trip of a bare UCX active message with 8 bytes, both sides polling, and
-/// UCX's own puts of 8 bytes, from both sides at once and without waiting for single ones.
+/// The lower bound between two hosts: round trip of a bare UCX active message with 8 bytes, both sides
+/// polling, and UCX's own puts of 8 bytes, from both sides at once and without waiting for each.
 ///
 /// usage: bench_am    (2 ranks)
 #include <mpi.h>
@@ -44,7 +44,7 @@ void finish(ucp_worker_h worker, ucs_status_ptr_t request) {
   ucp_request_free(request);
 }
 
-/// Both sides come here, and each serves the other meanwhile.
+/// Synchronises both sides; each drives UCX for the other meanwhile.
 void meet(ucp_worker_h worker) {
   MPI_Request barrier = MPI_REQUEST_NULL;
   int done = 0;
@@ -55,7 +55,7 @@ void meet(ucp_worker_h worker) {
   }
 }
 
-/// Memory of this process that the other one puts to, and the other's.
+/// Memory of this process that the other one puts to, and the other process's memory.
 class Memory {
  public:
   Memory(ucp_context_h context, ucp_ep_h endpoint) {
@@ -69,7 +69,7 @@ class Memory {
     std::size_t bytes = 0;
     require_ok(ucp_rkey_pack(context, memory, &packed, &bytes));
     int const peer = 1 - bench::rank();
-    std::vector<char> key(bytes);  // of the same length: both use the same networks
+    std::vector<char> key(bytes);  // same length, because both use the same networks
     MPI_Sendrecv(packed, static_cast<int>(bytes), MPI_BYTE, peer, 2, key.data(), static_cast<int>(bytes),
                  MPI_BYTE, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     auto const own = reinterpret_cast<std::uint64_t>(&word_);
@@ -94,7 +94,7 @@ class Memory {
   ucp_rkey_h key_ = nullptr;
 };
 
-/// As the streams of bench_streams.
+/// Measures as the streams of bench_streams.
 void stream(ucp_worker_h worker, ucp_context_h context, ucp_ep_h endpoint) {
   Memory memory(context, endpoint);
   constexpr int operations = 2000;

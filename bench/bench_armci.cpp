@@ -51,7 +51,7 @@ void strided(std::string const& implementation, char* origin, char* target, benc
       bench::measure(line("accs"), [&] {
         ARMCI_AccS(ARMCI_ACC_DBL, &scale, origin, &stride, target, &stride, count, 1, 1);
       });
-      // What a program would write by hand on its own memory.
+      // The loop that a program would write by hand for its own memory.
       std::vector<char> copy(static_cast<std::size_t>(stride) * static_cast<std::size_t>(segments));
       bench::measure(line("memcpy"), [&] {
         for (int i = 0; i < segments; ++i) {
@@ -69,7 +69,7 @@ void strided(std::string const& implementation, char* origin, char* target, benc
   }
 }
 
-/// The same transfers with a local buffer that nobody has prepared.
+/// Measures the same transfers with a local buffer that was not registered.
 void local_buffers(std::string const& implementation, char* target, bench::Sizes chosen) {
   std::vector<char> heap(max_bytes, 0);
   for (std::size_t const bytes : bench::sizes(chosen)) {
@@ -81,7 +81,7 @@ void local_buffers(std::string const& implementation, char* target, bench::Sizes
   }
 }
 
-/// The same rows named one by one. ARMCI_IOV_METHOD chooses how ARMCI-MPI, and this library, move them.
+/// Measures the same rows as a list of segments. ARMCI_IOV_METHOD selects the method of both libraries.
 void listed(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (std::size_t const segment : {std::size_t{16}, std::size_t{1024}}) {
     for (std::size_t segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
@@ -105,7 +105,7 @@ void listed(std::string const& implementation, char* origin, char* target, bench
   }
 }
 
-/// Both processes take part.
+/// Measures operations in which both processes take part.
 void collective(std::string const& implementation, char* origin, char* target) {
   auto const both = [&](char const* operation, auto call) {
     bench::measure_together({"armci", implementation, operation, "allocated", 1, 8}, 2000, call);
@@ -115,7 +115,7 @@ void collective(std::string const& implementation, char* origin, char* target) {
   int const members[] = {0, 1};
   ARMCI_Group_create(2, const_cast<int*>(members), &group);
   both("group_barrier", [&] { armci_msg_group_barrier(&group); });
-  // Broadcasts begin at either process in turn: neither runs ahead.
+  // Alternates the root of broadcasts, so that neither process runs ahead.
   double value = 0;
   int root = 0;
   both("bcast", [&] { armci_msg_bcast(&value, sizeof value, root ^= 1); });

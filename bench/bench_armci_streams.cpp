@@ -20,8 +20,8 @@ constexpr int operations = 2000;
 constexpr int segments = 8;
 constexpr int segment_bytes = 128;
 constexpr int stride = 2 * segment_bytes;
-constexpr int window_bytes = segments * stride;  ///< that one strided operation touches
-constexpr int together = 64;                     ///< gets that are waited for together
+constexpr int window_bytes = segments * stride;  ///< memory accessed by one strided operation
+constexpr int together = 64;                     ///< gets per wait
 
 struct Memory {
   char* local;

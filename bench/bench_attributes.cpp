@@ -1,5 +1,5 @@
-/// What attributes cost: an 8-byte put with each attribute and each pair of them over the bare call, a bound
-/// put beside it. Calls are issued in series of 64 and completed together.
+/// The cost of attributes: an 8-byte put with each attribute and each pair of attributes, compared with the
+/// bare call and a bound put. Calls are issued in series of 64 and completed together.
 ///
 /// usage: bench_attributes    (2 ranks)
 #include <mpi.h>
@@ -30,7 +30,7 @@ constexpr Attribute attributes[] = {
     {"notify", MPIX_RMA_ATTR_NOTIFY},
 };
 
-/// Time per call of `put` in microseconds.
+/// Measures the time per call of `put` in microseconds.
 template <typename Put>
 void measure(std::string const& operation, std::string const& memory, Put put) {
   bench::Case const what{"attributes", "mpix", operation, memory, 1, 8};

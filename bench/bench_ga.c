@@ -50,8 +50,8 @@ static void run_tasks(int a, int b, int c, int counter) {
   }
 }
 
-/* MPI_Wtime of two processes need not agree; with more processes than cores, one may begin long after others.
- */
+/* MPI_Wtime of two processes may differ; with more processes than cores, one may start long after the
+ * others. */
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     GA_Sync();
     times[repetition] = (last(now()) - first(start)) / (blocks * blocks * 4) * 1e6;
   }
-  /* Every block got four products of constant blocks. */
+  /* Every block received four products of constant blocks. */
   double sum = GA_Ddot(c, a);
   if (GA_Nodeid() == 0) {
     const char* label = getenv("BENCH_LABEL");

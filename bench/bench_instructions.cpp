@@ -1,5 +1,5 @@
-/// Instructions that one small call executes in the library, counted by stepping through it: operations on 8
-/// bytes of allocated memory, of the last rank, by MPIX_RMA, MPI windows and ARMCI. Needs no hardware
+/// Instructions that one small call executes in the library, counted by single-stepping: operations on 8
+/// bytes of allocated memory of the last rank, by MPIX_RMA, MPI windows and ARMCI. Needs no hardware
 /// counters. x86-64 only.
 ///
 /// usage: bench_instructions    (1 or 2 ranks)
@@ -60,7 +60,7 @@ class Text {
   std::vector<Range> ranges_;
 };
 
-/// Steps through a stopped process to its next SIGUSR1; returns the number of instructions in `text`, or -1.
+/// Single-steps a stopped process to its next SIGUSR1; returns the number of instructions in `text`, or -1.
 long step_to_signal(pid_t process, Text const& text) {
   for (long count = 0;;) {
     if (::ptrace(PTRACE_SINGLESTEP, process, nullptr, nullptr) != 0) return -1;
@@ -73,7 +73,7 @@ long step_to_signal(pid_t process, Text const& text) {
   }
 }
 
-/// What a child does that watches its parent between two SIGUSR1: the library serves no children.
+/// Runs in a child that traces its parent between two SIGUSR1, because the library does not work in children.
 long watch(pid_t parent, Text const& text, int ready) {
   int status = 0;
   if (::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) != 0) return -1;
@@ -118,7 +118,7 @@ long count_instructions(Operation operation) {
   return count;
 }
 
-/// At rank 0. `family` is the interface.
+/// Prints at rank 0. `family` is the interface.
 template <typename Operation>
 void report(char const* family, char const* operation, Operation call) {
   bench::Case const what{"instructions", "mpix", operation, family, 1, 8};

@@ -1,6 +1,6 @@
-/// One mutex of process 0 that the last four processes take and give back as fast as they can: time for a
-/// turn, and percentages of the turns that they get. Processes between these sleep: with four on each of two
-/// hosts, all that contend are on the other host.
+/// One mutex of process 0, which the last four processes lock and unlock as fast as they can: time per turn,
+/// and each process's share of the turns in percent. Processes in between sleep: with four processes on each
+/// of two hosts, all contenders are on the other host.
 ///
 /// usage: bench_mutex    (5 ranks or more)
 #include <mpi.h>
@@ -24,7 +24,7 @@ constexpr int origins = 4;
 constexpr double warm_up_seconds = 0.3;
 constexpr double seconds = 2.0;
 
-/// Turns of this process within `duration`.
+/// Returns the number of turns of this process within `duration`.
 long take_turns(double duration) {
   long turns = 0;
   for (double const end = MPI_Wtime() + duration; MPI_Wtime() < end; ++turns) {
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   if (bench::rank() < size - origins) {
     ::usleep(static_cast<unsigned>((seconds + 2 * warm_up_seconds) * 1e6));
   } else {
-    // All of them are on their way before the turns count, and still are when the last one counts.
+    // All processes contend before the turns are counted, and still do when the last one is counted.
     (void)take_turns(warm_up_seconds);
     mine = take_turns(seconds);
     (void)take_turns(warm_up_seconds);

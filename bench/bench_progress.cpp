@@ -1,7 +1,8 @@
-/// A target that computes for a second outside of MPI: how long an accumulate to its plain memory takes to
-/// complete there. And what the agent of an idle process costs.
+/// A target that computes for a second outside of MPI: time until an accumulate to its plain memory completes
+/// there, and the cost of an idle process's agent.
 ///
-/// usage: bench_progress mpix|window    (2 ranks)
+/// usage: bench_progress mpix
+/// window    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <sys/resource.h>
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
         MPI_Accumulate(&one, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, MPI_SUM, window);
         MPI_Win_flush(1, window);
       } else {
-        // An integer in plain memory: only the target's agent can do it.
+        // An integer in plain memory, which only the target's agent can update.
         long const addend = 1;
         MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<long*>(&addend), 1, MPI_LONG, 1, remote + 1, 1,
                       MPI_LONG, nullptr, &world, &attributes);

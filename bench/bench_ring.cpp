@@ -1,4 +1,4 @@
-/// What a process pays for the size of the job: ranks that talk in a ring. Any number of ranks.
+/// The cost of the job's size for one process: ranks that communicate in a ring. Any number of ranks.
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
-  // Plain memory, and an integer accumulate: messages, not only mappings.
+  // Plain memory and an integer accumulate, to use messages and not only mappings.
   static long slot = 0;
   std::vector<long*> where(static_cast<std::size_t>(size));
   long* const mine = &slot;
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     std::printf("ring,mpix,peers,none,%d,0,%lu\nring,mpix,endpoints,none,%d,0,%lu\n", size, most[0], size,
                 most[1]);
   }
-  // One endpoint to the next process, one over which the one before is answered.
+  // One endpoint to the next process, and one for answers to the previous one.
   bool const bounded = most[0] <= 1 && most[1] <= 2;
   if (rank == 0 && !bounded)
     std::fprintf(stderr, "bench_ring: more peers or endpoints than the neighbours\n");

@@ -19,7 +19,7 @@ MPI_Comm world = MPI_COMM_WORLD;
 
 struct Options {
   bench::Sizes sizes = bench::Sizes::all;
-  bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
+  bool compare_swap = true;  ///< crashes Open MPI 4.1.4's osc/rdma
 };
 
 enum class Rmw { fetch_add, swap, compare_swap };
@@ -30,7 +30,7 @@ MPI_Datatype type_of() {
   return sizeof(T) == 4 ? MPI_INT : MPI_LONG;
 }
 
-/// An implementation: how to issue each operation on `target` memory of rank 1 and complete it there.
+/// An implementation: issues each operation on `target` memory of rank 1 and completes it there.
 struct Mpix {
   static constexpr char const* name = "mpix";
   static void run(MPIX_RMA_Op op, void* origin, std::size_t bytes, void* target) {
@@ -67,7 +67,7 @@ struct Mpix {
 
 MPI_Win window = MPI_WIN_NULL;
 
-/// Both kinds of windows; `base` is what the displacement is relative to.
+/// Both kinds of windows; displacements are relative to `base`.
 struct Window {
   static inline char* base = nullptr;
   static MPI_Aint displacement(void* target) { return static_cast<char*>(target) - base; }
@@ -108,7 +108,8 @@ char const* name_of(MPIX_RMA_Op op) {
   return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
 }
 
-/// 1024 elements, added and fetched, and accumulated as one; an MPI window is atomic for each element only.
+/// Measures 1024 elements, added and fetched, and accumulated as one; an MPI window is atomic for each
+/// element only.
 template <typename Implementation>
 void measure_many(std::string const& implementation, std::string const& memory, char* target) {
   constexpr int count = 1024;
@@ -125,7 +126,7 @@ void measure_many(std::string const& implementation, std::string const& memory, 
   }
 }
 
-/// Each operation on one element; the sum of the additions has to be right afterwards.
+/// Measures each operation on one element and checks the sum of the additions.
 template <typename Implementation, typename T>
 void measure_rmw(std::string const& implementation, std::string const& memory, char* target,
                  Options const& options) {
@@ -169,7 +170,7 @@ void measure_all(std::string const& implementation, std::string const& memory, c
   measure_rmw<Implementation, int>(implementation, memory, target, options);
 }
 
-/// A put that gives a request, which is waited for.
+/// Measures a put with a request and the wait for it.
 void measure_request(std::string const& implementation, char* target) {
   double const value = 1.0;
   bench::measure({"rma", implementation, "put_request", "allocated", 1, sizeof value}, [&] {
@@ -181,7 +182,7 @@ void measure_request(std::string const& implementation, char* target) {
   });
 }
 
-/// Rank 1's address, known to both.
+/// Returns rank 1's address at both ranks.
 char* address_of_target(void* mine) {
   auto value = reinterpret_cast<std::uintptr_t>(mine);
   MPI_Bcast(&value, sizeof value, MPI_BYTE, 1, world);
@@ -210,7 +211,7 @@ int main(int argc, char** argv) {
     char* mine = nullptr;
     MPI_Win_allocate(bench::aside + max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
     MPI_Win_lock_all(0, window);
-    // Displacements count from the target's base; only rank 1 touches the memory itself.
+    // Displacements are relative to the target's base; only rank 1 accesses the memory itself.
     Window::base = bench::rank() == 1 ? mine : nullptr;
     measure_all<Window>(implementation, "allocated", Window::base + bench::aside, options);
     MPI_Win_unlock_all(window);

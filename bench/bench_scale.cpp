@@ -1,7 +1,7 @@
-/// What the engine of one process takes, in memory and time, as the job grows: peers that it knows and talks
-/// to, origins that talk to it, segments. The other processes are made up (bench/support/stub_network.hpp),
-/// so what UCX keeps for a connection is not in it; of windows see bench_window_scale. A line for each
-/// number; bytes and times are for one of them.
+/// Memory and time of one process's engine as the job grows: peers that it knows and communicates with,
+/// origins that communicate with it, segments. The other processes are simulated
+/// (bench/support/stub_network.hpp), so UCX's memory per connection is not included; for windows see
+/// bench_window_scale. Prints a line per number; bytes and times are per item.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -49,7 +49,7 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
   start_engine(max_endpoints);
   Engine& engine = the_engine();
   std::vector<Peer*> peers(count);
-  put(*(peers[0] = engine.peer(bench::first_process)));  // what the first operation of all takes
+  put(*(peers[0] = engine.peer(bench::first_process)));  // the cost of the first operation
   Meter const making;
   for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peer(bench::first_process + i);
   double const made_bytes = making.bytes_each(count);
@@ -97,7 +97,7 @@ void measure_origins(std::size_t count) {
     wait_for_network();
   };
   auto const send_put = [&](std::size_t origin) {
-    // Beyond the connections that the process may have, the engine has closed some.
+    // The engine has closed connections beyond the permitted number.
     if (sequences[origin] == 0 || bench::has_parted(static_cast<std::uint32_t>(origin))) introduce(origin);
     wire::RequestHeader header = request_of(wire::RequestKind::put, data.size());
     header.session = sessions[origin].request;

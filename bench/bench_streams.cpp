@@ -16,7 +16,7 @@ constexpr int operations = 2000;
 constexpr std::size_t max_bytes = 4096;
 MPI_Comm world = MPI_COMM_WORLD;
 
-/// Issues without waiting, and completes all of it.
+/// Issues without waiting, and completes all operations.
 struct Mpix {
   static inline char* target = nullptr;
   static void open() {

@@ -1,8 +1,8 @@
 /// Throughput of one, two and four threads of a process, on the same target and on different ones: time per
-/// operation of all threads together. The targets sleep.
+/// operation over all threads. The targets sleep.
 ///
-/// usage: bench_threads [NAME]    (5 ranks: rank 0 is the origin; with NAME only what messages take to memory
-///                                 that is not allocated, at different targets, under that name)
+/// usage: bench_threads [NAME]    (5 ranks: rank 0 is the origin; with NAME only messages to memory that is
+/// not allocated, at different targets, under that name)
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -29,7 +29,7 @@ void sleep_until_done() {
   }
 }
 
-/// Time per operation when `threads` threads do `operation(thread)` for a while.
+/// Returns the time per operation while `threads` threads call `operation(thread)` repeatedly.
 template <typename Operation>
 double time_of(int threads, Operation operation) {
   constexpr double seconds = 0.15;
@@ -37,7 +37,7 @@ double time_of(int threads, Operation operation) {
   for (int repetition = 0; repetition < 5; ++repetition) {
     std::atomic<bool> go{false};
     std::atomic<bool> stop{false};
-    std::vector<std::uint64_t> counts(static_cast<std::size_t>(threads) * 16, 0);  // a cache line each
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(threads) * 16, 0);  // a cache line per thread
     std::vector<std::thread> running;
     for (int thread = 0; thread < threads; ++thread) {
       running.emplace_back([&, thread] {

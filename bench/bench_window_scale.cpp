@@ -1,5 +1,6 @@
-/// What a window of one process takes as the job grows. The other processes are made up, as in bench_scale,
-/// and so is MPI: they tell what this one tells, or something else each. A line for each number.
+/// Memory and time of one process's window as the job grows. The other processes are simulated, as in
+/// bench_scale, and so is MPI: they report the same values as this process, or different ones. Prints a line
+/// per number.
 #include <mpi.h>
 
 #include <cstdio>
@@ -21,7 +22,7 @@ using mpixrma::windows::RankTable;
 using mpixrma::windows::Window;
 
 int ranks = 1;
-bool alike = true;  ///< all ranks tell the same
+bool alike = true;  ///< all ranks report the same values
 
 int process_of_rank(mpix_handle_t, int rank, std::uint64_t* process) {
   *process = bench::own_process + static_cast<std::uint64_t>(rank);
@@ -48,7 +49,7 @@ void measure_windows(int count, bool are_alike) {
     if (window->open(MPI_COMM_WORLD, memory) != MPI_SUCCESS) std::exit(1);
     made.push_back(std::move(window));
   };
-  make();  // what the first one of all takes
+  make();  // the cost of the first window
   std::uint64_t const kept = RankTable::kept_bytes();
   bench::Meter const making;
   for (std::size_t i = 0; i < windows; ++i) make();
@@ -72,7 +73,7 @@ void measure_windows(int count, bool are_alike) {
 
 }  // namespace
 
-// MPI as windows use it.
+// The MPI functions that windows use.
 extern "C" {
 
 int PMPI_Query_thread(int* provided) {
@@ -93,7 +94,7 @@ int PMPI_Comm_group(MPI_Comm, MPI_Group* group) {
 }
 int PMPI_Group_free(MPI_Group*) { return MPI_SUCCESS; }
 
-/// Of values and their complements, where there are several.
+/// Handles reductions of values with their complements, if there are several values.
 int PMPI_Allreduce(void const*, void* values, int count, MPI_Datatype, MPI_Op, MPI_Comm) {
   auto* const words = static_cast<std::uint64_t*>(values);
   for (int i = 1; i < count && !alike; i += 2) words[i] = UINT64_MAX;

@@ -1,10 +1,10 @@
-/// MPI windows by MPI's interface alone, so that the same program measures every component: operations with
-/// flush on windows of three kinds, synchronisation, creation, contended locks, and a target that computes.
-/// With `nam` on windows at a memory server beside those that are allocated; on one rank in stripes over
-/// several servers beside one of them.
+/// MPI windows through MPI's interface alone, so that the same program measures every component: operations
+/// with flush on three kinds of windows, synchronisation, creation, contended locks, and a computing target.
+/// With `nam` on windows at a memory server beside allocated ones; on one rank with striped regions on
+/// several servers beside one server.
 ///
-/// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]    (2
-/// ranks; contended: 4)
+/// usage: bench_windows [nam] [contended] [--quick
+/// --guard] [--no-compare-swap] [--only-allocated]    (2 ranks; contended: 4)
 #include <mpi.h>
 #include <unistd.h>
 
@@ -21,14 +21,14 @@ constexpr int target = 1;
 
 struct Options {
   bool quick = false;
-  bool guard = false;  ///< without what takes seconds
+  bool guard = false;  ///< skip measurements that take seconds
   bool contended = false;
   bool nam = false;
   bool only_allocated = false;
-  bool compare_swap = true;  ///< Open MPI 4.1.4's osc/rdma crashes in it
+  bool compare_swap = true;  ///< crashes Open MPI 4.1.4's osc/rdma
 };
 
-/// What MPI_Win_allocate is told.
+/// Returns the info object for MPI_Win_allocate.
 MPI_Info info_for(std::string const& kind) {
   if (kind == "allocated") return MPI_INFO_NULL;
   MPI_Info info = MPI_INFO_NULL;
@@ -47,7 +47,7 @@ MPI_Win allocate(MPI_Aint size, std::string const& kind) {
   return window;
 }
 
-/// A window of rank 1's memory, and where displacements count from.
+/// A window of rank 1's memory, and the base of displacements.
 struct Memory {
   MPI_Win window = MPI_WIN_NULL;
   MPI_Aint base = bench::aside;
@@ -83,7 +83,7 @@ bench::Case line(char const* operation, char const* memory, std::size_t segments
   return {"window", bench::label_or("window"), operation, memory, segments, size};
 }
 
-/// Put, get and accumulates of blocks, each with its flush.
+/// Measures put, get and accumulates of blocks, each with its flush.
 void measure_blocks(Memory const& memory) {
   std::vector<double> const origin(bytes / 8, 1.0);
   std::vector<double> result(bytes / 8);
@@ -116,7 +116,7 @@ void measure_blocks(Memory const& memory) {
   });
 }
 
-/// 1024 pieces of 16 bytes on the target's side.
+/// Measures 1024 pieces of 16 bytes on the target's side.
 void measure_strided(Memory const& memory) {
   MPI_Datatype rows = MPI_DATATYPE_NULL;
   MPI_Type_vector(1024, 2, 8, MPI_DOUBLE, &rows);
@@ -137,7 +137,7 @@ void measure_strided(Memory const& memory) {
   MPI_Type_free(&rows);
 }
 
-/// One element; the sum of the additions has to be right afterwards.
+/// Measures one element and checks the sum of the additions.
 void measure_elements(Memory const& memory, Options const& options) {
   long const zero = 0;
   long const one = 1;
@@ -181,7 +181,7 @@ void measure_creation(char const* kind) {
   });
 }
 
-/// To a persistent window at a memory server, by all ranks.
+/// Measures the connection of all ranks to a persistent window at a memory server.
 void measure_connection() {
   MPI_Win window = allocate(4096, "persistent");
   MPI_Info info = MPI_INFO_NULL;
@@ -223,7 +223,7 @@ void measure_active(Options const& options) {
   });
 }
 
-/// Four origins want one lock: time of a turn.
+/// Measures the time of a turn while four origins contend for one lock.
 void measure_contended() {
   Memory const memory("allocated");
   std::size_t const origins = 4;
@@ -243,7 +243,7 @@ void measure_contended() {
   MPI_Win_unlock_all(memory.window);
 }
 
-/// An accumulate to a target that is out of MPI for a second.
+/// Measures an accumulate to a target that is outside of MPI for a second.
 void measure_progress(Memory const& memory) {
   double const ones[16] = {};
   std::vector<double> times;
@@ -265,7 +265,7 @@ void measure_progress(Memory const& memory) {
   bench::print(line("accumulate_computing", memory.name, 1, 128), times[1]);
 }
 
-/// One process, and a region in one of its grants or in stripes over all of them.
+/// Measures one process with a region in one of its grants, or striped over all of them.
 void measure_stripes() {
   std::vector<double> memory(bytes / 8, 1.0);
   for (char const* const kind : {"nam", "striped"}) {

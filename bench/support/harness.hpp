@@ -1,4 +1,4 @@
-/// Measuring: rank 0 is the origin, rank 1 the target, which waits in MPI_Barrier. CSV lines on stdout:
+/// Measurement: rank 0 is the origin, rank 1 the target, which waits in MPI_Barrier. CSV lines on stdout:
 /// family,implementation,operation,memory,segments,segment_bytes,median_us
 #pragma once
 
@@ -15,12 +15,11 @@
 
 namespace bench {
 
-/// Where targets are in their memory, in bytes, not at its beginning: a load whose address agrees with an
-/// earlier store's in the low 12 bits is held up, and much of what a program reads stands at the beginning of
-/// pages.
+/// Offset of targets in their memory, in bytes. It is not 0, because a load whose address matches an earlier
+/// store's in the low 12 bits is delayed, and much of what a program reads is at the beginning of pages.
 inline constexpr int aside = 192;
 
-/// What a line is about.
+/// The description of a measurement.
 struct Case {
   std::string family;
   std::string implementation;
@@ -42,20 +41,21 @@ inline bool has_two_processes() {
   return size == 2;
 }
 
-/// What the lines of this program are called: by BENCH_LABEL, or else so.
+/// Returns the label of this program's lines: BENCH_LABEL, or else `usual`.
 inline std::string label_or(std::string const& usual) {
   char const* const label = std::getenv("BENCH_LABEL");
   return label != nullptr ? label : usual;
 }
 
-/// For a program that was started in another way: says how, at rank 0, and ends MPI. The exit status.
+/// Prints the usage at rank 0 and ends MPI. Returns the exit status.
 inline int refuse(char const* usage) {
   if (rank() == 0) std::fprintf(stderr, "usage: mpirun -np 2 %s\n", usage);
   MPI_Finalize();
   return 2;
 }
 
-/// Median time of one call of `operation` in microseconds: batches of calls that last about a millisecond.
+/// Returns the median time of one call of `operation` in microseconds: batches of calls that last about a
+/// millisecond.
 template <typename Operation>
 double median_us(Operation operation, int repetitions = 15) {
   double const batch_seconds = 1e-3;
@@ -82,8 +82,8 @@ double median_us(Operation operation, int repetitions = 15) {
   return times[static_cast<std::size_t>(repetitions / 2)];
 }
 
-/// Whether this line is to be measured: the environment's BENCH_ONLY is a regular expression that occurs in
-/// "family operation memory size", or is not set. bench/run hands it to all ranks.
+/// Whether this line is to be measured: BENCH_ONLY is unset, or is a regular expression that matches in
+/// "family operation memory size". bench/run passes it to all ranks.
 inline bool is_wanted(Case const& what) {
   static regex_t const* const pattern = []() -> regex_t const* {
     static regex_t compiled;
@@ -98,7 +98,7 @@ inline bool is_wanted(Case const& what) {
   return ::regexec(pattern, text.c_str(), 0, nullptr, 0) == 0;
 }
 
-/// One line of results.
+/// Prints one line of results.
 inline void print(Case const& what, double value) {
   std::printf("%s,%s,%s,%s,%zu,%zu,%.5f\n", what.family.c_str(), what.implementation.c_str(),
               what.operation.c_str(), what.memory.c_str(), what.segments, what.segment_bytes, value);
@@ -116,7 +116,7 @@ void measure(Case const& what, Operation operation) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/// All ranks call `round` as often; the line is the median over batches.
+/// All ranks call `round` equally often; the line is the median over batches.
 template <typename Round>
 void measure_together(Case const& what, int rounds, Round round) {
   if (!is_wanted(what)) return;
@@ -132,7 +132,7 @@ void measure_together(Case const& what, int rounds, Round round) {
   if (rank() == 0) print(what, times[4]);
 }
 
-/// A wrong result makes every figure worthless.
+/// Aborts on a wrong result, which invalidates every figure.
 inline void require(bool right, Case const& what) {
   if (right) return;
   std::fprintf(stderr, "%s %s %s: WRONG RESULT\n", what.implementation.c_str(), what.operation.c_str(),
@@ -140,8 +140,7 @@ inline void require(bool right, Case const& what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// Sizes of contiguous transfers: all of them, few (`--quick`), or those by which two builds are compared
-/// (`--guard`).
+/// Sizes of contiguous transfers: all, few (`--quick`), or those that compare two builds (`--guard`).
 enum class Sizes { all, few, guard };
 
 inline bool has_argument(int argc, char** argv, std::string_view argument) {

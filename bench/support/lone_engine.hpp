@@ -1,4 +1,4 @@
-/// What one process takes: an engine on the made-up network, and how its heap and time are measured.
+/// Measures the heap and time of one engine on the simulated network.
 #pragma once
 
 #include <malloc.h>
@@ -17,10 +17,10 @@
 
 namespace bench {
 
-/// Made-up processes follow it.
+/// Simulated processes have the following numbers.
 inline constexpr std::uint64_t own_process = first_process - 1;
 
-/// Heap and time since it was made.
+/// Measures the heap and time since its construction.
 class Meter {
  public:
   double bytes_each(std::size_t count) const {
@@ -37,7 +37,7 @@ class Meter {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-inline std::vector<std::byte> published;        // by a made-up process
+inline std::vector<std::byte> published;        // by a simulated process
 inline std::vector<std::byte> own_publication;  // by the engine
 inline mpix_engine_t* running = nullptr;
 
@@ -64,7 +64,7 @@ inline void start_engine(std::size_t max_endpoints) {
   if (mpix_engine_create(&config, &bootstrap, &running) != 0) std::exit(1);
 }
 
-/// In a process of its own, whose heap nobody has used before.
+/// Runs in a process of its own with a fresh heap.
 template <typename Measure>
 bool apart(Measure measure) {
   std::fflush(stdout);

@@ -1,5 +1,5 @@
-/// Streams: both processes send each other many operations without waiting for single ones, with and without
-/// computing in between.
+/// Streams: both processes issue many operations to each other without waiting for each, with and without
+/// computation in between.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Keeps the processor busy for a given time without looking at the clock, which would give it away.
+/// Keeps the processor busy for a given time without reading the clock, which would yield it.
 class Computing {
  public:
   Computing() {
@@ -36,8 +36,9 @@ class Computing {
   double rounds_per_us_ = 0;
 };
 
-/// Collective. Prints the time of one operation of a stream of `operations`, until all of them are complete,
-/// at the slower process: as "alone", and as "computing" with a computation between two operations.
+/// Collective. Prints the time per operation of a stream of `operations` operations, including their
+/// completion, at the slower process: as "alone", and as "computing" with a computation between two
+/// operations.
 template <typename Issue, typename Finish>
 void measure_stream(Case what, int operations, Issue issue, Finish finish) {
   static Computing const compute;
@@ -65,7 +66,7 @@ void measure_stream(Case what, int operations, Issue issue, Finish finish) {
     if (rank() == 0) print(what, median);
   };
   measure_as("alone", 0);
-  // The same computation beside every implementation: about what sending a message takes.
+  // The same computation beside every implementation: about the time to send a message.
   constexpr double send_us = 10;
   measure_as("computing", send_us);
 }

@@ -21,13 +21,13 @@ namespace wire = mpixrma::engine::wire;
 constexpr std::size_t worker_address_bytes = 200;
 constexpr mpixrma::engine::Secret secret{};
 
-/// A made-up process as a target.
+/// A simulated process as a target.
 struct Target {
   std::uint64_t session;  ///< token for replies
   std::uint64_t executed;
   std::uint64_t done;
   bool owes_answer;
-  std::uint64_t introductions;  ///< to the engine, so far
+  std::uint64_t introductions;  ///< handshakes to the engine so far
   bool has_parted;              ///< the engine has closed the connection
 };
 
@@ -132,7 +132,7 @@ std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std:
   mpixrma::engine::SessionOpening const opening{
       first_process + number, 1, its.process, ++targets[number].introductions, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
-  targets[number].session = tokens->request;  // what the engine knows it by, in farewells
+  targets[number].session = tokens->request;  // the engine's token for it, used in disconnect messages
   targets[number].has_parted = false;
   return mpixrma::engine::make_introduction(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
@@ -152,7 +152,7 @@ std::size_t waiting_in_stub_network() { return owing_count + inbound.size(); }
 
 }  // namespace bench
 
-// What of UCX is replaced.
+// The replaced functions of UCX.
 extern "C" {
 
 ucs_status_t ucp_worker_create(ucp_context_h, ucp_worker_params_t const*, ucp_worker_h* worker) {

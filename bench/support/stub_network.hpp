@@ -1,6 +1,6 @@
-/// A network without wires, for programs that ask what the engine itself takes: the functions of UCX that
-/// move messages are defined by the program, which the dynamic linker prefers to UCX's own. Behind them stand
-/// as many processes as one likes, which acknowledge whatever they are sent.
+/// A simulated network for programs that measure the engine itself: the program defines the UCX functions
+/// that move messages, which the dynamic linker prefers to UCX's own. They simulate any number of processes,
+/// which acknowledge every message.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace bench {
 
 inline constexpr std::uint64_t first_process = 0x10000;
 
-/// What made-up process `number`, from 0, publishes: it is on another host, with a UCX address of the size
-/// that a process with one network device has.
+/// Returns the publication of simulated process `number`, from 0: it is on another host, with a UCX address
+/// of the size for one network device.
 std::vector<std::byte> made_up_publication(std::uint32_t number);
-/// The payload with which it introduces itself to the engine that has published `target`, and the tokens of
-/// the session that begins with it.
+/// Returns the payload of its handshake with the engine that has published `target`, and the tokens of the
+/// resulting session.
 std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
                                             mpixrma::engine::SessionTokens* tokens);
 
-/// Room for what is known of `processes` made-up ones, outside of the heap that is measured.
+/// Allocates the state of `processes` simulated processes outside of the measured heap.
 void open_stub_network(std::size_t processes);
 
-/// The engine gets this request with its next progress.
+/// The engine receives this request with its next progress.
 void send_to_engine(mpixrma::engine::wire::RequestHeader const& header, std::vector<std::byte> payload);
 
-/// Whether the engine has closed its connection to a made-up process since that has introduced itself.
+/// Whether the engine has closed its connection to a simulated process since the process's last handshake.
 bool has_parted(std::uint32_t number);
 
-/// Requests of the engine that were not acknowledged yet, and requests for it.
+/// Returns the number of unacknowledged requests of the engine and pending requests to it.
 std::size_t waiting_in_stub_network();
 
 }  // namespace bench

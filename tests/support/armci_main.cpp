@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
   }
-  ::alarm(1000 * mpixrma::test::slowness);  // a hang ends the process, and mpirun the job
+  ::alarm(1000 * mpixrma::test::slowness);  // a hang ends the process and, by mpirun, the job
   int failed = RUN_ALL_TESTS();
   int any = 0;
   MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/// What tests of ARMCI have in common.
+/// The common part of the ARMCI tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace mpixrma::test {
 inline int me() { return armci_msg_me(); }
 inline int size() { return armci_msg_nproc(); }
 
-/// Remote memory, freed at the end of the scope by all processes.
+/// Remote memory that all processes free at the end of the scope.
 class Remote {
  public:
   explicit Remote(armci_size_t bytes) : bases_(static_cast<std::size_t>(size())) {

@@ -1,4 +1,4 @@
-/// A forked process that gets ready for something and is then stopped or killed.
+/// A forked process that runs a preparation and is then stopped or killed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace mpixrma::test {
 
-/// One object in memory that this process shares with those that it forks.
+/// One object in memory that this process shares with its children.
 template <typename T>
 class Shared {
  public:
@@ -36,7 +36,8 @@ class Child {
  public:
   enum class Then { sleep, end_first_thread };
 
-  /// Returns when the child has run `body`. It then sleeps, with what `body` returned, until it is killed.
+  /// Returns when the child has run `body`. The child then sleeps, holding the result of `body`, until it is
+  /// killed.
   template <typename Body>
   explicit Child(Body body, Then then = Then::sleep) {
     Shared<std::atomic<bool>> ready;
@@ -74,7 +75,7 @@ class Child {
     EXPECT_EQ(::waitpid(pid_, nullptr, 0), pid_);
     reaped_ = true;
   }
-  /// Returns when the child does not run any more.
+  /// Returns when the child is stopped.
   void stop() {
     ::kill(pid_, SIGSTOP);
     int status = 0;

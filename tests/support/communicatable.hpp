@@ -1,6 +1,6 @@
-/// The calls of MPIX_RMA that allocate memory, ask about it and count notifications, for tests: a change of
-/// their signatures changes this file. Functions that return MPI's codes, and objects for tests in which
-/// these calls cannot fail.
+/// Wrappers for the calls of MPIX_RMA that allocate memory, query it and count notifications, so that a
+/// change of their signatures affects only this file. Functions that return MPI's codes, and objects for
+/// tests in which these calls cannot fail.
 #pragma once
 
 #include <mpi.h>
@@ -44,7 +44,8 @@ inline void require(int code, char const* call) {
   if (code != MPI_SUCCESS) throw std::runtime_error(std::string(call) + " failed");
 }
 
-/// `bytes` bytes at every rank, and their addresses by rank. Collective, and so is the end.
+/// Allocates `bytes` bytes at every rank, and has their addresses by rank. Construction and destruction are
+/// collective.
 class CommunicatableMemory {
  public:
   CommunicatableMemory(MPI_Comm comm, MPI_Aint bytes) : comm_(comm) {
@@ -88,12 +89,12 @@ inline bool is_communicatable(MPI_Comm comm, int rank, void* address) {
   return flag != 0;
 }
 
-/// Gives every rank `count` notification counters, all zero. Collective.
+/// Allocates `count` notification counters at every rank, all zero. Collective.
 inline void set_notification_counters(MPI_Comm comm, int count) {
   require(rma_set_num_notify(&comm, count), "MPIX_RMA_Set_num_notify");
 }
 
-/// The present value of a counter of this process.
+/// Returns the current value of a counter of this process.
 inline std::int64_t notification_value(MPI_Comm comm, int index) {
   MPI_Count value = 0;
   require(rma_get_notify_value(&comm, index, &value), "MPIX_RMA_Get_notify_value");

@@ -1,5 +1,5 @@
-/// Memory that passes for a device's: the environment of the tests declares its addresses so
-/// (MPIX_TEST_DEVICE_MEMORY), and whoever touches it ends.
+/// Memory that is treated as device memory: the tests' environment declares its addresses
+/// (MPIX_TEST_DEVICE_MEMORY), and an access by the CPU ends the process.
 #pragma once
 
 #include <sys/mman.h>

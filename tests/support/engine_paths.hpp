@@ -1,4 +1,4 @@
-/// What the tests of whole engine operations share: every choice of paths, memory of three kinds.
+/// The common part of the tests of whole engine operations: every choice of paths, three kinds of memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,10 +28,10 @@ class EnginePath : public ::testing::TestWithParam<PathCase> {
   static void configure(mpix_engine_config& config, int rank) {
     config.paths = GetParam().paths;
     config.rdma_without_hardware = GetParam().rdma_without_hardware;
-    // Some processes reach their neighbours as if they were on other hosts.
+    // Some processes treat their neighbours as processes of other hosts.
     bool const remote = GetParam().odd_ones_remote && rank % 2 == 1;
     if (remote) config.paths = MPIX_ENGINE_PATH_AGENT;
-    config.fragment_bytes = 4096;  // operations of moderate size take several messages
+    config.fragment_bytes = 4096;  // operations of moderate size need several messages
     config.window_bytes = 16384;
   }
 };
@@ -55,7 +55,7 @@ inline Transfer contiguous(Direction direction, void* origin, RemoteAddress targ
   return transfer;
 }
 
-/// Of contiguous elements; atomic element by element.
+/// Returns an update of contiguous elements; each element is atomic.
 inline Update contiguous(Operation operation, ElementType type, void const* origin, RemoteAddress target,
                          std::size_t bytes, void* result = nullptr) {
   Update update;
@@ -95,7 +95,7 @@ Status run(Engine& engine, Peer& peer, Operation operation) {
   return waiter.status;
 }
 
-/// Memory of three kinds at every process.
+/// Three kinds of memory at every process.
 struct Buffers {
   static constexpr std::size_t bytes = 100000;
   void* allocated = nullptr;

@@ -1,4 +1,4 @@
-/// Exposed memory of both kinds, and operations that name it.
+/// Exposed memory of both kinds, and operations on it.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace mpixrma::engine {
 
 inline constexpr std::size_t length = 40000;  // several messages
-inline constexpr std::size_t margin = 64;  // exposed memory begins behind it, and others stand behind its end
+inline constexpr std::size_t margin =
+    64;  // exposed memory begins after it, and guarded memory follows its end
 inline constexpr auto pattern = std::byte{0x5a};
 
-/// A piece of a larger one, at each process: allocated, or the process's own. Everything else keeps the
-/// pattern.
+/// Exposes a part of a larger memory at each process: allocated, or plain memory. The rest keeps the pattern.
 class Exposed {
  public:
   Exposed(Rank& rank, bool allocated, Rights rights) : rank_(rank), allocated_(allocated) {
@@ -65,7 +65,7 @@ inline ExposureId shown_id(Rank& rank, int of, int slot = 0) {
   return static_cast<ExposureId>(rank.shown(of, slot));
 }
 
-/// Contiguous, at `offset` of what `id` names.
+/// Returns a contiguous transfer at `offset` of the exposure `id`.
 inline Transfer transfer(Direction direction, void* origin, ExposureId id, std::uint64_t offset,
                          std::size_t bytes) {
   Transfer result = contiguous(direction, origin, offset, bytes);
@@ -73,7 +73,7 @@ inline Transfer transfer(Direction direction, void* origin, ExposureId id, std::
   return result;
 }
 
-/// Adds integers to what is there.
+/// Returns an update that adds integers.
 inline Update addition(std::int64_t const* origin, ExposureId id, std::uint64_t offset, std::size_t bytes,
                        std::int64_t* result = nullptr) {
   Update update = contiguous(Operation::sum, ElementType::int64, origin, offset, bytes, result);
@@ -81,14 +81,14 @@ inline Update addition(std::int64_t const* origin, ExposureId id, std::uint64_t 
   return update;
 }
 
-/// Fetches a value with the other updates of it, and changes nothing.
+/// Returns an update that fetches a value atomically and changes nothing.
 inline Update no_op(std::int64_t* result, ExposureId id, std::uint64_t offset) {
   Update update = addition(nullptr, id, offset, 8, result);
   update.operation = Operation::no_op;
   return update;
 }
 
-/// Runs `body` in a job of two whose memory is of either kind.
+/// Runs `body` in jobs of two processes with memory of either kind.
 template <typename Configure>
 void with_both_kinds(Configure configure, Rights rights, std::function<void(Rank&, Exposed&)> const& body) {
   for (bool const allocated : {true, false}) {

@@ -1,4 +1,4 @@
-/// A well-behaved peer, beside others.
+/// A well-behaved peer, which runs beside hostile ones.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,8 @@
 
 namespace mpixrma::engine {
 
-/// Values come back as they were put, and a counter counts. 201 words from `there` on are used.
+/// Checks that values are read back as they were put, and that a counter counts. Uses 201 words from `there`
+/// on.
 inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);

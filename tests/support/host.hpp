@@ -1,4 +1,4 @@
-/// Which host serves the test.
+/// The host that serves the test.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::test {
 
-/// Whether it is the one on public MPI, some of whose answers differ (docs/hosts.md).
+/// Whether the host is the one on public MPI, some of whose answers differ (docs/hosts.md).
 inline bool on_public_mpi() {
 #ifdef OPEN_MPI
   char const* const chosen = std::getenv("MPIX_HOST");

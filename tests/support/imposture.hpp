@@ -1,4 +1,5 @@
-/// What a program needs that talks to an engine without being one: its peers' publications, and messages.
+/// Helpers for programs that communicate with an engine without being one: publications of its peers, and
+/// messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ std::vector<std::byte> bytes_of(Header const& header) {
   return bytes;
 }
 
-/// What a process of the job has published.
+/// The publication of a process of the job.
 struct Target {
   engine::ProcessAddress address;
   engine::Secret secret{};
@@ -39,7 +40,7 @@ inline Target target_of(Rank& rank, int of) {
   return target;
 }
 
-/// Who a program says that it is.
+/// The identity that a program claims.
 struct Identity {
   engine::ProcessAddress address;
   std::array<std::byte, 16> nonce{};
@@ -49,7 +50,7 @@ struct Identity {
   }
 };
 
-/// `process`, on the host of `rank`, to be reached at the rogue's worker.
+/// Returns `process`, on the host of `rank`, with the rogue's worker as address.
 inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t process) {
   Identity self{target_of(rank, rank.rank()).address, {}};
   self.address.process = process;
@@ -65,7 +66,7 @@ inline Text introduction(std::vector<std::byte> payload) {
   return {bytes_of(header), std::move(payload)};
 }
 
-/// A put of one word.
+/// Returns a put of one word.
 inline Text put_of(std::uint64_t session, std::uint64_t sequence, engine::RemoteAddress address,
                    std::uint64_t value) {
   auto header = engine::wire::begin_header<engine::wire::RequestHeader>(engine::wire::RequestKind::put);

@@ -28,14 +28,14 @@ namespace mpixrma::test {
 
 constexpr int max_ranks = 8;
 
-/// Memory that all processes of the job see, made before they are forked.
+/// Memory that all processes of the job share, created before they are forked.
 struct Blackboard {
   pthread_barrier_t barrier;
   std::uint64_t values[max_ranks][16];
   bool dies[max_ranks];
 };
 
-/// What the body of one process works with.
+/// The environment of one process's body.
 class Rank {
  public:
   Rank(Blackboard& board, int rank, int size, engine::Engine& engine, mpix_bootstrap const& bootstrap)
@@ -46,22 +46,23 @@ class Rank {
   engine::Engine& engine() const { return engine_; }
   engine::Peer& peer(int rank) const { return *engine().peer(process_of(rank)); }
 
-  /// Blocks in the kernel: the engine gets no progress from the caller meanwhile.
+  /// Blocks in the kernel: the caller does not drive the engine meanwhile.
   void barrier() const {
-    // Through the engine's locks the agents' accesses to memory are ordered with this thread's, visibly for
-    // the thread sanitizer, which does not see the order that comes about through other processes.
+    // The engine's locks order the agents' accesses to memory with those of this thread in a way that the
+    // thread sanitizer sees; it does not see ordering through other processes.
     (void)engine().statistics();
     pthread_barrier_wait(&board_.barrier);
     (void)engine().statistics();
   }
 
-  /// Shows `value` to the others; read it with shown() after a barrier.
+  /// Publishes `value` to the other processes, which read it with shown() after a barrier.
   void show(int slot, std::uint64_t value) const { board_.values[rank_][slot] = value; }
   void show(int slot, void const* pointer) const { show(slot, reinterpret_cast<std::uint64_t>(pointer)); }
   std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
   std::uint64_t const* place(int rank, int slot) const { return &board_.values[rank][slot]; }
 
-  /// The same without barriers, for jobs in which processes die: waits until `rank` has shown `value`.
+  /// The same without barriers, for jobs in which processes die: was_told() waits until `rank` has published
+  /// `value`.
   void tell(int slot, std::uint64_t value) const {
     __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
   }
@@ -73,7 +74,7 @@ class Rank {
     return false;
   }
 
-  /// What it has published.
+  /// Returns the publication of a rank.
   std::span<std::byte const> address_of(int rank) const {
     void const* address = nullptr;
     std::size_t length = 0;
@@ -81,10 +82,10 @@ class Rank {
     return {static_cast<std::byte const*>(address), length};
   }
 
-  /// Process `rank` is going to be killed.
+  /// Process `rank` will be killed.
   void expect_death(int rank) const { board_.dies[rank] = true; }
 
-  /// This process ends at once, as if killed from outside; the job expects it.
+  /// Ends this process at once, as if killed from outside; the job expects it.
   [[noreturn]] void die() const {
     board_.dies[rank_] = true;
     engine_.between_messages([] { ::kill(::getpid(), SIGKILL); });
@@ -101,7 +102,7 @@ class Rank {
   mpix_bootstrap const& bootstrap_;
 };
 
-/// A new directory for a job, which goes away with all that is in it.
+/// A new directory for a job, removed with its contents.
 class JobDirectory {
  public:
   JobDirectory() { EXPECT_NE(::mkdtemp(path_), nullptr); }
@@ -118,7 +119,8 @@ class JobDirectory {
   char path_[32] = "/tmp/mpix-job-XXXXXX";
 };
 
-/// What `configure` of run_job is: a function of the configuration, or of that and the rank.
+/// The `configure` argument of run_job: a function of the configuration, or of the configuration and the
+/// rank.
 class Configure {
  public:
   template <typename Function>
@@ -137,31 +139,31 @@ class Configure {
   std::function<void(mpix_engine_config&, int)> function_;
 };
 
-/// Whether the processes of a job meet before and after the body, or may end at any time.
+/// Whether the processes of a job synchronise before and after the body, or may end at any time.
 enum class JobKind { meeting, mortal };
 
-/// What the environment sets for engines that their test does not configure otherwise.
+/// Returns the environment's setting for engines that their test does not configure otherwise.
 inline int chosen_for_tests(char const* variable, int otherwise) {
   char const* const given = std::getenv(variable);
   return given == nullptr ? otherwise : std::atoi(given);
 }
 
-/// The size of joined messages likewise: MPIX_TEST_JOIN, with "never" for none, or the usual one.
+/// Returns the size of batches from MPIX_TEST_JOIN, with "never" for none, or the default.
 inline std::size_t joined_bytes_of_tests() {
   char const* const given = std::getenv("MPIX_TEST_JOIN");
   if (given == nullptr) return 0;
   return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NEVER_JOIN : std::strtoul(given, nullptr, 10);
 }
 
-/// How each of them has ended. Where one ended otherwise than `is_well` says, those who wait for it in vain are
-/// killed after a while.
+/// Returns the exit status of each child. If one status does not satisfy `is_well`, kills the processes that
+/// wait for that child in vain after a while.
 inline std::vector<int> ends_of(std::vector<pid_t> const& children,
                                 std::function<bool(std::size_t rank, int status)> const& is_well) {
   constexpr int grace_ms = 30000 * slowness;
   std::vector<int> statuses(children.size(), 0);
   std::vector<bool> ended(children.size(), false);
   std::size_t left = children.size();
-  int alone_ms = -1;  // since the first one that did not end well
+  int alone_ms = -1;  // since the first one with a bad status
   while (left != 0) {
     for (std::size_t rank = 0; rank < children.size(); ++rank) {
       if (ended[rank] || ::waitpid(children[rank], &statuses[rank], WNOHANG) != children[rank]) continue;
@@ -178,8 +180,8 @@ inline std::vector<int> ends_of(std::vector<pid_t> const& children,
   return statuses;
 }
 
-/// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them
-/// to end without a failed expectation, or by Rank::die().
+/// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them to
+/// end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
                     JobKind kind = JobKind::meeting) {
   auto* const board = static_cast<Blackboard*>(
@@ -230,7 +232,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
   for (std::size_t rank = 0; rank < statuses.size(); ++rank)
     EXPECT_TRUE(is_well(rank, statuses[rank]))
         << "process " << rank << " of the job ended with status " << statuses[rank];
-  // It goes with its memory: its destruction would wait for processes that were killed in it.
+  // Unmapped without destroying its barrier, which would wait for processes that were killed in it.
   ::munmap(board, sizeof(Blackboard));
 }
 

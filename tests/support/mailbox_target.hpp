@@ -1,4 +1,4 @@
-/// Jobs in which one process looks into its mailbox, and others operate on memory of it that is not mapped.
+/// Jobs in which one process polls its ring, and others operate on memory of that process that is not mapped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@
 
 namespace mpixrma::test {
 
-/// Of memory of the target, unless a test asks for more.
+/// Words of target memory, unless a test needs more.
 inline constexpr int words = 64;
 
-/// Whoever looks is never given up.
+/// Disables the timeout for an unanswered request.
 inline void patient(mpix_engine_config& config) { config.mailbox_us = 60'000'000; }
 
-/// Whether operations come another way than by the mailbox.
+/// Whether operations may take another path than the ring.
 enum class Ways : std::uint8_t { mail_only, mail_and_messages, any };
 
 struct MailboxTarget {
@@ -25,7 +25,7 @@ struct MailboxTarget {
   std::function<void(engine::Engine&)> look = [](engine::Engine& engine) { engine.progress(); };
 };
 
-/// Calls `body` in the origins while the last process looks into its mailbox, and then `check` in that.
+/// Calls `body` in the origins while the last process polls its ring, and then `check` in the last process.
 inline void with_target(int origins, Configure const& configure,
                         std::function<void(Rank&, engine::Peer&, std::int64_t*)> body,
                         std::function<void(std::int64_t const*)> check, MailboxTarget const& options = {}) {

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 #ifdef MPICH_VERSION
-  // Asked about errors of requests that belong to no communicator, as those of the public host do.
+  // Errors of requests that belong to no communicator, such as those of the public host, go to MPI_COMM_SELF.
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 #endif
   int rank = 0;
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailuresOnly);
   }
-  ::alarm(hang_seconds);  // its default action ends the process, and mpirun the job
+  ::alarm(hang_seconds);  // the default action ends the process and, by mpirun, the job
   int failed = RUN_ALL_TESTS();
   int any = 0;
   MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/// What the tests of the MPIX_RMA interface share.
+/// The common part of the tests of the MPIX_RMA interface.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace mpixrma::test {
 
 inline MPI_Comm world = MPI_COMM_WORLD;
 
-/// Memory of three kinds at every rank, and where it is at the others.
+/// Memory of three kinds at every rank, with the addresses at the other ranks.
 class Memory {
  public:
   enum Kind { allocated, registered, plain, kinds };
@@ -82,7 +82,7 @@ inline std::string text_of(int code) {
   return text;
 }
 
-/// Whether the text of `code` contains `words`. MPICH has no texts for codes of its own classes.
+/// Whether the text of `code` contains `words`. MPICH has no texts for user-defined error classes.
 inline bool says(int code, std::string_view words) {
 #ifdef MPICH_VERSION
   static_cast<void>(code);
@@ -99,7 +99,7 @@ inline MPIX_RMA_Attributes attributes(std::uint64_t set) {
   return made;
 }
 
-/// xfer with equal counts and types on both sides.
+/// Calls xfer with equal counts and types on both sides.
 inline int transfer(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype type, int rank, void* target,
                     std::uint64_t set = 0, MPI_Request* request = nullptr) {
   MPIX_RMA_Attributes chosen = attributes(set);
@@ -107,7 +107,7 @@ inline int transfer(MPIX_RMA_Op op, void* origin, int count, MPI_Datatype type, 
                        set != 0 ? &chosen : nullptr);
 }
 
-/// Errors of a communicator are returned while it lives.
+/// Makes a communicator return errors within the scope.
 class ErrorsReturn {
  public:
   explicit ErrorsReturn(MPI_Comm comm) : comm_(comm) {

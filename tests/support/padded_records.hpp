@@ -1,4 +1,4 @@
-/// Arrays of the C structs of MPI's pair types whose padding holds data of the user's.
+/// Arrays of the C structs of MPI's pair types whose padding holds user data.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ MPI_Datatype value_type() {
   if constexpr (std::is_same_v<V, long double>) return MPI_LONG_DOUBLE;
 }
 
-/// A struct of the same signature without gaps. Committed; the caller frees it.
+/// Returns a committed datatype of a gap-free struct with the same signature; the caller frees it.
 template <typename V>
 MPI_Datatype packed_pair_type() {
   int const lengths[] = {1, 1};
@@ -68,7 +68,7 @@ std::vector<PaddedPair<V>> make_records(int count, int first, int index, unsigne
   return made;
 }
 
-/// Fails at the first element that is not as fill_records() with these arguments leaves it.
+/// Fails at the first element that differs from the result of fill_records() with these arguments.
 template <typename V>
 void expect_records(void const* base, int count, int first, int index, unsigned char tag, char const* what) {
   constexpr std::size_t index_at = offsetof(PaddedPair<V>, index);

@@ -1,11 +1,11 @@
-/// Places threads that are to run at the same time on different processors.
+/// Binds threads that must run concurrently to different processors.
 #pragma once
 
 #include <sched.h>
 
 namespace mpixrma::test {
 
-/// Binds the calling thread to processor `index` of those that it may use, as long as there are that many.
+/// Binds the calling thread to processor `index` of those that it may use, if there are that many.
 inline void pin_thread(int index) noexcept {
   cpu_set_t permitted;
   CPU_ZERO(&permitted);

@@ -1,4 +1,4 @@
-/// Random layouts whose bytes do not overlap, and the naive list of their bytes.
+/// Random layouts whose bytes do not overlap, and a naive list of their bytes.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace mpixrma::test {
 
-/// MPIX_TEST_SEED, or a new one; printed so that a failure can be repeated.
+/// Returns MPIX_TEST_SEED, or a new seed, which is printed so that a failure can be repeated.
 inline std::uint64_t seed() {
   char const* const given = std::getenv("MPIX_TEST_SEED");
   std::uint64_t const value = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
@@ -53,7 +53,7 @@ class RandomLayout {
     } else {
       std::size_t const count = up_to(8);
       for (std::size_t i = 0; i < count; ++i) {
-        std::size_t const length = (random() % 6) * element;  // empty ones too
+        std::size_t const length = (random() % 6) * element;  // including empty ones
         extent += static_cast<std::ptrdiff_t>((random() % 4) * element);
         segments_.push_back({extent, length});
         extent += static_cast<std::ptrdiff_t>(length);
@@ -77,7 +77,7 @@ class RandomLayout {
   }
 
   engine::Layout view() const { return {block_, dims_, segments_}; }
-  /// Where in a buffer of span_bytes() the base address has to stand.
+  /// Returns the offset of the base address in a buffer of span_bytes().
   std::size_t base() const {
     return static_cast<std::size_t>(-view().extent().begin * (view().extent().begin < 0));
   }
@@ -85,7 +85,7 @@ class RandomLayout {
     return base() + static_cast<std::size_t>(std::max<std::ptrdiff_t>(view().extent().end, 0)) + 1;
   }
 
-  /// Becomes the list of the first `bytes` bytes of itself.
+  /// Truncates the layout to its first `bytes` bytes.
   void trim(std::size_t bytes) {
     std::vector<engine::Segment> runs;
     engine::LayoutCursor cursor(view());
@@ -107,7 +107,7 @@ class RandomLayout {
   std::vector<engine::Segment> segments_;
 };
 
-/// Shortens the longer of two layouts, so that they describe one transfer.
+/// Truncates the longer of two layouts, so that they describe one transfer.
 inline void trim_to_equal_size(RandomLayout& a, RandomLayout& b) {
   std::size_t const bytes = std::min(a.view().size(), b.view().size());
   if (a.view().size() > bytes) a.trim(bytes);

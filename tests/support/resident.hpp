@@ -1,4 +1,4 @@
-/// Which memory has pages.
+/// Counts the resident pages of memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace mpixrma::test {
 
-/// How many of the pages of `bytes` bytes have memory.
+/// Returns the number of resident pages among the pages of `bytes` bytes.
 inline std::size_t resident_pages(void* base, std::size_t bytes) {
   std::vector<unsigned char> pages(bytes / 4096);
   EXPECT_EQ(::mincore(base, bytes, pages.data()), 0);

@@ -1,4 +1,4 @@
-/// A process that speaks the transport of the engine, and not its language.
+/// A process that uses the engine's transport without implementing its protocol.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -14,7 +14,7 @@
 
 namespace mpixrma::test {
 
-/// An own UCX worker with one endpoint, beside or without an engine. Whatever comes back is thrown away.
+/// A UCX worker with one endpoint, beside or without an engine. Incoming messages are discarded.
 class Rogue {
  public:
   explicit Rogue(std::span<std::byte const> victim) {
@@ -54,7 +54,7 @@ class Rogue {
     return copy;
   }
 
-  /// Sends copies of the two; waits while too much is under way.
+  /// Sends copies of header and payload; waits while too many messages are in flight.
   void send(engine::wire::MessageClass kind, std::vector<std::byte> header, std::vector<std::byte> payload,
             unsigned flags) {
     constexpr std::size_t most_pending = 256;
@@ -70,7 +70,7 @@ class Rogue {
     } while (pending_.size() > most_pending);
   }
 
-  /// UCX's put of `value` to `address`, tried for some time.
+  /// Puts `value` to `address` by UCX; retries for some time.
   void put(std::uint64_t address, std::uint64_t value, std::chrono::milliseconds longest) {
     ucp_mem_map_params_t map{};
     map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
@@ -100,7 +100,7 @@ class Rogue {
     ucp_worker_progress(worker_);
     while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
   }
-  /// Messages that came back.
+  /// Number of messages received.
   std::size_t received() const { return received_; }
 
  private:
@@ -136,7 +136,7 @@ class Rogue {
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
   std::uint64_t put_value_ = 0;
-  bool unanswered_ = false;  ///< a put: nobody may ever answer it
+  bool unanswered_ = false;  ///< a put that may never be answered
   std::deque<Pending> pending_;
   std::size_t received_ = 0;
 };

@@ -1,4 +1,4 @@
-/// Segments of this process, and looks at them from another one.
+/// Segments of this process, examined from another process.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace mpixrma::engine {
 inline constexpr std::uint64_t owner = 0x77;
 inline constexpr std::size_t region_bytes = 1 << 20;
 
-/// Runs `check` in another process; it returns nullptr, or what was wrong.
+/// Runs `check` in another process; it returns nullptr or an error text.
 template <typename Check>
 void in_another_process(Check check) {
   pid_t const child = ::fork();
@@ -87,7 +87,7 @@ class Segments : public ::testing::Test {
   }
 
   SegmentTable table;
-  std::vector<OwnSegment> replaced;  ///< segments that are none any more
+  std::vector<OwnSegment> replaced;  ///< segments that no longer exist
 };
 
 }  // namespace mpixrma::engine

@@ -1,4 +1,4 @@
-/// How much longer things take under sanitizers: tests wait so much longer before they give up, or do less.
+/// The slow-down by sanitizers: tests extend their timeouts by it, or do less.
 #pragma once
 
 #ifdef __has_feature

@@ -1,4 +1,4 @@
-/// Stopping another process as a debugger or a scheduler would.
+/// Stops another process as a debugger or a scheduler would.
 #pragma once
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 namespace mpixrma::test {
 
-/// Returns when no thread of the process runs any more.
+/// Returns when all threads of the process are stopped.
 inline void stop(pid_t pid) {
   ::kill(pid, SIGSTOP);
   auto const runs = [&] {

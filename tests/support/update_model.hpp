@@ -1,5 +1,4 @@
-/// What updates do to single elements, written another way than the kernels, and all element types to try it
-/// on.
+/// A model of updates on single elements, written independently of the kernels, with all element types.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -86,7 +85,7 @@ void store(std::byte* to, T const& value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// Often equal to others, and exact where it is added and multiplied a few times.
+/// Returns an element that often equals others, and for which a few additions and multiplications are exact.
 template <typename T>
 T random_element(std::mt19937_64& random) {
   if constexpr (is_pair<T>) {
@@ -231,7 +230,7 @@ T of_bits(engine::Operation operation, T a, T b) {
   return a;
 }
 
-/// What becomes of the element `a`. `scale` may be null.
+/// Returns the new value of the element `a`. `scale` may be null.
 template <typename T>
 T expected_element(engine::Operation operation, T a, T b, T c, T const* scale) {
   using engine::Operation;

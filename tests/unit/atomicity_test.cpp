@@ -14,8 +14,8 @@ bool uniform(char const* begin, std::size_t bytes) {
   return std::all_of(begin, begin + bytes, [&](char c) { return c == *begin; });
 }
 
-/// Each of two processes puts its own array into the other's at the same time. In either order both arrays
-/// end with one content; an update of an origin between its being read and the end of the put swaps them.
+/// Each of two processes atomically puts its own array into the other's. In either serial order both arrays
+/// end with the same content; an update of an origin between its read and the end of the put would swap them.
 TEST_P(EnginePath, crossing_atomic_puts_are_as_if_in_some_order) {
   constexpr int rounds = 60;
   run_job(2, configure, [](Rank& rank) {
@@ -43,7 +43,7 @@ TEST_P(EnginePath, crossing_atomic_puts_are_as_if_in_some_order) {
   });
 }
 
-/// Everybody puts uniform arrays into process 0 and into each other's origins, and gets them back.
+/// All processes put uniform arrays into process 0 and into each other's origins, and get them back.
 TEST_P(EnginePath, no_atomic_operation_sees_half_of_another) {
   constexpr int ranks = 3;
   constexpr int rounds = 100;
@@ -56,7 +56,7 @@ TEST_P(EnginePath, no_atomic_operation_sees_half_of_another) {
       for (int round = 0; round < rounds; ++round) {
         int const target = (rank.rank() + round) % ranks;
         Peer& peer = rank.peer(target);
-        // Its own array, which the others write, is the origin.
+        // The origin is the process's own array, which the others write.
         Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(target, kind), bytes);
         put.guarantees = Guarantee::atomic;
         if (target != rank.rank()) {
@@ -81,10 +81,10 @@ TEST_P(EnginePath, many_outstanding_atomic_operations_of_any_size_end) {
     Buffers buffers(rank);
     int const other = 1 - rank.rank();
     std::vector<char> shared(Buffers::bytes);
-    std::vector<std::vector<char>> own;  // gets without atomicity must not overlap one another at the origin
+    std::vector<std::vector<char>> own;  // gets without atomicity must not overlap at the origin
     for (int round = 0; round < 20; ++round) {
       for (int kind = 0; kind < 3; ++kind) {
-        for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // more than the window
+        for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // exceeds the credit
           bool const atomic = round % 2 == 0;
           char* const into = atomic ? shared.data() : own.emplace_back(bytes).data();
           Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(other, kind), bytes);
@@ -134,7 +134,7 @@ TEST_P(EnginePath, a_counter_is_incremented_after_the_data) {
       }
     }
     if (rank.rank() == 0) {
-      // A counter that does not exist is an error, and counts nothing anywhere.
+      // A counter that does not exist is an error and increments nothing.
       char byte = 0;
       Transfer put = contiguous(Direction::put, &byte, rank.shown(1, 0), 1);
       put.notify = 0x10000;
@@ -145,7 +145,7 @@ TEST_P(EnginePath, a_counter_is_incremented_after_the_data) {
   });
 }
 
-/// Put, put, get of the same memory with the ordering guarantee, without completing in between.
+/// Put, put and get of the same memory with the ordering guarantee, without completion in between.
 TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
   constexpr int rounds = 200;
   run_job(2, configure, [](Rank& rank) {
@@ -179,8 +179,8 @@ TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
   });
 }
 
-/// Element-wise accumulates of integers in plain memory of which single elements are updated are messages,
-/// puts and gets of it are not.
+/// Element-wise accumulates of integers in plain memory whose single elements are updated are messages; puts
+/// and gets of that memory are not.
 TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path) {
   constexpr std::int64_t rounds = 300;
   run_job(2, configure, [](Rank& rank) {
@@ -218,8 +218,7 @@ TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path
   });
 }
 
-/// The target keeps its stripes busy, so that atomic messages have to wait and later ones could overtake
-/// them.
+/// The target keeps its stripes busy, so that atomic messages must wait and later ones could overtake them.
 TEST_P(EnginePath, ordered_operations_do_not_overtake_one_that_waits_for_stripes) {
   constexpr int rounds = 300;
   run_job(2, configure, [](Rank& rank) {

@@ -1,4 +1,5 @@
-/// Several channels: who is reached through which, and threads that use different ones at once.
+/// Several channels: the assignment of peers to channels, and threads that use different channels
+/// concurrently.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ constexpr int processes = 5;
 
 struct ChannelCase {
   char const* name;
-  std::array<int, processes> channels;  ///< of each process
+  std::array<int, processes> channels;  ///< one per process
   unsigned paths;
   int rdma_without_hardware;
 };
@@ -103,8 +104,8 @@ Status fetch_add(Rank& rank, int target, RemoteAddress address, std::int64_t amo
              contiguous(Operation::sum, ElementType::int64, &amount, address, sizeof amount, before));
 }
 
-/// Every process has a thread for every other one. Each pair has memory of its own at the target, which shows
-/// what of it was lost or misplaced, and all share a counter and a sum there.
+/// Every process has a thread for every other process. Each pair has its own memory at the target, which
+/// reveals lost or misplaced data, and all share a counter and a sum there.
 TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 2048;  // several messages
@@ -160,7 +161,7 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
   });
 }
 
-/// Segments come and go while every channel serves others, which find the right one or none.
+/// Segments are allocated and freed while every channel serves peers, which find the right segment or none.
 TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
@@ -201,7 +202,7 @@ TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
   });
 }
 
-/// What peers on every channel know of a segment ends when it is freed.
+/// Cached segments on every channel become invalid when the segment is freed.
 TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
@@ -225,8 +226,8 @@ TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
   });
 }
 
-/// A process that ends takes nothing with it of what goes on with others, on its channel or another. It ends
-/// while it does not send: UCX's shared memory does not survive that.
+/// The end of a process affects no operation between others, on the same channel or another one. The process
+/// ends while it is not sending, because UCX's shared memory does not survive that.
 TEST_P(ChannelJob, the_end_of_a_process_leaves_the_others_alone) {
   auto const body = [](Rank& rank) {
     constexpr std::size_t words = 512;

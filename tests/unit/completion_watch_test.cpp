@@ -1,4 +1,4 @@
-/// Who is told, without waiting, that what was issued to a peer is complete.
+/// Callbacks for the completion of all operations issued to a peer, without a wait.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -100,7 +100,7 @@ TEST_P(CompletionWatch, tells_the_failure_of_its_context_once) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint8_t byte = 1;
-      Transfer put = contiguous(Direction::put, &byte, 4096, 1);  // where nothing is
+      Transfer put = contiguous(Direction::put, &byte, 4096, 1);  // unmapped memory
       put.context = 7;
       bool const by_call = failed(engine.issue(peer, put).status);
       Waiter other;

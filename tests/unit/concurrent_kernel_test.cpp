@@ -1,4 +1,5 @@
-/// Kernels beside other accesses to the same memory: words that stay whole, sums that lose nothing.
+/// Kernels that run concurrently with other accesses to the same memory: words are not torn, and sums lose no
+/// update.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Words {
   alignas(64) Word values[4];
 };
 
-/// A process puts words all of whose bytes are equal, every second place; this one looks at them.
+/// A process puts words whose bytes are all equal to every second place; this process reads them.
 template <typename Word>
 void expect_whole_words() {
   test::Shared<Words<Word>> shared;

@@ -1,4 +1,4 @@
-/// Transfers through the kernel: in how many calls they are done, and what they say when memory is missing.
+/// Transfers by the kernel: the number of system calls, and the status for missing memory.
 #include "engine/proto/cross_memory.hpp"
 
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ using test::Child;
 
 constexpr std::size_t page = 4096;
 
-/// Memory that a forked process has for itself at the same address.
+/// Memory that is private to a forked process, at the same address.
 class Pages {
  public:
   explicit Pages(std::size_t bytes)
@@ -41,7 +41,7 @@ class Pages {
   std::byte* base_;
 };
 
-/// The child's memory, read in another way.
+/// Returns the child's memory, read by another mechanism.
 std::vector<std::byte> content(Child const& child, Pages const& pages) {
   std::vector<std::byte> result(pages.size());
   for (std::size_t at = 0; at < pages.size(); at += page) {
@@ -87,7 +87,7 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
   Pages const origin(8 * page);
   Pages const target(8 * page);
   Child const child([] {});
-  // More pieces than go into one call, of other lengths on the other side.
+  // More pieces than fit into one call, with other lengths on the other side.
   Dimension const every_50[] = {{600, 50}};
   std::vector<Segment> pieces;
   for (std::size_t i = 0; i < 111; ++i) pieces.push_back({static_cast<std::ptrdiff_t>(i * 250 + i % 7), 200});
@@ -113,7 +113,7 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
   }
 }
 
-/// More than the kernel moves by one call, which it tells by a short count: the same memory again and again.
+/// More data than the kernel moves by one call, which returns a short count: the same memory repeatedly.
 TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) {
   constexpr std::size_t block = std::size_t{16} << 20;
   Pages const origin(2 * block);
@@ -163,7 +163,7 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
     EXPECT_EQ(run(Direction::put, three, three), Status::ok);
     EXPECT_EQ(run(Direction::put, four, four), Status::bad_origin);
     EXPECT_EQ(run(Direction::put, pieces, four), Status::bad_origin);
-    EXPECT_EQ(run(Direction::get, three, three), Status::bad_origin);  // that page can only be read
+    EXPECT_EQ(run(Direction::get, three, three), Status::bad_origin);  // that page is read-only
     EXPECT_EQ(run(Direction::get, pieces, four), Status::bad_origin);
     EXPECT_EQ(run(Direction::get, Layout::contiguous(2 * page), Layout::contiguous(2 * page)), Status::ok);
   }

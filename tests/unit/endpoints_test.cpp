@@ -1,4 +1,4 @@
-/// Few endpoints for many processes: idle connections are closed and opened again, and nobody notices.
+/// Few endpoints for many processes: idle connections are closed and reopened transparently.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ constexpr std::size_t limit = 2;
 
 struct Place {
   char const* name;
-  bool other_hosts;  ///< each process on a host of its own, as far as the engine can tell
+  bool other_hosts;  ///< the engine treats each process as one on another host
   unsigned paths;
 };
 
@@ -46,7 +46,7 @@ unsigned seed() {
   return value;
 }
 
-/// One word of each other process, counted up by everybody, and one row for each to put to and get from.
+/// One word per other process that all processes increment, and one row per process for puts and gets.
 struct Shared {
   std::uint64_t sum = 0;
   std::uint64_t rows[test::max_ranks][512] = {};
@@ -93,7 +93,7 @@ TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(operations));
     std::printf("process %d: at most %zu endpoints, %zu at the end\n", rank.rank(), most,
                 rank.engine().statistics().endpoints);
-    // All are idle: one look later there are as few as there should be.
+    // All connections are idle: one check later their number is within the limit.
     for (int i = 0; i < 10000 && rank.engine().statistics().endpoints > limit; ++i) {
       (void)rank.engine().progress();
       ::usleep(1000);
@@ -111,7 +111,7 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
     auto* const mine = new (memory) Shared;
     rank.show(0, mine);
     rank.barrier();
-    // To everybody at once, nothing of it awaited: more connections are busy than there should be.
+    // Operations to all processes at once without waiting: more connections are busy than the limit.
     std::uint64_t const one = 1;
     for (int i = 0; i < rounds; ++i) {
       for (int to = 0; to < processes; ++to) {
@@ -129,7 +129,7 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
   });
 }
 
-/// Each process has the lock of its neighbour, and waits for that of the next one.
+/// Each process holds its neighbour's lock and waits for that of the next process.
 TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
@@ -170,7 +170,7 @@ TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
   });
 }
 
-/// Requests for locks that wait for what leaves with them, while connections are closed all the time.
+/// Requests for locks that wait for a batch, while connections are closed all the time.
 TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
   unsigned const first = seed();
   constexpr int processes = 6;
@@ -251,8 +251,8 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
                                                  MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_RDMA}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-/// Each process comes when the one before has gone. That was noticed by whoever drove at that time, who has
-/// gone to sleep since: UCX, which has no other connection then, is to notice the next one all the same.
+/// Each process starts when the previous one has ended. The thread that drove the engine at that time has
+/// gone to sleep since; UCX, which has no other connection then, must detect the next process nevertheless.
 TEST(LastEndpoint, LeavesTheDoorOpen) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {
@@ -276,7 +276,7 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
           rank.tell(invited, other);
           ASSERT_TRUE(rank.was_told(guest, arrived, other, 20));
           EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
-          // Until the agent leaves it to this thread, and sleeps.
+          // Until the agent leaves progress to this thread and sleeps.
           auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
           rank.engine().wait_until([&] { return std::chrono::steady_clock::now() >= end; });
           rank.tell(leaves, other);

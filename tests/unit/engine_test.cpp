@@ -86,7 +86,7 @@ TEST_P(EnginePath, strided_and_listed_layouts_meet) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
-      // 100 rows of 24 bytes out of 40, against a list of pieces of uneven lengths.
+      // 100 rows of 24 out of 40 bytes, against a list of pieces of different lengths.
       Dimension const rows[] = {{100, 40}};
       std::vector<Segment> pieces;
       std::size_t total = 0;
@@ -164,7 +164,7 @@ TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
   constexpr int rounds = 500;
   run_job(ranks, configure, [](Rank& rank) {
     Buffers buffers(rank);
-    // Where each process writes down what it fetched: in memory of process 0.
+    // Each process stores its fetched values in memory of process 0.
     for (int kind = 0; kind < 3; ++kind) {
       for (int round = 0; round < rounds; ++round) {
         std::int64_t const one = 1;
@@ -212,7 +212,7 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
         sum.result = reinterpret_cast<std::byte*>(&before);
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
       }
-      // Without a completion the failure is kept for whoever completes, under its own context only.
+      // Without a completion object the failure is kept for completion calls with the same context only.
       Transfer put = contiguous(Direction::put, &value, 16, 8);
       put.context = 7;
       Issued const issued = engine.issue(rank.peer(1), put);

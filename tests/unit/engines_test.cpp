@@ -1,4 +1,4 @@
-/// Several engines in one operating system process, which are processes of the job to each other.
+/// Several engines in one operating-system process, which are different processes of the job.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,13 +43,13 @@ class Neighbours {
   std::map<std::uint64_t, Member> members_;
 };
 
-constexpr std::size_t slots = 64;  ///< of 64 bytes, one for each thread of the job
+constexpr std::size_t slots = 64;  ///< of 64 bytes, one per thread of the job
 
-/// What everybody works on at one engine.
+/// The memory of one engine that all threads access.
 struct Ground {
   std::int64_t counter;
   std::int64_t lock;
-  std::int64_t guarded;  ///< read and written in two steps, with the lock
+  std::int64_t guarded;  ///< read and written in two steps, under the lock
   double sums[1000];
   std::byte places[slots][64];
 };
@@ -59,7 +59,7 @@ RemoteAddress address_of(Value& value) {
   return reinterpret_cast<RemoteAddress>(&value);
 }
 
-/// One thread that works with one engine.
+/// A thread that uses one engine.
 class Worker {
  public:
   Worker(Engine& self, std::vector<Ground*> const& grounds, std::size_t slot, std::uint64_t seed)
@@ -134,7 +134,7 @@ class Worker {
     ++guarded;
   }
 
-  /// Memory of the worker's own engine, which only exists for a moment.
+  /// Allocates and frees memory of the worker's own engine.
   void allocate_and_free(std::size_t) {
     void* memory = nullptr;
     std::size_t const bytes = 64 + random_() % 100000;
@@ -162,7 +162,7 @@ class Engines : public EnginePath {
     configure(config, rank);
     return config;
   }
-  /// `count` engines, `threads` threads for each, which do everything to all engines at once.
+  /// `count` engines with `threads` threads each, which run all operations on all engines concurrently.
   void work_together(int count, int threads);
 
   std::uint64_t seed_ = test::seed();
@@ -228,7 +228,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   Engine& first = neighbours.at(Rank::process_of(0));
   Peer& second = *first.peer(Rank::process_of(1));
   neighbours.stop(Rank::process_of(1));
-  // Its file is no more; from then on it is known to have gone.
+  // After its file is removed, the process counts as ended.
   for (int i = 0; i < 2000 && !second.is_lost(); ++i) ::usleep(5000);
   EXPECT_EQ(run(first, second, contiguous(Direction::put, &value, address_of(word), sizeof word)),
             Status::unreachable);

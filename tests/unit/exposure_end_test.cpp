@@ -1,4 +1,4 @@
-/// Exposures that are withdrawn, and others that come in their place.
+/// Exposures that are withdrawn and replaced by others.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -79,7 +79,7 @@ TEST_P(EnginePath, exposures_end_with_the_allocation) {
   });
 }
 
-/// Whoever names memory that comes and goes reaches that memory, or is told that it has gone.
+/// An access to a temporary exposure reaches exactly that exposure, or fails with a stale id.
 TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
   run_job(3, configure, [](Rank& rank) {
     constexpr std::size_t pieces = 4;
@@ -136,7 +136,7 @@ TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
   });
 }
 
-/// Processes that have exposed different things agree on one name.
+/// Processes with different exposures agree on one id.
 TEST_P(EnginePath, an_exposure_can_have_one_name_at_all_processes) {
   run_job(2, configure, [](Rank& rank) {
     Engine& engine = rank.engine();

@@ -1,4 +1,4 @@
-/// Operations that name their target by an exposure and an offset.
+/// Operations on a target given by an exposure and an offset.
 #include "engine/op/exposure.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_P(EnginePath, what_lies_outside_of_an_exposure_is_refused_and_stays) {
       }
     }
     rank.barrier();
-    // Of the rows those that went in messages of their own may be there.
+    // Rows that were sent as separate messages may have been written.
     if (rank.rank() == 1) {
       EXPECT_TRUE(exposed.is_untouched());
     }
@@ -152,10 +152,10 @@ TEST_P(EnginePath, a_counter_is_named_by_an_exposure_too) {
       put.exposed.notify = put.exposed.target;
       put.notify = 0;
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
-      put.exposed.target = ExposureId::none;  // the counter alone, of nothing
+      put.exposed.target = ExposureId::none;  // only the counter, without data
       put.target_layout = put.origin_layout = Layout::contiguous(0);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
-      // Nothing is moved where there is no such counter.
+      // Nothing is transferred if the counter does not exist.
       std::byte other{1};
       Transfer wrong = transfer(Direction::put, &other, shown_id(rank, 1), 8, 1);
       wrong.exposed.notify = wrong.exposed.target;

@@ -1,4 +1,4 @@
-/// Processes that have a directory in common, and nothing else.
+/// Processes that share nothing but a directory.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -95,7 +95,7 @@ TEST(FileBootstrap, who_was_killed_is_in_nobodys_way) {
   auto const entries = [&] {
     return std::distance(std::filesystem::directory_iterator(directory.path()), {});
   };
-  EXPECT_EQ(entries(), 3);  // by what they are told
+  EXPECT_EQ(entries(), 3);  // the FIFOs
   ASSERT_EQ(second.publish("second"), 0);
   second.close();
   EXPECT_EQ(entries(), 1);
@@ -160,7 +160,7 @@ TEST(FileBootstrap, an_identity_is_taken_once) {
 TEST(FileBootstrap, only_the_user_sees_what_is_published) {
   JobDirectory const directory;
   std::string const inner = std::string(directory.path()) + "/job";
-  Member const first(inner.c_str(), 1);  // makes the directory
+  Member const first(inner.c_str(), 1);  // creates the directory
   ASSERT_TRUE(first.is_open());
   ASSERT_EQ(first.publish("secret"), 0);
   struct stat status {};
@@ -193,7 +193,7 @@ TEST(FileBootstrap, a_child_does_not_withdraw_its_parents_address) {
   EXPECT_EQ(first.processes(), List{1});
 }
 
-/// Programs in C that are run, and find each other in the directory.
+/// Runs C programs that find each other through the directory.
 class RunPrograms : public ::testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(Paths, RunPrograms, ::testing::Values("0xf", "0x1", "0x2", "0x8"));
 

@@ -1,4 +1,4 @@
-/// How much memory is left, by files as the kernel writes them.
+/// The computation of free memory from files in the kernel's format.
 #include "engine/memory/headroom.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-/// An origin that does not keep to one lock at a time for its stream, or ends while that waits, is in
-/// nobody's way.
+/// An origin that breaks the rule of one lock at a time per stream, or ends while its stream waits, does not
+/// block others.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,13 +24,13 @@ constexpr std::uint64_t value = 77;
 
 void configure(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_AGENT;
-  // Lines about what is dropped are right.
+  // Log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank == victim) ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);
 }
 
-/// The requests of an origin that is no engine.
+/// The requests of an origin that is not an engine.
 class Origin {
  public:
   explicit Origin(Rank& rank)
@@ -62,7 +62,7 @@ class Origin {
     sender_.send(wire::MessageClass::request, std::move(text.header), std::move(text.payload), eager);
   }
   void send(wire::RequestHeader const& header) { send({test::bytes_of(header), {}}); }
-  /// Requests in one message; each text is a header and its payload.
+  /// Sends several requests in one message; each text is a header and its payload.
   void send_joined(std::vector<Text> const& texts) {
     std::vector<std::byte> room(texts.size() * (wire::JoinedWriter<wire::RequestHeader>::most_overhead + 8));
     wire::JoinedWriter<wire::RequestHeader> records(session_, room);
@@ -92,7 +92,7 @@ class Origin {
   std::uint64_t next_ = 1;
 };
 
-/// Of two locks of the victim.
+/// A well-behaved owner of two of the victim's locks.
 struct Friend {
   explicit Friend(Rank& job) : rank(job), word(job.shown(victim, word_slot)) {}
 
@@ -133,9 +133,9 @@ void prepare(Rank& rank) {
   rank.barrier();
 }
 
-/// The friend has lock 0 when the rogue's stream asks for it, with a put of `value` behind the request. Then
-/// each goes on as it is told, the rogue to its end: as_rogue(rank, origin, position of the request) and
-/// as_friend(rank, friend).
+/// The friend holds lock 0 when the rogue's stream requests it, with a put of `value` behind the request.
+/// Then both continue independently, the rogue to its end: as_rogue(rank, origin, position of the request)
+/// and as_friend(rank, friend).
 template <typename AsRogue, typename AsFriend>
 void compete(AsRogue as_rogue, AsFriend as_friend) {
   constexpr std::uint64_t ended = 3;
@@ -172,13 +172,13 @@ TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
   compete(
       [](Rank& rank, Origin& origin, std::uint64_t asked) {
         origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
-        // A position that it waits for already.
+        // A position that the stream waits for already.
         auto again = origin.lock_request(wire::RequestKind::acquire, 1, 2);
         again.sequence = asked;
         origin.send(again);
         rank.tell(stage_slot, 1);
         origin.progress_until(rank, friendly, 2);
-        // And once more, in vain: it has the lock.
+        // A repeated request is rejected, because the stream holds the lock.
         origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
       },
       [](Rank& rank, Friend const& self) {
@@ -208,7 +208,7 @@ TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
       });
 }
 
-/// As much of it as a message takes, each part in order, and what makes no sense refused.
+/// As many requests as fit into a message, executed in order, with invalid ones rejected.
 TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t rounds = 50;
@@ -217,7 +217,7 @@ TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
       Origin origin(rank);
       std::vector<Text> texts;
       for (std::uint64_t round = 1; round <= rounds; ++round) {
-        for (std::uint32_t owner : {0u, 0u, 1u}) {  // the second is refused, the third is another lock
+        for (std::uint32_t owner : {0u, 0u, 1u}) {  // the second is rejected, the third is another lock
           auto const request = origin.lock_request(wire::RequestKind::acquire, owner, owner);
           texts.push_back({test::bytes_of(request), {}});
         }
@@ -243,7 +243,7 @@ TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
   });
 }
 
-/// From the last to the first, each behind the one before it: none is lost, none comes too early.
+/// Messages arrive in reverse order: none is lost, and none is executed too early.
 TEST(HostileLocks, what_arrives_in_the_wrong_order_goes_in_the_right_one) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t chain = 2000;

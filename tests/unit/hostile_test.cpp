@@ -1,15 +1,14 @@
-/// A live engine, and a process that was admitted to it and sends it a million messages that no peer of ours
-/// would send. What others get, who were not admitted: stranger_test.cpp.
+/// A live engine, and an admitted process that sends it a million messages that no legitimate peer would
+/// send. For unauthenticated peers see stranger_test.cpp.
 ///
-/// What is promised, and checked: the engine neither crashes nor hangs; it serves a well-behaved peer
-/// meanwhile and afterwards; its memory stays bounded; memory that no sound request names keeps its content.
+/// Checked guarantees: the engine neither crashes nor hangs; it serves a well-behaved peer meanwhile and
+/// afterwards; its memory stays bounded; memory that no valid request addresses keeps its content.
 ///
-/// What is not promised, and kept out of the messages: a sound request may name any memory that the process
-/// can write, whether it is a segment or not, so those that write name the victim's own segment, or addresses
-/// where nothing can be mapped; reads name anything. A sound lock keeps its stripes from everybody until it
-/// is used up, so none is sent. Sound requests read at most a few kilobytes, replies are taken off the wire,
-/// and who introduces itself tells the truth about where it can be reached: UCX believes the address of a
-/// worker.
+/// Not guaranteed, and therefore excluded from the messages: a valid request may address any memory that the
+/// process can write, whether or not it is a segment, so writing requests address the victim's own segment,
+/// or addresses where nothing can be mapped; reading requests address anything. A valid lock keeps its
+/// stripes until it is used up, so none is sent. Valid requests read at most a few kilobytes, replies are
+/// received, and the address in a handshake is true, because UCX trusts a worker's address.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -38,15 +37,15 @@ namespace {
 constexpr std::uint64_t messages = 1000000;
 constexpr std::chrono::seconds longest{test::sanitized ? 20 : 45};
 constexpr std::size_t page = 4096;
-constexpr std::size_t target_bytes = 16 * page;  ///< a segment between guards
-// The sanitizers keep freed memory for a while.
+constexpr std::size_t target_bytes = 16 * page;  ///< a segment between guard pages
+// Sanitizers keep freed memory for a while.
 constexpr std::size_t bounded_growth = test::sanitized ? std::size_t{2} << 30 : std::size_t{64} << 20;
 constexpr auto pattern = std::byte{0xc3};
 
-/// Ranks of the job and what they show each other.
+/// Ranks of the job, and slots of the values that they publish.
 enum : int { victim, friendly, rogue, ranks };
 enum : int { target_slot, friend_slot, end_slot };
-constexpr LockId locks = 20;  ///< of the victim
+constexpr LockId locks = 20;  ///< locks of the victim
 
 std::size_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
@@ -57,7 +56,7 @@ std::size_t resident_bytes() {
   return read == 2 ? resident * page : 0;
 }
 
-/// A segment in the middle of pages that nobody may touch.
+/// A segment between inaccessible pages.
 class Guarded {
  public:
   Guarded() {
@@ -86,7 +85,7 @@ constexpr auto introduction = static_cast<std::uint8_t>(wire::RequestKind::intro
 using test::bytes_of;
 using test::Text;
 
-/// Makes up messages.
+/// Generates messages.
 class Author {
  public:
   Author(std::uint64_t seed, RemoteAddress target, std::uint64_t session)
@@ -98,7 +97,7 @@ class Author {
     if (!is_harmless(text)) return request();
     return text;
   }
-  /// Some requests in one message, of which the last one may be cut.
+  /// Several requests in one message, the last of which may be truncated.
   Text requests() {
     std::vector<std::byte> room(65536);
     wire::JoinedWriter<wire::RequestHeader> records(session_, room);
@@ -119,7 +118,7 @@ class Author {
     if (below(64) == 0) text.header.resize(below(64));
     return text;
   }
-  /// Nobody has asked for it.
+  /// An unsolicited reply.
   Text reply() {
     wire::ReplyHeader header{};
     fill(&header, sizeof header);
@@ -161,7 +160,7 @@ class Author {
     return text;
   }
 
-  /// In the segment, around it, or where nothing is.
+  /// In the segment, around it, or in unmapped memory.
   RemoteAddress any_address() {
     switch (below(6)) {
       case 0: return below(page);
@@ -172,7 +171,7 @@ class Author {
     }
   }
 
-  /// A request as a peer would send it, with any address and any place in the stream.
+  /// A request as a peer would send it, with any address and any position in the stream.
   Text sound() {
     if (below(8) == 0) return lock_request();
     wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(5)));
@@ -209,7 +208,7 @@ class Author {
     return text;
   }
 
-  /// For locks that exist and others, by many owners, in any order.
+  /// For existing and missing locks, by many owners, in any order.
   Text lock_request() {
     bool const acquires = below(3) != 0;
     auto const kind = acquires ? wire::RequestKind::acquire : wire::RequestKind::release;
@@ -222,7 +221,7 @@ class Author {
     return {bytes_of(header), {}};
   }
 
-  /// Changes, cuts or lengthens it; huge values among the changes.
+  /// Changes, truncates or extends the message, including huge values.
   void mutate(Text& text) {
     for (auto changes = 1 + below(3); changes != 0; --changes) {
       std::vector<std::byte>& part = text.payload.empty() || below(3) != 0 ? text.header : text.payload;
@@ -242,7 +241,7 @@ class Author {
     }
   }
 
-  /// Keeps to what the head of this file says.
+  /// Whether the message respects the exclusions described at the head of this file.
   bool is_harmless(Text const& text) const {
     std::vector<std::uint64_t> aligned(text.payload.size() / 8 + 1);
     if (!text.payload.empty()) std::memcpy(aligned.data(), text.payload.data(), text.payload.size());
@@ -259,7 +258,7 @@ class Author {
     RemoteAddress end = 0;
     if (!touched_range(request, &begin, &end) || request.header.bytes == 0) return true;
     bool const inside = begin >= target_ && end <= target_ + target_bytes;
-    constexpr RemoteAddress lowest = 65536;  // nothing is mapped below, nor beyond the user's half
+    constexpr RemoteAddress lowest = 65536;  // nothing is mapped below, nor above the user's half
     constexpr RemoteAddress highest = RemoteAddress{1} << 56;
     return inside || end <= lowest || begin >= highest;
   }
@@ -270,7 +269,7 @@ class Author {
   std::uint64_t sequence_ = 1;
 };
 
-/// Takes a lock which the other may have, if a mutation names it.
+/// Tries a lock that the rogue may hold, if a mutation addresses it.
 void try_lock(Rank& rank) {
   Peer& peer = rank.peer(victim);
   Waiter waiter;
@@ -310,13 +309,13 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   }
   std::printf("%llu messages sent, %zu came back\n", static_cast<unsigned long long>(sent),
               sender.received());
-  // One in ten or so is answered, and many answers travel together.
+  // About one in ten is answered, and many answers are batched.
   EXPECT_GT(sender.received(), sent / 1000) << "the engine has executed nearly nothing";
 }
 
 void configure(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_AGENT;
-  // A line for each message that is dropped is right, and too much here.
+  // Log lines for dropped messages are expected, but too many here.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank == victim) ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);

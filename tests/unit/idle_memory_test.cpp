@@ -1,4 +1,4 @@
-/// Memory of freed segments: what is kept of it, and what goes back to the system.
+/// Memory of freed segments: the amount that is kept, and the amount that is returned to the system.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class IdleSegments : public Segments {
   static constexpr std::size_t kept = 2 * mebibyte;
   void SetUp() override { ASSERT_EQ(table.open(owner, 64 * 1024, kept), Status::ok); }
 
-  /// Allocates and frees; what stands there then is `mark` where the pages are kept.
+  /// Allocates, writes `mark` and frees; the mark survives if the pages are kept.
   void leave_mark(std::size_t bytes, AllocationHints const& hints = {}) {
     void* const base = allocate(bytes, hints);
     std::memset(base, mark, bytes);

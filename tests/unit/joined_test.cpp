@@ -1,4 +1,4 @@
-/// Joined messages: what is written is read, and nothing is read beyond what arrived.
+/// Batches: written records are read back, and nothing is read beyond the received bytes.
 #include "engine/net/joined.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t session = 0x1234567890abcdef;
 
-/// Words on the heap, where the address sanitizer sees each byte that is read beyond them.
+/// Words on the heap, where the address sanitizer detects reads beyond their end.
 class Room {
  public:
   explicit Room(std::size_t bytes) : words_(std::make_unique<std::uint64_t[]>(bytes / 8)), bytes_(bytes) {}
@@ -38,7 +38,7 @@ struct Record {
   std::vector<std::byte> payload;
 };
 
-/// Headers that differ from each other in few places, as those of one origin do, or in all.
+/// Headers that differ from each other in few places, like those of one origin, or everywhere.
 template <typename Header>
 std::vector<Record<Header>> random_records(std::mt19937_64& random, std::size_t count) {
   std::vector<Record<Header>> records;
@@ -123,7 +123,7 @@ TYPED_TEST(Joined, what_is_cut_off_is_noticed_and_the_records_before_it_are_read
   auto const written = random_records<TypeParam>(random, 12);
   Room const room(65536);
   std::size_t const bytes = write(written, room.bytes());
-  std::size_t whole = 0;  // messages that end with a record
+  std::size_t whole = 0;  // messages that end with a complete record
   for (std::size_t cut = 0; cut < bytes; cut += 8) {
     auto const result = read<TypeParam>(room.copy(cut).bytes());
     ASSERT_LT(result.records.size(), written.size());

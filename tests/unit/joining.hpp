@@ -1,4 +1,4 @@
-/// Engines whose small operations travel together in messages of different sizes, or not at all.
+/// Engines with batches of different sizes, or without batches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct JoinCase {
 class Joining : public ::testing::TestWithParam<JoinCase> {
  protected:
   static bool joins() { return GetParam().bytes != MPIX_ENGINE_NEVER_JOIN; }
-  /// As between hosts: messages for everything, at all ranks or for what rank 0 issues.
+  /// As between hosts: messages for all operations, at all ranks or for those of rank 0.
   static void messages(mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_AGENT;
     config.join_bytes = GetParam().bytes;
@@ -34,7 +34,7 @@ inline std::string name_of_case(::testing::TestParamInfo<JoinCase> const& instan
   return instance.param.name;
 }
 
-/// What ranks tell each other with Rank::show.
+/// Slots of the values that ranks publish with Rank::show.
 enum : int { memory_slot, stage_slot };
 
 }  // namespace mpixrma::engine

@@ -1,5 +1,4 @@
-/// Small operations that travel together, mixed with others, by several origins: a model says what they
-/// leave.
+/// Batched small operations mixed with others, by several origins; a model predicts the result.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
 
-/// What several origins do to one target: cells of their own, in order, and counters that all share.
+/// Operations of several origins on one target: ordered updates of their own cells, and shared counters.
 class Mixture {
  public:
   static constexpr std::size_t cells = 64;
@@ -84,7 +83,7 @@ class Mixture {
     return static_cast<std::size_t>(to) * counters + counter;
   }
   RemoteAddress counter(int to, std::size_t which) const { return rank_.shown(to, memory_slot) + which * 8; }
-  /// Byte `offset` of what only this process writes at rank `to`.
+  /// Returns byte `offset` of the memory at rank `to` that only this process writes.
   RemoteAddress own(int to, std::size_t offset) const {
     return rank_.shown(to, memory_slot) + shared_bytes + own_bytes * static_cast<std::size_t>(rank_.rank()) +
            offset;
@@ -93,7 +92,7 @@ class Mixture {
     EXPECT_EQ(rank_.engine().issue(rank_.peer(to), operation).status, Status::ok);
   }
 
-  /// Some rows of a cell.
+  /// Puts some rows of a cell.
   void put(int to) {
     std::size_t const cell = below(cells) * cell_bytes;
     unsigned char data[cell_bytes];
@@ -129,7 +128,7 @@ class Mixture {
     for (Got const& got : gets_) EXPECT_EQ(got.bytes, got.expected);
     gets_.clear();
   }
-  /// The counters as one array.
+  /// Adds to the counters as one array.
   void add(int to) {
     std::int64_t addends[counters];
     for (std::size_t i = 0; i < counters; ++i)

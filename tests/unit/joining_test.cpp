@@ -1,4 +1,4 @@
-/// Small operations to one target that travel together: when they leave, and that nothing else is different.
+/// Batches of small operations to one target: when they are sent, and that results do not change.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,12 +15,12 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
 
-// What rank 0 tells rank 1 in a stage's slot, and the other way round.
+// The values that rank 0 publishes to rank 1 in a stage's slot, and vice versa.
 enum : std::uint64_t { held = 1, issued, seen };
 constexpr std::size_t stripe = std::size_t{1} << stripe_shift;
 
-/// Memory of rank 1, whose first element nobody may update by a sum as long as the stripe is held: what is
-/// issued to it stays under way, and is not acknowledged.
+/// Memory of rank 1 whose first element cannot be updated by a sum as long as the stripe is held: operations
+/// on it stay in flight and unacknowledged.
 class Stage {
  public:
   explicit Stage(Rank& rank) : rank_(rank) {
@@ -35,12 +35,13 @@ class Stage {
   Peer& target() const { return rank_.peer(1); }
   std::int64_t* here() const { return static_cast<std::int64_t*>(memory_); }
   std::int64_t volatile const& element(std::size_t index) const { return here()[index]; }
-  /// The element at rank 1; from `free` on, 6,000 of them, the stripe of the first one is another.
+  /// Returns the element at rank 1. Elements from `free` on, 6,000 of them, have another stripe than the
+  /// first.
   RemoteAddress there(std::size_t index) const { return rank_.shown(1, memory_slot) + index * 8; }
   static constexpr std::size_t free = stripe / 8;
 
-  /// At rank 1: holds the stripe of the first element from the beginning until rank 0 tells `until`; calls
-  /// `meanwhile` when rank 0 has issued.
+  /// At rank 1: holds the stripe of the first element until rank 0 publishes `until`; calls `meanwhile` when
+  /// rank 0 has issued.
   template <typename Meanwhile>
   void hold(Meanwhile meanwhile, std::uint64_t until) const {
     Update const sum = contiguous(Operation::prod, ElementType::float64, nullptr,
@@ -58,7 +59,8 @@ class Stage {
     }
   }
 
-  /// At rank 1: holds it until the first of the other elements has become 1, which it tells rank 0.
+  /// At rank 1: holds the stripe until the first of the other elements has become 1, and publishes that to
+  /// rank 0.
   void hold_until_seen() const {
     hold(
         [this] {
@@ -68,7 +70,7 @@ class Stage {
         issued);
   }
 
-  /// At rank 0: something that is under way until rank 1 lets go of the stripe.
+  /// At rank 0: issues an operation that stays in flight until rank 1 releases the stripe.
   void block() const {
     EXPECT_TRUE(rank_.was_told(1, stage_slot, held));
     static double const factors[2] = {2.0, 3.0};
@@ -76,14 +78,14 @@ class Stage {
     EXPECT_EQ(engine().issue(target(), product).status, Status::ok);
   }
   void put(std::size_t index, std::int64_t value) const {
-    std::int64_t& origin = origins_[index];  // stays until the put is complete
+    std::int64_t& origin = origins_[index];  // must be valid until the put is complete
     origin = value;
     EXPECT_EQ(engine().issue(target(), contiguous(Direction::put, &origin, there(index), 8)).status,
               Status::ok);
   }
   std::uint64_t joined() const { return engine().statistics().requests_joined; }
 
-  /// At rank 1: whether the element comes to have the value, without a call of the engine.
+  /// At rank 1: whether the element gets the value without a call of the engine.
   bool becomes(std::size_t index, std::int64_t value, int milliseconds = 20000) const {
     for (int i = 0; i < milliseconds && element(index) != value; ++i) ::usleep(1000);
     return element(index) == value;
@@ -112,7 +114,7 @@ TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_
       constexpr int a_while = 200;  // milliseconds
       stage.hold([&] { EXPECT_EQ(stage.becomes(stage.free + puts, 100 + puts - 1, a_while), !joins()); },
                  issued);
-      // The origin does not call the engine: its agent sends when it is told that nothing is under way.
+      // The origin does not call the engine: its agent sends when nothing is in flight any more.
       for (std::int64_t i = 0; i < puts; ++i)
         EXPECT_TRUE(stage.becomes(stage.free + 1 + static_cast<std::size_t>(i), 100 + i));
       rank.tell(stage_slot, seen);
@@ -127,11 +129,11 @@ TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_
 TEST_P(Joining, a_full_message_leaves_whatever_is_under_way) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
-    // More than fit into a message, within the window.
+    // More than fit into a message, within the credit.
     std::size_t const puts = GetParam().bytes == 1024 ? 100 : 4000;
     if (rank.rank() == 0) {
       stage.put(stage.free, 0);
-      stage.engine().complete(stage.target(), UINT64_MAX);  // the answer tells the window
+      stage.engine().complete(stage.target(), UINT64_MAX);  // the answer contains the credit
       stage.block();
       for (std::size_t i = 0; i < puts; ++i) stage.put(stage.free + i, static_cast<std::int64_t>(i) + 1);
       rank.tell(stage_slot, issued);
@@ -235,7 +237,7 @@ TEST_P(Joining, what_follows_a_lock_that_was_given_back_arrives) {
         ASSERT_EQ(stage.engine().lock(stage.target(), {lock, LockMode::exclusive, 0, false, &waiter}).status,
                   Status::ok);
         stage.engine().wait_until(stage.target(), [&] { return waiter.complete.load(); });
-        // Of this the target tells nothing until it is asked.
+        // The target does not acknowledge this until it is asked.
         ASSERT_EQ(stage.engine().unlock(stage.target(), lock, 0).status, Status::ok);
         stage.put(stage.free, round);
         EXPECT_TRUE(rank.was_told(1, stage_slot, static_cast<std::uint64_t>(round)));

@@ -1,5 +1,5 @@
-/// The table of update kernels against scalar code written another way: every operation on every type,
-/// fetching or not, over layouts of every kind, with the CPU's atomics and without.
+/// The table of update kernels against independent scalar code: every operation on every type, fetching or
+/// not, over all kinds of layouts, with and without the CPU's atomics.
 #include "engine/op/kernel/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ template <typename Case>
 class UpdateKernel : public ::testing::Test {};
 TYPED_TEST_SUITE(UpdateKernel, test::ElementCases);
 
-/// Memory with a layout in it, full of random elements.
+/// Memory with a layout, full of random elements.
 template <typename T>
 class Buffer {
  public:
@@ -40,13 +40,13 @@ class Buffer {
   std::vector<std::byte> const& bytes() const { return bytes_; }
   /// The elements of the layout, in its order.
   std::deque<T> elements() {
-    std::deque<T> values;  // not a vector: that of bool holds none
+    std::deque<T> values;  // not a vector, because vector<bool> holds no bools
     auto const offsets = test::offsets_of(view_);
     for (std::size_t i = 0; i < offsets.size(); i += sizeof(T))
       values.push_back(test::load<T>(base() + offsets[i]));
     return values;
   }
-  /// What stands outside of the layout.
+  /// Returns the bytes outside of the layout.
   std::vector<std::byte> rest() {
     std::vector<std::byte> bytes = bytes_;
     for (auto const offset : test::offsets_of(view_))
@@ -60,7 +60,7 @@ class Buffer {
   std::vector<std::byte> bytes_;
 };
 
-/// One update over three layouts, against the model.
+/// One update over three layouts, compared with the model.
 template <typename T>
 class Round {
  public:
@@ -76,7 +76,7 @@ class Round {
     }
   }
 
-  /// Fails the test where something differs.
+  /// Fails the test if anything differs.
   void run(bool fetch, bool atomic, bool scaled) {
     auto const shift = [&] { return random_() % 3 == 0 ? random_() % sizeof(T) : 0; };
     Buffer<T> target(layouts_[0], shift(), random_);

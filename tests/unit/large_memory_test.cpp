@@ -1,4 +1,4 @@
-/// Large memory is exposed without making its pages, and given back while others' operations go on.
+/// Large memory is exposed without allocating its pages, and freed while operations of others continue.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ std::size_t pages_of(int file) {
   return static_cast<std::size_t>(status.st_blocks) * 512 / page;
 }
 
-/// Exposes the memory, writes its last word from process 0, and returns after both.
+/// Exposes the memory and writes its last word from process 0.
 void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   ExposureId id{};
   ASSERT_EQ(rank.engine().expose(memory, bytes, Rights::all, &id), Status::ok);
@@ -44,7 +44,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   EXPECT_EQ(rank.engine().conceal(id), Status::ok);
 }
 
-// RDMA registers memory with the network, which makes its pages: that path is left out.
+// RDMA registers memory with the network, which allocates its pages, so that path is excluded.
 TEST_P(EnginePath, ExposesSharedAndFileMappingsWithoutMakingPages) {
   if (GetParam().paths == MPIX_ENGINE_PATH_RDMA) GTEST_SKIP() << "memory is registered with the network";
   for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
@@ -61,7 +61,7 @@ TEST_P(EnginePath, ExposesSharedAndFileMappingsWithoutMakingPages) {
         void* const anonymous =
             ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         ASSERT_NE(anonymous, MAP_FAILED);
-        (void)::madvise(anonymous, bytes, MADV_NOHUGEPAGE);  // kernels without them do not know it
+        (void)::madvise(anonymous, bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
         expose_and_use(rank, anonymous, bytes);
         EXPECT_LE(test::resident_pages(anonymous, bytes), 1u) << kind;
         ::munmap(anonymous, bytes);
@@ -75,8 +75,8 @@ bool has_page(std::byte* at) {
   return ::mincore(at, page, &resident) == 0 && (resident & 1) != 0;
 }
 
-// The kernel gives the pages back in the order of their addresses: in the middle of that the first is gone
-// and the last is there. Who sees that twice, and has had every channel's lock in between, waited for no
+// The kernel frees pages in address order: during that the first page is gone and the last one is present. A
+// thread that observes this state twice, and has acquired every channel's lock in between, has waited for no
 // lock.
 TEST(LargeMemory, GivesPagesBackWithoutLock) {
   constexpr std::size_t bytes = std::size_t{64} << 20;

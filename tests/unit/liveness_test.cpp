@@ -1,4 +1,4 @@
-/// Which processes are alive.
+/// Detection of live processes.
 #include "engine/base/liveness.hpp"
 
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@ namespace {
 
 using test::Child;
 
-/// `pid` ends or has ended, and needs a moment for it.
+/// Whether `pid` has ended, after a short wait.
 bool ends_soon(pid_t pid) {
   for (int i = 0; i < 20000; ++i) {
     if (!process_is_alive(pid)) return true;

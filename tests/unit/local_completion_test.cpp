@@ -1,4 +1,4 @@
-/// Local completion per target: buffers may be reused while the target has done nothing yet.
+/// Local completion per target: buffers may be reused although the target has not executed anything yet.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -20,7 +20,7 @@ class LocalCompletion : public EnginePath {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
     EnginePath::configure(config, rank);
-    config.fragment_bytes = config.window_bytes = 0;  // the usual ones: large buffers are lent to UCX
+    config.fragment_bytes = config.window_bytes = 0;  // the defaults: large buffers are lent to UCX
   }
 };
 

@@ -1,6 +1,5 @@
-/// The structures that are read without locks, against the memory model of the language: Relacy runs them
-/// with atomics of its own, which return every value that the model permits and not only those of this
-/// processor.
+/// The lock-free structures against the memory model of the language: Relacy runs them with its own atomics,
+/// which return every value that the model permits and not only those of this processor.
 #include <gtest/gtest.h>
 
 #include "datatype/handle_cache.hpp"
@@ -18,7 +17,7 @@ namespace mpixrma::engine::model {
 
 std::byte* pointer(std::uintptr_t bits) { return reinterpret_cast<std::byte*>(bits); }
 
-/// Two threads map segments at one place while a third looks an address up that is in both.
+/// Two threads map segments at one place while a third looks up an address that is in both.
 template <template <typename> class Atomic>
 struct MappedSegmentModel : rl::test_suite<MappedSegmentModel<Atomic>, 3> {
   Atomic<std::uint64_t> generations[2];
@@ -47,7 +46,7 @@ struct MappedSegmentModel : rl::test_suite<MappedSegmentModel<Atomic>, 3> {
   }
 };
 
-/// As above, starting with a segment: a mixture of two does not lead to a null pointer.
+/// As above, starting with a segment: a mixture of two segments must not lead to a null pointer.
 template <template <typename> class Atomic>
 struct ReplacedSegmentModel : MappedSegmentModel<Atomic> {
   void before() {
@@ -56,7 +55,7 @@ struct ReplacedSegmentModel : MappedSegmentModel<Atomic> {
   }
 };
 
-/// The owner gives a slot of its table to another range while a peer reads it.
+/// The owner reuses a slot of its table for another range while a peer reads it.
 template <template <typename> class Atomic>
 struct RangeSlotModel : rl::test_suite<RangeSlotModel<Atomic>, 2> {
   BasicRangeSlot<Atomic> slot;
@@ -78,8 +77,7 @@ struct RangeSlotModel : rl::test_suite<RangeSlotModel<Atomic>, 2> {
   }
 };
 
-/// The owner takes one range out of its table and gives its slot to another while a peer looks up those that
-/// stay.
+/// The owner removes one range from its table and reuses its slot while a peer looks up the others.
 template <template <typename> class Atomic>
 struct RangeIndexModel : rl::test_suite<RangeIndexModel<Atomic>, 2> {
   static constexpr std::uint32_t slots = 3;
@@ -114,7 +112,7 @@ struct RangeIndexModel : rl::test_suite<RangeIndexModel<Atomic>, 2> {
   }
 };
 
-/// The owner reuses memory that it has freed, once its peers know: none of them reaches it.
+/// The owner reuses freed memory once its peers know: none of them accesses it.
 template <template <typename> class Atomic>
 struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
   BasicRangeSlot<Atomic> slot;
@@ -136,8 +134,8 @@ struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
   }
 };
 
-/// A thread stores, or returns from Complete, once another has waited for the messages before it. Relacy
-/// tells of accesses to `memory` that are not ordered.
+/// A thread stores, or returns from Complete, after another thread has waited for the messages before it.
+/// Relacy reports unordered accesses to `memory`.
 template <template <template <typename> class> class Mark, template <typename> class Atomic>
 struct MarkModel : rl::test_suite<MarkModel<Mark, Atomic>, 2> {
   Mark<Atomic> mark;
@@ -146,7 +144,7 @@ struct MarkModel : rl::test_suite<MarkModel<Mark, Atomic>, 2> {
   void before() { mark.raise(5); }
   void thread(unsigned index) {
     if (index == 0) {
-      memory($) = 1;  // what the messages do
+      memory($) = 1;  // the effect of the messages
       mark.clear(5);
     } else if (mark.get() == 0) {
       memory($) = 2;
@@ -158,8 +156,8 @@ using MessageMarkModel = MarkModel<BasicMessageMark, Atomic>;
 template <template <typename> class Atomic>
 using OutstandingMarkModel = MarkModel<BasicOutstandingMark, Atomic>;
 
-/// Two holders, one that shares, and the agent want a lock at once. Relacy tells of accesses to `memory` that
-/// are not ordered; the agent, where it is kept out, is told when it may look again.
+/// Two exclusive holders, a shared one and the agent request a lock concurrently. Relacy reports unordered
+/// accesses to `memory`; a rejected agent is notified when it may retry.
 template <template <typename> class Atomic>
 struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
   using Lock = BasicSharedLock<Atomic, 2>;
@@ -194,8 +192,8 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
   void after() { RL_ASSERT(!kept_out || told != 0); }
 };
 
-/// Two origins and a target that looks now and then hand a slot to each other. Relacy tells of accesses to
-/// the content that are not ordered.
+/// Two origins and an occasionally polling target hand a slot to each other. Relacy reports unordered
+/// accesses to the content.
 template <template <typename> class Atomic>
 struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
   struct Content {
@@ -225,7 +223,7 @@ struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
   }
 };
 
-/// An origin ends with a request under way, and two others find that out while the target may be at it.
+/// An origin ends with a request in flight, and two others detect that while the target may be executing it.
 template <template <typename> class Atomic>
 struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
   MailSlotModel<Atomic> mail;
@@ -257,7 +255,8 @@ struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
   }
 };
 
-/// States of handles are used again: whoever finds one by its handle sees what was set for that.
+/// States of handles are reused: a thread that finds a state by its handle sees the values set for that
+/// handle.
 template <template <typename> class Atomic>
 struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
   using Handle = char*;
@@ -266,7 +265,9 @@ struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
     rl::var<int> content;
     Handle handle() const { return published.get(); }
   };
-  static Handle handle(int use) { return reinterpret_cast<Handle>(0x1000L + use * 0x100000L); }  // one slot
+  static Handle handle(int use) {
+    return reinterpret_cast<Handle>(0x1000L + use * 0x100000L);
+  }  // all map to one cache slot
 
   State state;
   HandleCache<Handle, State, Atomic> cache;
@@ -290,9 +291,9 @@ struct HandleCacheModel : rl::test_suite<HandleCacheModel<Atomic>, 2> {
   }
 };
 
-/// An array is updated plainly under its stripe while the first single elements of it are updated: whoever
-/// does that with the CPU's atomics comes after all plain updates. Relacy tells of accesses to `plain` that
-/// are not ordered; who uses the CPU's atomics only reads it.
+/// An array is updated plainly under its stripe while its first single-element updates are made: a thread
+/// that uses the CPU's atomics must come after all plain updates. Relacy reports unordered accesses to
+/// `plain`, which threads with the CPU's atomics only read.
 template <template <typename> class Atomic>
 struct UpdateModeModel : rl::test_suite<UpdateModeModel<Atomic>, 3> {
   BasicUpdateModes<Atomic, 2> modes;
@@ -339,7 +340,7 @@ struct UpdateModeModel : rl::test_suite<UpdateModeModel<Atomic>, 3> {
   void after() { RL_ASSERT(int(plain($)) + atomic.load(rl::mo_relaxed, $) == 6); }
 };
 
-/// Whether no execution breaks what the model asserts. Relacy tells `report` which one does.
+/// Whether no execution violates the model's assertions. Relacy describes a violation in `report`.
 template <typename Model>
 bool holds(std::ostream& report) {
   rl::test_params parameters;

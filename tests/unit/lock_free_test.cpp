@@ -1,5 +1,5 @@
-/// The structures that are read without locks, by real threads: values here, order where ThreadSanitizer
-/// watches. lock_free_model_test.cpp has what neither this processor nor the sanitizer shows.
+/// The lock-free structures with real threads: tests values, and order under ThreadSanitizer.
+/// lock_free_model_test.cpp covers the reorderings that neither this processor nor the sanitizer shows.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// Runs `other` beside `self`.
+/// Runs `other` concurrently with `self`.
 template <typename Self, typename Other>
 void run_beside(Self self, Other other) {
   std::thread thread(other);
@@ -78,7 +78,7 @@ template <typename Mark>
 void expect_to_come_after_the_messages() {
   constexpr int rounds = 2000;
   Mark mark;
-  int memory = 0;  // not atomic: a race is seen by the sanitizer
+  int memory = 0;  // not atomic, so that the sanitizer detects a race
   std::atomic<int> asked{0};
   run_beside(
       [&] {
@@ -105,7 +105,7 @@ TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
   expect_to_come_after_the_messages<OutstandingMark>();
 }
 
-/// Operations without a position of their own: 7 is that of the newest message.
+/// Operations without their own position: 7 is that of the newest message.
 TEST(LockFree, what_begins_while_another_thread_waits_stays_outstanding) {
   OutstandingMark mark;
   EXPECT_FALSE(mark.is_set());
@@ -121,11 +121,11 @@ TEST(LockFree, what_begins_while_another_thread_waits_stays_outstanding) {
   EXPECT_FALSE(mark.is_set());
   EXPECT_EQ(mark.get(), 0u);
   mark.raise(7);
-  mark.clear(second);  // by one that was late
+  mark.clear(second);  // by a late thread
   EXPECT_TRUE(mark.is_set());
 }
 
-/// A state as of a communicator, for handles that share one place of the cache.
+/// A state like that of a communicator, for handles that share one slot of the cache.
 struct State {
   PublishedHandle<char*> published;
   int content = 0;  // not atomic, as above

@@ -1,6 +1,5 @@
 /// The rule by which shared requests pass exclusive ones (docs/decisions/0010-queued-locks.md), on the
-/// tables, words and clocks themselves: processes that take locks in random orders, and messages that take
-/// their time.
+/// tables, words and clocks themselves: processes that acquire locks in random orders, and delayed messages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ std::uint64_t rounds(std::uint64_t usual) {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual;
 }
 
-/// A process that has one lock, and its agent.
+/// A process with one lock, and its agent.
 struct Target {
   explicit Target(LockTable::Clock::duration patience) : table(common_log, patience) {
     table.open(*words, *clock);
@@ -70,7 +69,7 @@ class Process {
 
   bool has_ended() const { return next_ == program_.size(); }
   bool can_go() const { return !has_ended() && state != State::waits; }
-  /// The lock that it waits for, and how.
+  /// Returns the lock that it waits for, and the mode.
   Step const& step() const { return program_[next_]; }
   bool holds(std::size_t target) const { return held_[target] != Held::none; }
   bool holds_any() const {
@@ -85,7 +84,7 @@ class Process {
     step().give_back ? give_back(step().target) : take();
   }
 
-  std::vector<bool> const near;  ///< of each target: on the same host
+  std::vector<bool> const near;  ///< by target: whether it is on the same host
   State state = State::runs;
 
  private:
@@ -166,7 +165,7 @@ class World {
     for (std::size_t i = 0; i < near.size(); ++i) near[i] = all || one_in(random_, 2);
     return near;
   }
-  /// Something happens somewhere. False: nothing can.
+  /// Executes one possible event. Returns false if there is none.
   bool step() {
     take_answers();
     std::vector<Process*> able;
@@ -186,7 +185,7 @@ class World {
   bool has_ended() const {
     return std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); });
   }
-  /// Waits for others that wait, though it would get its lock from those who hold it.
+  /// Whether the process waits for waiting requests although the holders would permit its lock.
   bool waits_without_need(Process const& process) const {
     if (process.has_ended()) return false;
     Step const& wanted = process.step();
@@ -223,7 +222,7 @@ class World {
   Targets targets_;
 };
 
-/// Locks of some of the targets in `order`, given back in another one.
+/// Acquires locks of some targets in `order` and releases them in another order.
 void take_all(Random& random, Program* program, std::vector<Step> order) {
   program->insert(program->end(), order.begin(), order.end());
   std::ranges::shuffle(order, random);
@@ -258,7 +257,7 @@ Program make_plain(Random& random, std::size_t targets) {
   return program;
 }
 
-/// Those, and epochs of several exclusive and shared locks in one order of targets.
+/// The same, and epochs of several exclusive and shared locks in one order of targets.
 Program make_mixed(Random& random, std::size_t targets) {
   if (one_in(random, 2)) return make_plain(random, targets);
   Program program;
@@ -297,20 +296,20 @@ TEST(LockOrder, LeavesOnlyCirclesOfHoldersOnceLocksAreTakenOneByOne) {
     World world(random, 2 + below(random, 2), std::chrono::nanoseconds(1));
     for (unsigned i = 3 + below(random, 5); i != 0; --i)
       world.add(make_mixed(random, world.targets()), world.some_near(one_in(random, 2)));
-    // Each end of patience lets at least one request pass, where one waits that overtakes.
+    // Each end of patience lets at least one request pass, if an overtaking one waits.
     for (std::size_t stops = 0; stops < 100; ++stops) {
       while (world.step()) {
       }
       world.end_patience();
     }
-    // A circle of those who hold what the next one wants is the program's own.
+    // A cycle of holders that each wait for the next one's lock is an error of the program.
     for (auto const& process : world.processes)
       ASSERT_FALSE(world.waits_without_need(*process)) << "seed " << first + round;
   }
 }
 
-/// Runs all programs. How often the same process has got a share ahead of a waiting exclusive request that
-/// had come earlier, at most.
+/// Runs all programs. Returns the maximum number of times that one process acquired a shared lock ahead of
+/// the same earlier exclusive request.
 std::size_t most_passes(World& world) {
   std::size_t most = 0;
   std::vector<std::uint64_t> arrivals(world.processes.size());
@@ -335,12 +334,12 @@ std::size_t most_passes(World& world) {
   return most;
 }
 
-/// Epochs of MPI_Win_lock_all, in which each process has its own lock first, and exclusive requests beside
-/// them.
+/// Epochs of MPI_Win_lock_all, in which each process acquires its own lock first, with concurrent exclusive
+/// requests.
 TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   constexpr std::size_t sharing = 8;
   constexpr std::size_t alone = 2;
-  constexpr std::size_t passes_expected = 10;  // where all shares pass there are dozens
+  constexpr std::size_t passes_expected = 10;  // if all shared requests pass there are dozens
   std::uint32_t const first = seed();
   std::size_t most = 0;
   for (std::uint32_t round = 0; round < rounds(100); ++round) {
@@ -364,11 +363,11 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   EXPECT_LE(most, passes_expected);
 }
 
-/// Processes that keep a granted share of one lock while they take and give back shares of another, which
-/// others want exclusively.
+/// Processes that keep a granted shared lock while they acquire and release other shared locks, for which
+/// exclusive requests wait.
 TEST(LockOrder, LetsNobodyPassForAsLongAsItKeepsAnotherLock) {
   constexpr std::size_t passes_expected =
-      3;  // where the time of the kept share counts each time there are dozens
+      3;  // if the time of the kept lock counts each time there are dozens
   std::uint32_t const first = seed();
   std::size_t most = 0;
   for (std::uint32_t round = 0; round < rounds(100); ++round) {

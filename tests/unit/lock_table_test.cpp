@@ -1,4 +1,4 @@
-/// Who holds a lock by the agent's grant, who waits for it, and how much of that one process may ask for.
+/// Holders by the agent's grant, waiting requests, and the limits per process.
 #include "engine/sync/lock_table.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Case {
            LockTime time = 0) {
     table.acquire(0, {{process, owner}, mode, overtakes, time, ++token, 0, &answers});
   }
-  /// A share for a process that holds others, none of them longer than since now.
+  /// Requests a shared lock for a process that acquired its other locks just now.
   void ask_late(std::uint64_t process) { ask(process, 0, LockMode::shared, true, table.clock().now()); }
   Status attempt(std::uint64_t process, LockMode mode) {
     table.try_acquire(0, {{process, 0}, mode, false, 0, ++token, 0, &answers});
@@ -36,7 +36,7 @@ struct Case {
     return table.release(0, {process, owner}, answers);
   }
   std::vector<Answer> take() { return table.take_answers(answers); }
-  /// Whose requests were granted since the last time, in order; a failure counts as 0.
+  /// Returns the processes whose requests were granted since the last call, in order; a failure counts as 0.
   std::vector<std::uint64_t> granted() {
     std::vector<std::uint64_t> processes;
     for (Answer const& answer : take()) processes.push_back(answer.status == Status::ok ? answer.process : 0);
@@ -116,7 +116,7 @@ TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
     wait();
     EXPECT_EQ(made.granted(), (Processes{process}));
   }
-  // A request that is granted earlier has no patience left to end.
+  // A request granted earlier has no deadline any more.
   made.ask_late(7);
   for (std::uint64_t process : {1, 3, 4, 5, 6}) EXPECT_EQ(made.release(process), Status::ok);
   EXPECT_EQ(made.granted(), (Processes{2}));
@@ -126,7 +126,7 @@ TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
   EXPECT_EQ(made.granted(), (Processes{}));
 }
 
-/// A time that no process of ours would send.
+/// A time that no legitimate process sends.
 TEST(LockTable, KeepsWorkingAtTheEndOfTime) {
   Case made;
   made.ask(1, 0, LockMode::shared, true, UINT64_MAX);
@@ -178,7 +178,7 @@ TEST(LockTable, tells_those_who_wait_that_it_ends) {
   EXPECT_FALSE(made.table.concerns(2));
 }
 
-/// What one process asks for too much is no matter of the others.
+/// Excessive requests of one process do not affect the others.
 TEST(LockTable, bounds_what_each_process_asks_for) {
   constexpr std::uint32_t most = 65536;
   Case made;

@@ -1,4 +1,4 @@
-/// Locks of a process: excluded and shared, in the order of arrival, by whoever is there, on every path.
+/// Locks of a process: exclusive and shared, in FIFO order, executed by any thread present, on every path.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,14 +15,14 @@
 namespace mpixrma::engine {
 namespace {
 
-/// The lock as somebody in this process holds it.
+/// The lock as held by one owner in this process.
 struct Owned {
   Rank& rank;
   int target;
   LockId id;
   std::uint32_t owner = 0;
 
-  /// Asks, and leaves it to the caller to wait.
+  /// Issues the request without waiting.
   Issued ask(Waiter& waiter, LockMode mode, bool attempt = false) const {
     Issued const issued = rank.engine().lock(rank.peer(target), {id, mode, owner, attempt, &waiter});
     if (!failed(issued.status) && issued.complete) waiter.complete = true;
@@ -72,7 +72,7 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
       ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
       for (std::size_t i = 1; i < words; ++i) ASSERT_EQ(values[i], values[0]) << "round " << round;
       for (std::int64_t& value : values) ++value;
-      // Neither completed nor ordered but by the lock.
+      // The lock alone completes and orders the put.
       Transfer const put = contiguous(Direction::put, values.data(), there, words * 8);
       Issued const issued = rank.engine().issue(rank.peer(target), put);
       ASSERT_EQ(issued.status, Status::ok);
@@ -95,7 +95,7 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
 
 TEST_P(Lock, is_given_back_without_an_answer) {
   run_job(2, configure, [](Rank& rank) {
-    constexpr LockId id = shared_lock_count + 1;  // of which the agent alone knows
+    constexpr LockId id = shared_lock_count + 1;  // handled by the agent only
     if (rank.rank() == 0) (void)make_locks(rank, id + 1);
     rank.barrier();
     Owned const lock{rank, 0, id};
@@ -115,14 +115,14 @@ TEST_P(Lock, is_given_back_without_an_answer) {
       EXPECT_FALSE(AgentPath::finished(rank.peer(0), given.sequence));
       rank.engine().complete(rank.peer(0), given.sequence);
       EXPECT_TRUE(AgentPath::finished(rank.peer(0), given.sequence));
-      // The window does not close.
+      // The credit is not exhausted.
       for (int round = 0; round < 1000 / test::slowness; ++round) {
         ASSERT_EQ(lock.lock(), Status::ok);
         given = rank.engine().unlock(rank.peer(0), id, 0);
       }
       rank.engine().complete(rank.peer(0), given.sequence);
       EXPECT_TRUE(AgentPath::finished(rank.peer(0), given.sequence));
-      // Of one that is not held.
+      // The lock is not held.
       EXPECT_EQ(lock.unlock(), Status::bad_argument);
     }
     rank.barrier();
@@ -131,16 +131,16 @@ TEST_P(Lock, is_given_back_without_an_answer) {
 
 TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
   run_job(3, configure, [](Rank& rank) {
-    // Not the first ones: of the others, the agent alone knows.
+    // Not among the first locks: only the agent handles the others.
     LockId const first = make_locks(rank, shared_lock_count + 2);
     EXPECT_EQ(first, 0u);
     rank.barrier();
     for (LockId const id : {LockId{1}, LockId{shared_lock_count + 1}}) {
       Owned const lock{rank, 1, id};
       EXPECT_EQ(lock.lock(LockMode::shared), Status::ok);
-      rank.barrier();  // all have it at once
+      rank.barrier();  // all hold it concurrently
       EXPECT_EQ((Owned{rank, 1, id, 7}.attempt()), Status::busy);
-      rank.barrier();  // an attempt is in the way of others while it lasts
+      rank.barrier();  // an attempt blocks others while it lasts
       EXPECT_EQ((Owned{rank, 1, id, 7}.attempt(LockMode::shared)), Status::ok);
       EXPECT_EQ((Owned{rank, 1, id, 7}.unlock()), Status::ok);
       rank.barrier();
@@ -175,7 +175,7 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       ASSERT_EQ(lock.lock(), Status::ok);
     }
     rank.barrier();
-    // One after the other gets into the queue; the lock comes to them in that order. Two of them share it.
+    // Processes join the queue one after the other and get the lock in that order. Two of them share it.
     Waiter waiter;
     bool const shares = rank.rank() >= 2;
     for (int next = 1; next < rank.size(); ++next) {
@@ -183,7 +183,8 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
         Issued const issued = lock.ask(waiter, shares ? LockMode::shared : LockMode::exclusive);
         ASSERT_EQ(issued.status, Status::ok);
         EXPECT_FALSE(issued.complete);
-        rank.engine().complete(rank.peer(0), UINT64_MAX);  // it has arrived; nobody waits for the lock
+        rank.engine().complete(rank.peer(0),
+                               UINT64_MAX);  // the request has arrived; the lock is not waited for
       }
       rank.barrier();
     }
@@ -199,7 +200,7 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
       if (shares) {
         EXPECT_GE(before, 1);
-        // Both have it at the same time: each waits for the other to have come.
+        // Both hold it at the same time: each waits for the other.
         for (;;) {
           std::int64_t seen = 0;
           Transfer const get = contiguous(Direction::get, &seen, rank.shown(0, 0), 8);
@@ -283,7 +284,7 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
     EXPECT_EQ(rank.engine().create_locks(LockTable::max_locks, &first), Status::out_of_memory);
     EXPECT_EQ(rank.engine().destroy_locks(1, 2), Status::bad_argument);
     rank.barrier();
-    // Those who wait for a lock that ends are told.
+    // Waiting requests fail when the lock is destroyed.
     ASSERT_EQ(lock.lock(), Status::ok);
     Waiter waiter;
     Owned const second{rank, 1 - rank.rank(), 1, 3};
@@ -297,7 +298,7 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
     rank.barrier();
     EXPECT_EQ(lock.unlock(), Status::bad_argument);
     rank.barrier();
-    // The numbers are given out again, and the locks are free.
+    // The numbers are reused, and the locks are free.
     EXPECT_EQ(make_locks(rank, 2), 0u);
     rank.barrier();
     EXPECT_EQ(lock.attempt(), Status::ok);
@@ -306,13 +307,13 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
   });
 }
 
-/// Threads and processes on two locks, exclusive and shared, also by attempts.
+/// Threads and processes with two locks, exclusive and shared, also by attempts.
 TEST_P(Lock, excludes_threads_and_processes) {
   run_job(3, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();
     constexpr int rounds = 200 / test::slowness;
-    // Changed by loads and stores of two instructions, at the target; plain memory of every kind of access.
+    // Updated by a load and a separate store at the target, and by every kind of access to plain memory.
     std::int64_t counters[2] = {0, 0};
     rank.show(0, &counters[0]);
     rank.show(1, &counters[1]);
@@ -360,7 +361,7 @@ TEST_P(Lock, excludes_threads_and_processes) {
   });
 }
 
-/// Four origins, each as fast as it can, for a fixed time: nobody gets more than the others.
+/// Four origins contend for a fixed time: none gets more than the others.
 TEST_P(Lock, is_fair) {
   run_job(5, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);

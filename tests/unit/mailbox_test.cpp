@@ -1,4 +1,4 @@
-// Small operations on memory that is not mapped, by the mailbox of a process that looks into it.
+// Small operations on memory that is not mapped, through the ring of a process that polls it.
 #include "engine/net/mailbox.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Mailbox, operations_of_every_kind_move_the_values) {
       1, patient,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         Engine& engine = rank.engine();
-        std::array<std::int64_t, 11> values{};  // as much as there is room for
+        std::array<std::int64_t, 11> values{};  // as many as fit
         std::iota(values.begin(), values.end(), 1);
         auto const all = sizeof values;
         ASSERT_EQ(run(engine, peer, contiguous(Direction::put, values.data(), at(there, 1), all)),
@@ -38,7 +38,7 @@ TEST(Mailbox, operations_of_every_kind_move_the_values) {
         std::array<std::int64_t, 11> got{};
         ASSERT_EQ(run(engine, peer, contiguous(Direction::get, got.data(), at(there, 1), all)), Status::ok);
         EXPECT_EQ(got, values);
-        // An origin in pieces.
+        // A strided origin.
         std::array<std::int64_t, 4> const pairs{100, -1, 200, -1};
         Transfer strided =
             contiguous(Direction::put, const_cast<std::int64_t*>(pairs.data()), at(there, 20), 16);
@@ -134,8 +134,8 @@ TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
   ::munmap(hole, page);
 }
 
-/// The memory of a single element that is updated is switched, and not what stands at the address that its
-/// offset in an exposure would be.
+/// The update of a single element switches the mode of its own memory, and not that of the memory at the
+/// address equal to its offset in an exposure.
 TEST(Mailbox, single_elements_switch_their_own_memory_only) {
   run_job(2, patient, [](Rank& rank) {
     Exposed const memory(rank, false, Rights::all);
@@ -159,7 +159,7 @@ TEST(Mailbox, single_elements_switch_their_own_memory_only) {
   });
 }
 
-/// Nobody looks: the operations are done all the same.
+/// Without polling, the operations take another path.
 TEST(Mailbox, is_done_without_where_nobody_looks) {
   auto const soon = [](mpix_engine_config& config) { config.mailbox_us = 1; };
   run_job(2, soon, [](Rank& rank) {
@@ -188,7 +188,7 @@ TEST(Mailbox, is_done_without_where_nobody_looks) {
   });
 }
 
-/// Two processes that ask each other, and look only while they wait.
+/// Two processes that send requests to each other and poll only while they wait.
 TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
   constexpr int updates = 3000;
   run_job(2, patient, [](Rank& rank) {
@@ -209,7 +209,7 @@ TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
   });
 }
 
-/// Operations come in the order of issue also where only some of them suit the mailbox.
+/// Operations take effect in issue order even if only some of them fit into the ring.
 TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
   with_target(
       1,
@@ -228,7 +228,7 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
           large.fill(i);
           Transfer put = contiguous(Direction::put, large.data(), at(there, 0), small ? 8 : sizeof large);
           put.guarantees = Guarantee::ordered;
-          // What needs the stripes of both sides is not cut into pieces.
+          // An operation that needs the stripes of both sides is not split.
           if (!small) put.guarantees = put.guarantees | Guarantee::atomic;
           Issued const issued = rank.engine().issue(peer, put);
           ASSERT_EQ(issued.status, Status::ok);
@@ -255,18 +255,18 @@ class MailboxOfDead : public ::testing::TestWithParam<int> {
     auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
     Update update =
         contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
-    // An operation that holds stripes is only staged where the kernel would move it, too.
+    // An operation that holds stripes is only staged if the kernel would move it too.
     update.guarantees = Guarantee::none;
     return run(rank.engine(), rank.peer(target), update);
   }
-  /// Once it has been used.
+  /// Returns the ring after its first use.
   static Mailbox& mailbox_of(Rank& rank, int process) {
     return rank.peer(process).state().segments->mailbox();
   }
   static MailSlot* claim(Mailbox& mailbox, Rank& rank) {
     return mailbox.claim(rank.engine().process(), ::getpid());
   }
-  /// In all slots that the process tries: some of them are posted.
+  /// Occupies all slots that the process tries; some of them are posted.
   static void leave_requests(Rank& rank, Mailbox& mailbox) {
     bool posts = false;
     while (MailSlot* const slot = claim(mailbox, rank)) {
@@ -278,7 +278,7 @@ class MailboxOfDead : public ::testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(Words, MailboxOfDead, ::testing::Values(1, 20000));
 
-/// An origin whose request nobody will ever answer finds that out.
+/// An origin whose request will never be answered detects that.
 TEST_P(MailboxOfDead, does_not_keep_those_waiting_who_ask) {
   run_job(
       2, patient,
@@ -299,7 +299,7 @@ TEST_P(MailboxOfDead, does_not_keep_those_waiting_who_ask) {
       test::JobKind::mortal);
 }
 
-/// Those who have ended with requests in it leave their slots to others.
+/// Origins that have ended with requests in the ring leave their slots to others.
 TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
   constexpr int dying = 0;
   constexpr int surviving = 1;
@@ -324,7 +324,7 @@ TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
         while (process_is_alive(ending)) ::usleep(1000);
         EXPECT_EQ(update(rank, target), Status::ok);
         Mailbox& mailbox = mailbox_of(rank, target);
-        MailSlot* const own = claim(mailbox, rank);  // the others were left by the dead one
+        MailSlot* const own = claim(mailbox, rank);  // the dead origin holds the others
         ASSERT_NE(own, nullptr);
         for (int i = 0; i < 200; ++i) EXPECT_EQ(update(rank, target), Status::ok);
         for (int i = 0; i < 3; ++i) EXPECT_NE(claim(mailbox, rank), nullptr) << i;
@@ -333,7 +333,7 @@ TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
       test::JobKind::mortal);
 }
 
-/// What other processes scribble into a mailbox does no harm.
+/// Arbitrary data that other processes write into a ring does no harm.
 TEST(Mailbox, is_not_believed) {
   std::mt19937 random(20081);
   auto const mailbox = std::make_unique<Mailbox>();

@@ -1,4 +1,4 @@
-/// What is taken for a device's memory, by what UCX has recorded of it.
+/// Detection of device memory from UCX's records.
 #include "engine/memory/memory_type.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t bytes = 1 << 16;
 
-/// A mapping whose type UCX is told.
+/// A mapping whose memory type is recorded in UCX.
 class Pages {
  public:
   explicit Pages(int protection)

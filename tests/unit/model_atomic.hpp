@@ -1,5 +1,4 @@
-/// Relacy, and atomics for it with the interface of std::atomic: ordered as they are asked to be, or not at
-/// all.
+/// Relacy, and atomics for it with the interface of std::atomic: with the requested order, or with none.
 #pragma once
 
 #include <atomic>
@@ -35,7 +34,7 @@ inline rl::memory_order of(std::memory_order order) {
   }
 }
 
-/// The interface of std::atomic over Relacy's, which does not take every type.
+/// The interface of std::atomic over Relacy's, which does not support every type.
 template <typename T>
 class ModelAtomic {
  public:
@@ -70,7 +69,7 @@ class ModelAtomic {
   rl::atomic<std::uint64_t> value_;
 };
 
-/// The same with no order at all, as if everything were relaxed: the tests have to notice.
+/// The same without any order, as if all accesses were relaxed: the tests must detect that.
 template <typename T>
 class UnorderedAtomic : public ModelAtomic<T> {
  public:

@@ -115,7 +115,7 @@ TEST(Parameters, PairsThatDoNotFitAreRefused) {
   EXPECT_NE(std::string(why).find("at least fragment_size"), std::string::npos) << why;
 }
 
-// The document.
+// Compares with the document.
 
 std::string range_of(mpix_engine_parameter const& parameter) {
   if (!is_number(parameter)) return "";

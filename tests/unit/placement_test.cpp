@@ -1,4 +1,4 @@
-/// Where the agent's thread runs.
+/// The cores of the agent's thread.
 #include "engine/runtime/placement.hpp"
 
 #include <dirent.h>
@@ -33,13 +33,13 @@ TEST(Placement, ListsAreRead) {
 TEST(Placement, TheAgentGetsWhatNobodyIsBoundTo) {
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), {}), cores("1-3"));
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), cores("1,2")), cores("3"));
-  // Every core has somebody: it stays.
+  // Every core is in use: it stays.
   EXPECT_TRUE(cores_for_agent(cores("0"), cores("0-1"), cores("1")).none());
-  // Others may be bound to what this process must not use.
+  // Other processes may be bound to cores that this process must not use.
   EXPECT_EQ(cores_for_agent(cores("4"), cores("4-5"), cores("0-3")), cores("5"));
 }
 
-/// Cores of the thread of this process that has the agent's name.
+/// Returns the cores of this process's thread with the agent's name.
 Cores cores_of_agent() {
   DIR* const threads = ::opendir("/proc/self/task");
   Cores found;
@@ -91,7 +91,7 @@ class TwoCores : public ::testing::Test {
 TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
   auto const configure = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_AGENT;
-    bind(0);  // both: core 1 is nobody's
+    bind(0);  // both processes: core 1 is unused
   };
   test::run_job(2, configure, [](test::Rank& rank) {
     wake_agent(rank);

@@ -1,4 +1,4 @@
-/// Target memory that can only be read, and such that is protected, unmapped or cut off after it was exposed.
+/// Target memory that is read-only, or is protected, unmapped or truncated after it was exposed.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
 std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 constexpr std::size_t pages = 16;
 
-/// Pages of a file of their own, at each process.
+/// Pages of a private file at each process.
 class Pages {
  public:
   explicit Pages(int protection = PROT_READ | PROT_WRITE) {
@@ -39,7 +39,7 @@ class Pages {
   std::byte* base() const { return base_; }
   void protect(int protection) const { EXPECT_EQ(::mprotect(base_, bytes(), protection), 0); }
   void cut_off(std::size_t length) const { EXPECT_EQ(::ftruncate(file_, static_cast<off_t>(length)), 0); }
-  /// As munmap(), but nothing else of this test is mapped there.
+  /// As munmap(), but keeps the address range reserved.
   void unmap() const { EXPECT_NE(::mmap(base_, bytes(), PROT_NONE, hole, -1, 0), MAP_FAILED); }
   void map_again() const {
     EXPECT_EQ(::ftruncate(file_, static_cast<off_t>(bytes())), 0);
@@ -69,8 +69,8 @@ constexpr Outcomes only_reads{Status::not_writable, Status::ok, Status::not_writ
 constexpr Outcomes nothing{Status::bad_address, Status::bad_address, Status::bad_address,
                            Status::bad_address};
 
-/// `id`: of an exposure in which `target` is an offset, or none; `vouched`: the target is said to be
-/// registered.
+/// `id` is an exposure in which `target` is an offset, or none; `vouched`: the caller guarantees that the
+/// target is registered.
 Outcomes outcomes_of(Rank& rank, ExposureId id, RemoteAddress target, std::size_t bytes, bool vouched) {
   std::vector<std::int64_t> values(bytes / 8, 1);
   std::vector<std::int64_t> fetched(bytes / 8, -1);
@@ -107,16 +107,16 @@ TEST_P(EnginePath, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
   });
 }
 
-/// UCX itself carries out the operations of this path in the target's process where there is no hardware for
-/// them, and does not survive a fault.
+/// Without hardware support UCX executes the operations of this path in the target's process and does not
+/// survive a fault.
 bool is_carried_out_by_ucx(PathCase const& paths) { return paths.paths == MPIX_ENGINE_PATH_RDMA; }
 
-/// Until the other process has raised its value in the slot to `value`: executes what it asks for.
+/// Executes requests until the other process has raised its value in the slot to `value`.
 void serve_until(Rank& rank, int other, int slot, std::uint64_t value) {
   while (__atomic_load_n(rank.place(other, slot), __ATOMIC_ACQUIRE) < value) rank.engine().progress();
 }
 
-/// Of a test that can be made longer: MPIX_TEST_ROUNDS.
+/// Returns the number of rounds: MPIX_TEST_ROUNDS, or `usual`.
 std::uint64_t rounds(std::uint64_t usual) {
   char const* const asked = std::getenv("MPIX_TEST_ROUNDS");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual / test::slowness;
@@ -134,7 +134,7 @@ std::array<Change, 4> const changes{
     Change{"unmapped", [](Pages const& memory) { memory.unmap(); }, nothing, nothing},
     Change{"cut off", [](Pages const& memory) { memory.cut_off(Pages::bytes() / 2); }, all_well, nothing}};
 
-/// Process 0 operates on memory of process 1 that has changed, while that one calls attend(round).
+/// Process 0 operates on changed memory of process 1, while process 1 calls attend(round).
 template <typename Attend>
 void operate_on_changed_memory(Rank& rank, Attend attend) {
   Pages const memory;

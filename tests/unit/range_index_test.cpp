@@ -1,4 +1,4 @@
-/// The index of a published table: how much of it a lookup reads.
+/// The index of a published table: the number of loads of a look-up.
 #include "engine/memory/range_index.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class CountedAtomic {
   std::atomic<T> value_{};
 };
 
-/// An index as large as SegmentIndex, of counted atomics.
+/// An index as large as SegmentIndex, with counted atomics.
 template <typename Index>
 struct Counted;
 template <std::uint32_t slots, unsigned levels>
@@ -48,7 +48,8 @@ using CountedIndex = Counted<SegmentIndex>;
 constexpr std::uint64_t length = 16;
 RemoteAddress base_of(std::uint32_t place) { return 0x10000 + RemoteAddress{place} * 2 * length; }
 
-/// Loads of one lookup, on average over all ranges and all gaps behind them; `bases`: by slot.
+/// Returns the average number of loads of a look-up, over all ranges and all gaps behind them; `bases` is by
+/// slot.
 double loads_of_lookups(CountedIndex::Index const& index, CountedIndex::Index::Slot const* slots,
                         std::vector<RemoteAddress> const& bases) {
   auto const end = static_cast<std::uint32_t>(bases.size());
@@ -81,7 +82,7 @@ TEST(RangeIndex, ReadsFewSlotsOfAHundredThousand) {
     if (bases.size() != most / 1000 && bases.size() != most / 10 && bases.size() != most) continue;
     double const loads = loads_of_lookups(*index, slots.get(), bases);
     std::printf("%zu ranges: %.1f loads\n", bases.size(), loads);
-    // A search reads two words of each slot that it passes; reading all slots takes more loads than slots.
+    // A search reads two words per visited slot; reading all slots takes more loads than there are slots.
     ASSERT_LT(loads, 150) << bases.size();
   }
 }

@@ -15,7 +15,7 @@ void only_rdma(mpix_engine_config& config) {
   config.rdma_without_hardware = 1;
 }
 
-/// An operation that nobody waits for by itself.
+/// Issues an operation that is not waited for individually.
 void start(Rank& rank, Transfer transfer, Guarantee guarantees) {
   transfer.guarantees = guarantees;
   ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
@@ -23,7 +23,7 @@ void start(Rank& rank, Transfer transfer, Guarantee guarantees) {
 
 void complete_all(Rank& rank) { rank.engine().complete(rank.peer(1), UINT64_MAX); }
 
-/// A get and a put of the same memory, again and again, with `between` in between; the get comes first.
+/// Repeats a get and a put of the same memory, with `between` in between; the get must come first.
 void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
   run_job(2, only_rdma, [=](Rank& rank) {
     constexpr std::size_t words = 8192;
@@ -143,7 +143,7 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
       ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
     }
     rank.barrier();
-    // The first of them goes to the agent, whose answer shows that the segments have changed.
+    // The first put goes to the agent, whose answer shows that the segments have changed.
     if (rank.rank() == 0) {
       put_all(2);
       EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::rdma), puts - 2);

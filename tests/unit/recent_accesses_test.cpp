@@ -31,7 +31,8 @@ TEST(RecentAccesses, NeighboursAndOtherExposuresDoNotConflict) {
   EXPECT_EQ(accesses.newest_conflict({ExposureId{7}, 199, 200, false}), 1u);
 }
 
-/// Against a list of everything: no conflict is missed, and among the newest operations none is invented.
+/// Compared with a list of all accesses: no conflict is missed, and among the newest operations none is
+/// invented.
 TEST(RecentAccesses, AgreesWithCompleteList) {
   unsigned const seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

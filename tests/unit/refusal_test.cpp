@@ -1,4 +1,4 @@
-/// A kernel that begins to refuse access to other processes' memory in the middle of an operation.
+/// A kernel that starts to deny access to other processes' memory in the middle of an operation.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -13,8 +13,8 @@
 #include "tests/support/engine_paths.hpp"
 
 namespace {
-int permitted = 0;  ///< calls that write
-/// Called once, before the first refusal.
+int permitted = 0;  ///< permitted writing calls
+/// Called once, before the first denial.
 std::function<void()> before_refusal;
 }  // namespace
 
@@ -36,7 +36,7 @@ constexpr std::size_t words = 50000;  // several chunks of the kernel's path
 
 void without_mail(mpix_engine_config& config) { config.mailbox_us = -1; }
 
-/// One to each word, or to every second one.
+/// Adds one to each word, or to every second one.
 Update sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
   Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
   sum.guarantees = guarantees;
@@ -47,8 +47,8 @@ Update sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t ste
   return sum;
 }
 
-/// Adds 1 `updates` times to each element at rank 1, or to every second one. The kernel permits so many calls
-/// of the first update; its result is what was there before.
+/// Adds 1 `updates` times to each element at rank 1, or to every second one. The kernel permits a limited
+/// number of calls of the first update; its result must be the previous values.
 void expect_updates_once(Guarantee guarantees, int updates) {
   for (std::size_t const step : {1, 2}) {
     for (int const calls : {0, 1, 3, 50}) {
@@ -85,14 +85,13 @@ void expect_updates_once(Guarantee guarantees, int updates) {
 
 TEST(Refusal, UpdatesEachElementOnce) { expect_updates_once(Guarantee::none, 1); }
 
-/// The stripes are held when the kernel refuses, and are free for the second update.
+/// The stripes are held when the kernel denies access, and are free for the second update.
 TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(Guarantee::atomic, 2); }
 
-/// Messages that wait for the held stripes stand before those of the rest, more of them than are sent at
-/// once.
+/// Messages that wait for the held stripes precede those of the rest, and are more than are sent at once.
 TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
   constexpr std::size_t small = 100;    // words, one message
-  constexpr std::size_t large = 20000;  // several, which ask for the stripes first
+  constexpr std::size_t large = 20000;  // several messages, which request the stripes first
   constexpr std::size_t long_way = 200000;
   auto const configure = [](mpix_engine_config& config) {
     without_mail(config);
@@ -114,8 +113,8 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
         permitted = 3;
         before_refusal = [&] {
           auto const issue = [&](std::vector<std::int64_t> const& from, Waiter& waiter) {
-            // Behind messages that are under way they do not ask for the target's stripes here, and without
-            // operands for none of this process.
+            // Behind messages in flight they do not request the target's stripes here, and without operands
+            // they need no stripes of this process.
             Update sum = sum_at(
                 rank, from, 2, Guarantee::atomic | Guarantee::remote_completion | Guarantee::overlap_ordered);
             sum.operation = Operation::increment;
@@ -137,7 +136,7 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
           rank.engine().wait_until(rank.peer(1), [&] { return waiter.complete.load(); });
           ASSERT_EQ(waiter.status, Status::ok);
         }
-        // Positions of the stream go on.
+        // The positions of the stream continue.
         EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 2, Guarantee::none)), Status::ok);
         rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
       }
@@ -158,8 +157,8 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
   }
 }
 
-/// The rest of an atomic put is sent while the stripes are held. The whole put, sent again, would let others
-/// see a part before.
+/// The rest of an atomic put is sent while the stripes are held. Repeating the whole put would expose a
+/// partial state.
 TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
   test::run_job(2, without_mail, [](Rank& rank) {
     std::vector<std::int64_t> memory(128 * 1024);

@@ -1,4 +1,4 @@
-/// Memory that is registered, once or several times: the segments that come about.
+/// Memory that is registered once or several times, and the resulting segments.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// Where the segment at `address` stands for peers and for the owner, who agree.
+/// Compares the segment at `address` as seen by peers and by the owner.
 class Seen {
  public:
   explicit Seen(SegmentTable const& table) : table_(table) {
@@ -52,7 +52,7 @@ TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
   Seen seen(table);
   ASSERT_EQ(attach(memory + 100, 100), Status::ok);
   ASSERT_EQ(attach(memory + 400, 100), Status::ok);
-  ASSERT_EQ(attach(memory + 500, 100), Status::ok);  // only touches
+  ASSERT_EQ(attach(memory + 500, 100), Status::ok);  // only adjacent
   EXPECT_TRUE(replaced.empty());
   EXPECT_EQ(seen.at(memory + 450), range(400, 500));
   ASSERT_EQ(attach(memory + 150, 10), Status::ok);
@@ -82,7 +82,7 @@ TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
   EXPECT_EQ(detach(memory, 250), Status::bad_argument);
   ASSERT_EQ(detach(memory, 300), Status::ok);
   EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 200}));
-  ASSERT_EQ(detach(memory), Status::ok);  // the newest, of 100
+  ASSERT_EQ(detach(memory), Status::ok);  // the newest one, of 100 bytes
   EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 200}));
   ASSERT_EQ(detach(memory), Status::ok);
   EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 100}));
@@ -165,7 +165,7 @@ TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
       ASSERT_EQ(detach(memory + live[which].first, live[which].second), Status::ok);
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
     }
-    // Between two bytes of one registration there is no end of a segment.
+    // A segment never ends between two bytes of one registration.
     std::vector<bool> covered(bytes);
     std::vector<bool> joined(bytes + 1);
     for (auto const& [begin, length] : live) {

@@ -1,4 +1,4 @@
-/// UCX's own put and get, past the engine: without the rdma path a process has nobody who would execute them.
+/// UCX's own put and get without the engine: a process without the network path executes none of them.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,11 +12,10 @@ namespace {
 enum : int { victim, stranger, ranks };
 constexpr std::uint64_t pattern = 0x5eed;
 
-/// Whether a put of UCP arrives in the memory of a process with these paths, over TCP. The key is made up:
-/// UCX over TCP asks for none. TCP's own put, which UCX 1.18 takes otherwise, arrives always
-/// (docs/security.md).
+/// Whether a UCP put reaches the memory of a process with these paths, over TCP. The key is forged, because
+/// UCX over TCP needs none. TCP's own put, which UCX 1.18 uses otherwise, always arrives (docs/security.md).
 bool put_arrives(unsigned paths) {
-  // What the victim finds is its own process's; the answer comes back through memory that all share.
+  // The victim checks the memory of its own process; the result is returned through shared memory.
   auto* const arrived =
       static_cast<bool*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ::setenv("UCX_TLS", "tcp,self", 1);
@@ -49,7 +48,7 @@ TEST(RemoteMemory, is_not_there_without_the_rdma_path) {
   EXPECT_FALSE(put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_AGENT));
 }
 
-/// So the test above would see one.
+/// Shows that the test above would detect an arriving put.
 TEST(RemoteMemory, is_there_with_the_rdma_path) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_RDMA)); }
 
 }  // namespace

@@ -1,4 +1,5 @@
-/// Kernels of rows and copies: every element once wherever both sides stand, pair types, threads.
+/// Kernels of rows and copies: each element exactly once for any alignment of both sides, pair types,
+/// threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// The order of the elements depends on where the two sides stand.
+/// The order of the elements depends on the distance of the two sides.
 template <typename T>
 void add_at_every_distance(ElementType type) {
   constexpr std::size_t most = 700;
@@ -48,7 +49,7 @@ TEST(RowKernel, adds_every_element_once_wherever_the_sides_stand) {
   add_at_every_distance<std::int8_t>(ElementType::int8);
 }
 
-/// Long rows that are fetched, as stores meet lines of memory.
+/// Long rows with a fetch, for all alignments of the stores to cache lines.
 template <typename T>
 void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t count) {
   constexpr std::byte guard{0x5a};
@@ -113,7 +114,7 @@ TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   }
 }
 
-/// The part of the data of an array of MPI_SHORT_INT, in memory of bytes that are all ones.
+/// A part of an array of MPI_SHORT_INT, in memory of all-ones bytes.
 TEST(PairKernel, UpdatesAroundInnerGaps) {
   struct Padded {
     short value;
@@ -140,7 +141,7 @@ TEST(PairKernel, UpdatesAroundInnerGaps) {
   std::vector<Padded> const before = make(0, 7);
   for (Operation const operation :
        {Operation::maxloc, Operation::minloc, Operation::replace, Operation::no_op}) {
-    for (std::size_t part = 0; part < count; ++part) {  // elements in front of it are left out
+    for (std::size_t part = 0; part < count; ++part) {  // preceding elements are skipped
       std::vector<Padded> target = before;
       std::vector<Padded> origin = make(2, 5);
       std::vector<Padded> result = make(-1, -1);
@@ -195,7 +196,7 @@ TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
   EXPECT_EQ(unique.size(), static_cast<std::size_t>(threads * rounds));
 }
 
-/// Contiguous copies, wherever the two sides stand in a page.
+/// Contiguous copies for any page offsets of the two sides.
 TEST(Copy, is_exact_wherever_the_sides_stand) {
   constexpr std::size_t page = 4096;
   constexpr std::size_t most = 300 * 1024;

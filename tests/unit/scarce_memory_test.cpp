@@ -1,4 +1,4 @@
-/// A target whose memory runs short while it answers: every answer comes, once.
+/// A target that runs out of memory while it answers: every answer arrives exactly once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace {
 
-constexpr std::size_t message_bytes = 60 * 1024;  // of a message with several answers
+constexpr std::size_t message_bytes = 60 * 1024;  // size of a message with several answers
 
-/// Of this process, for such messages: every second one fails, as long as there are any.
+/// Allocation failures of this process for such messages: every second one fails while the count is positive.
 std::atomic<int> failures{0};
 std::atomic<unsigned> requests{0};
 
@@ -22,7 +22,7 @@ bool fails() { return failures.load() > 0 && ++requests % 2 == 1 && failures.fet
 
 }  // namespace
 
-// Not inlined: the compiler would complain of malloc() and free() behind these.
+// Not inlined, because the compiler would warn about malloc() and free() behind these.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (bytes == message_bytes && fails()) throw std::bad_alloc();
   void* const memory = std::malloc(bytes != 0 ? bytes : 1);
@@ -38,7 +38,7 @@ namespace {
 constexpr int operations = 64;
 constexpr int rounds = 5;
 
-/// Operations of three kinds, all issued before the first is waited for.
+/// Issues operations of three kinds before waiting for the first.
 void operate(Rank& rank, std::int64_t round) {
   Engine& engine = rank.engine();
   Peer& peer = rank.peer(1);

@@ -1,4 +1,4 @@
-/// Sealed messages: opened once, in order, and unchanged, or not at all.
+/// Encrypted messages: decrypted once, in order and unmodified, or not at all.
 #include "engine/net/seal.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Connection {
   SealKeys keys;
 };
 
-/// The verdict on the message; an opened message has these contents.
+/// Returns the verdict on the message; a decrypted message must have these contents.
 Verdict open(Opener& opener, Sealed const& sealed, Bytes const& header = {}, Bytes const& payload = {}) {
   OpenedMessage opened;
   Bytes into(sealed.payload.size());
@@ -154,7 +154,7 @@ TEST(Seal, RefusesRepeatedAndReorderedMessages) {
   }
 }
 
-/// The payload of one message in the place of another's.
+/// The payload of one message in place of another's.
 TEST(Seal, RefusesPayloadsOfOtherMessages) {
   Connection const connection;
   Sealer sealer(connection.keys.requests);
@@ -166,7 +166,7 @@ TEST(Seal, RefusesPayloadsOfOtherMessages) {
   EXPECT_EQ(open(opener, {second.header, first.payload}), Verdict::forged);
 }
 
-/// A key of another connection or direction opens nothing, whatever the header says.
+/// A key of another connection or direction decrypts nothing, independently of the header.
 TEST(Seal, KeysAreThoseOfOneDirectionOfOneConnection) {
   Connection const connection;
   Connection const next(2);

@@ -1,5 +1,5 @@
-/// An engine that encrypts, and clients on whose connections somebody changes, repeats and forges messages:
-/// the session ends, and nothing else.
+/// An engine that encrypts, and clients on whose connections messages are modified, repeated and forged: only
+/// the affected session ends.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -63,7 +63,7 @@ class Server {
   }
   bool is_lost(Session const& session) { return mpix_engine_session_is_lost(engine_, session.number) != 0; }
   std::uint64_t dropped() { return engine_of(engine_).statistics().messages_dropped; }
-  /// The agent of the engine stores.
+  /// Read atomically, because the engine's agent stores it.
   std::uint64_t word(std::size_t index) const {
     return std::atomic_ref(const_cast<std::uint64_t&>(memory_[index])).load();
   }
@@ -77,7 +77,7 @@ class Server {
                                           untouched, untouched, untouched, untouched};
 };
 
-/// A client that does its own encryption.
+/// A client with its own implementation of the encryption.
 class Client {
  public:
   Client(Server& server, Server::Session session, std::uint64_t connection = 1)
@@ -95,7 +95,7 @@ class Client {
     sealer_ = std::make_unique<Sealer>(seal_keys_of(session_.target.secret, opening_).requests);
   }
 
-  /// A put of `value` to the word, in clear.
+  /// Returns an unencrypted put of `value` to the word.
   Text put(std::size_t index, std::uint64_t value) {
     auto const tokens = tokens_of(session_.target.secret, opening_);
     auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
@@ -139,7 +139,7 @@ class Client {
   std::uint64_t sequence_ = 0;
 };
 
-/// Another session goes on, whatever happens to the first.
+/// Another session continues, whatever happens to the first.
 class SealedSession : public ::testing::Test {
  protected:
   ~SealedSession() override {
@@ -191,7 +191,7 @@ TEST_F(SealedSession, IgnoresRepeatedMessages) {
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 3; }));
 }
 
-/// Even who knows the tokens of the session sends nothing in clear.
+/// Even a peer that knows the session's tokens cannot send unencrypted messages.
 TEST_F(SealedSession, TakesNothingInClear) {
   client_.send_sealed(client_.sealed(client_.put(0, 1)));
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
@@ -210,7 +210,7 @@ TEST_F(SealedSession, IgnoresMessagesOfNoConnection) {
   EXPECT_FALSE(server_.is_lost(client_.session()));
 }
 
-/// All that a client has sent, sent once more, while the session lives and after it was lost.
+/// All messages of a client are replayed, while the session lives and after it was lost.
 TEST_F(SealedSession, AdmitsNoRecording) {
   Text const put = client_.sealed(client_.put(0, 1));
   client_.send_sealed(put);
@@ -232,7 +232,7 @@ TEST_F(SealedSession, AdmitsNoRecording) {
   replay();
 }
 
-/// A whole engine with the address of the session.
+/// A complete engine with the address of the session.
 TEST_F(SealedSession, MayBeThatOfAnEngine) {
   mpix_bootstrap job{};
   job.size = sizeof job;

@@ -1,4 +1,4 @@
-/// What other processes of the host cannot do to segments, and what is not believed of theirs.
+/// Protection of segments against other processes of the host, and validation of their data.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ namespace mpixrma::engine {
 namespace {
 
 TEST_F(Segments, another_process_cannot_write_the_tables) {
-  constexpr int future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, which older headers do not name
+  constexpr int future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, which older headers do not define
   if ((::fcntl(table.tables_fd(), F_GET_SEALS) & future_write) == 0) GTEST_SKIP() << "needs Linux 5.1";
   void* const memory = allocate(4096);
   in_another_process([&]() -> char const* {
@@ -76,7 +76,7 @@ TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
   EXPECT_EQ(detach(&variable), Status::ok);
 }
 
-/// Tables that a hostile process might show: this process, to itself.
+/// Tables that a hostile process might publish; this process publishes them to itself.
 class HostileTables : public ::testing::Test {
  protected:
   HostileTables() {
@@ -93,7 +93,7 @@ class HostileTables : public ::testing::Test {
     tables->region_end = UINT32_MAX;
   }
 
-  /// Whether the segment at `base` is mapped, for a region and a segment that say what is given.
+  /// Whether the segment at `base` is mapped, given this description of a region and a segment.
   bool is_mapped(PublishedRange const& region, PublishedRange const& segment) {
     generation += 2;
     PublishedRange shown = region;
@@ -137,7 +137,7 @@ TEST_F(HostileTables, files_of_another_kind_are_not_mapped) {
   ASSERT_EQ(::pipe(ends), 0);
   for (int const end : ends)
     EXPECT_FALSE(is_mapped({base, 4096, static_cast<std::uint32_t>(end), 0}, {base, 4096, 0, 0}));
-  // One that its owner could make shorter while it is used.
+  // A file that its owner could truncate while it is used.
   FileDescriptor const loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(loose.get(), 8192), 0);
   EXPECT_FALSE(is_mapped({base, 8192, static_cast<std::uint32_t>(loose.get()), 0}, {base, 8192, 0, 0}));

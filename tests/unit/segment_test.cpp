@@ -1,4 +1,4 @@
-/// What processes of one host see of each other's segments.
+/// Visibility of segments among processes of one host.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -110,7 +110,7 @@ TEST_F(Segments, a_hundred_thousand_are_found) {
 }
 
 TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
-  constexpr std::size_t bytes = 80 << 20;  // more than a step
+  constexpr std::size_t bytes = 80 << 20;  // more than one step
   void* const base = allocate(bytes);
   EXPECT_EQ(test::resident_pages(base, bytes), bytes / 4096);
   EXPECT_EQ(free(base), Status::ok);
@@ -123,7 +123,7 @@ TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
   EXPECT_EQ(free(lazy), Status::ok);
 }
 
-/// Huge pages that the system has set aside and that nobody uses.
+/// Returns the number of unused huge pages of the system.
 long free_huge_pages() {
   std::FILE* const file = std::fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "re");
   long pages = 0;

@@ -1,4 +1,4 @@
-/// The proof of an introduction covers all of it, and tokens are those of one origin at one target.
+/// The proof in a handshake covers all of it, and tokens are unique per origin and target.
 #include "engine/net/session.hpp"
 
 #include <gtest/gtest.h>

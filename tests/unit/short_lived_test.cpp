@@ -1,4 +1,4 @@
-/// Processes that come and go leave nothing behind in one that stays. MPIX_TEST_CHILDREN: how many.
+/// Short-lived processes leave nothing behind in a long-lived one. MPIX_TEST_CHILDREN: their number.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -20,11 +20,11 @@ namespace {
 constexpr std::uint64_t own_process = 0x100;
 constexpr std::uint64_t first_child = 0x1000;
 
-/// What parent and child see of each other.
+/// Memory shared by parent and children.
 struct Board {
   std::atomic<std::uint64_t> next;   ///< child to be started; UINT64_MAX: no more
-  std::atomic<std::uint64_t> ready;  ///< child whose address stands here
-  std::atomic<std::uint64_t> done;   ///< child that has got what it waits for
+  std::atomic<std::uint64_t> ready;  ///< child whose address is stored here
+  std::atomic<std::uint64_t> done;   ///< child that has received its data
   std::size_t bytes[2];
   std::byte addresses[2][8192];
   std::uint64_t word[2];
@@ -75,7 +75,7 @@ void add_one(std::uint64_t process, std::uint64_t* word) {
   engine.release(*peer);
 }
 
-/// A child talks to the parent, is talked to, and ends.
+/// A child communicates with the parent in both directions and ends.
 void be_child(std::uint64_t process, unsigned paths) {
   start_engine(process, paths);
   void* memory = nullptr;
@@ -89,7 +89,7 @@ void be_child(std::uint64_t process, unsigned paths) {
   mpix_engine_destroy(running);
 }
 
-/// Starts children one after the other. Made before the parent has an engine.
+/// Starts children one after the other. Forked before the parent has an engine.
 [[noreturn]] void be_nursery(unsigned paths) {
   for (std::uint64_t started = 0;;) {
     std::uint64_t const next = board->next.load();

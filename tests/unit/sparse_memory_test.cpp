@@ -1,4 +1,4 @@
-/// Operations on memory of which most was never used take no more of it than they touch.
+/// Operations on sparse memory allocate no more of it than they access.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
       memory =
           ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       ASSERT_NE(memory, MAP_FAILED);
-      (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);  // kernels without them do not know it
+      (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
       rank.show(0, memory);
     }
     rank.barrier();
