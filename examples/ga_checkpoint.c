@@ -24,7 +24,7 @@ enum {
     interval = 10
 };
 
-/* ---- The window: on each rank of those who make it a word, and its share of the rows in two copies. ---- */
+/* ---- The window: each creating rank has a word, and its share of the rows in two copies. ---- */
 
 typedef struct {
     MPI_Win win;
@@ -67,13 +67,13 @@ static void make(const char *name, checkpoint *made)
     }
 }
 
-/* Where a row of the copy of this step begins. */
+/* The displacement of a row in the copy of this step. */
 static MPI_Aint place(const checkpoint *c, long step, int row)
 {
     return 1 + ((step / interval) % 2 * c->rows + row % c->rows) * n;
 }
 
-/* The number of the step that is saved; 0: none. */
+/* The number of the saved step; 0: none. */
 static long saved_step(const checkpoint *c)
 {
     long step = 0;
@@ -82,7 +82,7 @@ static long saved_step(const checkpoint *c)
     return step;
 }
 
-/* Each process saves every so many rows; the first `rows` of them all. */
+/* Saves the first `rows` rows; the processes take rows in turn. */
 static void save_rows(const checkpoint *c, int array, long step, int rows)
 {
     double row[n];
@@ -148,7 +148,7 @@ static void begin(int array)
     GA_Sync();
 }
 
-/* The edges of the plate stay as they are. */
+/* The edges of the plate keep their values. */
 static void compute(int now, int next)
 {
     double from[3][n], to[n];
@@ -168,7 +168,7 @@ static void compute(int now, int next)
     GA_Sync();
 }
 
-/* Returns the number of elements that differ from what one process computes. */
+/* Returns the number of elements that differ from a serial computation. */
 static int check(int array, long steps)
 {
     static double plates[2][n][n];

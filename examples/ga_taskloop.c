@@ -19,7 +19,7 @@ enum {
     width = 5
 };
 
-/* Where the contribution of a task begins, and what it is. */
+/* The first bin of a task, and its contribution to bin i. */
 static int bin_of(int task)
 {
     return (task * 31) % (bins - width + 1);

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     MPI_Comm_remote_size(inter_comm, &group_size);
     MPI_Win_create_dynamic(MPI_INFO_NULL, inter_comm, &win);
 
-    /* The window has the memory and the units of each process that made it. */
+    /* The window has the sizes and displacement units of each process that created it. */
     MPI_Aint *win_sizes;
     int *win_disp_units;
     int flag;

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &comm_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &comm_size);
 
-    /* An element for each process that puts something. There is no base address: the memory is at the server. */
+    /* One element per process. There is no base address, because the memory is at the server. */
     MPI_Info info;
     MPI_Win win;
     MPI_Info_create(&info);
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     MPI_Win_fence(0, win);
     free(values);
 
-    /* The data stay; who looks the name up from here on finds them complete. */
+    /* The data stay: a later look-up of the name finds them complete. */
     MPI_Win_free(&win);
     if (comm_rank == 0) {
         /* An earlier run may have published the name for its own window. */

@@ -21,7 +21,7 @@ static uint64_t hash(uint64_t key)
     return key ^ (key >> 27);
 }
 
-/* Slots count through the ranks: neighbours of a full slot stand at the next rank. */
+/* Consecutive slots are at consecutive ranks, so the neighbours of a full slot are at the next rank. */
 static word_t slot(uint64_t index, int which)
 {
     uint64_t wrapped = index % ((uint64_t) slots * (uint64_t) size);
@@ -29,7 +29,7 @@ static word_t slot(uint64_t index, int which)
     return word_at(owner, bases[owner], 2 * (int64_t) (wrapped / (uint64_t) size) + which);
 }
 
-/* The slot of a key (not 0), made when there is none yet. */
+/* The slot of a nonzero key, created if necessary. */
 static uint64_t find(int64_t key)
 {
     uint64_t index = hash((uint64_t) key);
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         word_add(slot(find(text(rank, i)), 1), 1);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Each rank checks its part of the keys against a count of its own. */
+    /* Each rank compares its share of the keys with its own count. */
     int64_t wrong = 0;
     for (int64_t key = 1 + rank; key <= keys; key += size) {
         int64_t expected = 0;

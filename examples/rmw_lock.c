@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     bases = words_allocate(words);
     for (int round = 0; round < rounds; ++round) {
         acquire();
-        /* Two steps that only the lock keeps together. */
+        /* Two steps that are atomic only because of the lock. */
         int64_t value = word_load(word(0, counter));
         word_swap(word(0, counter), value + 1);
         release();

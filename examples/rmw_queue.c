@@ -33,8 +33,8 @@ static word_t value_of(int64_t position)
     return at(slots + 2 * (position % capacity) + 1);
 }
 
-/* Takes the next position from `counter` whose slot shows `turn` more than it; -1: the queue is full, or
- * empty. */
+/* Takes the next position from `counter` whose slot has `turn` more than the position; -1: the queue is
+ * full or empty. */
 static int64_t claim(int64_t counter, int64_t turn)
 {
     for (;;) {
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Everybody puts its own items and takes as many of anybody's. */
+    /* Each process puts its own items and takes as many items of any process. */
     int produced = 0;
     int consumed = 0;
     while (produced < items || consumed < items) {

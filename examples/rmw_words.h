@@ -57,7 +57,7 @@ static inline int64_t word_compare_swap(word_t word, int64_t expected, int64_t w
     return before;
 }
 
-/* Words of every rank: allocated together, all zero. bases[r] is where those of rank r stand. */
+/* Words of every rank, allocated together, all zero. bases[r] is the address of those of rank r. */
 static inline int64_t **words_allocate(int64_t count)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -83,7 +83,7 @@ static inline void words_free(int64_t **bases)
     free(bases);
 }
 
-/* Rank 0 says whether any rank has found something wrong; returns main's exit code. */
+/* Rank 0 reports whether any rank has found an error; returns main's exit code. */
 static inline int finish(const char *what, int64_t wrong)
 {
     MPI_Comm world = MPI_COMM_WORLD;

@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     if (rank == 0) {
         queue = calloc(1, sizeof(*queue));
     }
-    /* An address is data: it can be sent. It is meant for rank 0 wherever it is used. */
+    /* An address is data that can be sent. It refers to rank 0 at every process. */
     MPI_Bcast(&queue, sizeof(queue), MPI_BYTE, 0, world);
 
     MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};

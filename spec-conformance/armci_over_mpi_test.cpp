@@ -1,4 +1,4 @@
-/// What ARMCI over MPI adds to ARMCI 1.1 (P).
+/// Extensions of ARMCI over MPI beyond ARMCI 1.1 (P).
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -23,7 +23,7 @@ TEST_F(Armci, P_01_local_and_remote_completion_are_told_apart) {
 }
 
 TEST_F(Armci, P_02_a_process_sees_its_own_operations_in_order) {
-  // At length in tests/mpi/armci/location_consistency.cpp.
+  // The long version is tests/mpi/armci/location_consistency.cpp.
   std::ptrdiff_t const part = 4096L * me_ % (bytes - 8192);
   for (int round = 0; round < 200; ++round) {
     std::vector<long> values(100, round);
@@ -42,7 +42,7 @@ TEST_F(Armci, P_04_groups_translate_to_absolute_ids) {
   for (int process = 0; process < size_; process += 2) members.push_back(process);
   ARMCI_Group group;
   bool const inside = me_ % 2 == 0;
-  // Not collective: only the members call it.
+  // Only the members call it.
   if (inside) {
     ARMCI_Group_create(static_cast<int>(members.size()), members.data(), &group);
     int rank = -1;
@@ -90,7 +90,7 @@ TEST_F(Armci, P_08_global_memory_may_be_the_local_buffer) {
   EXPECT_EQ(own<long>(8 * 999), 1000L * before_ + 999);
   EXPECT_EQ(ARMCI_Get(at(next_), mine(bytes / 4), 8000, next_), 0);
   EXPECT_EQ(own<long>(bytes / 4 + 8 * 5), 1000L * me_ + 5);
-  // Of this process itself.
+  // The process itself as target.
   EXPECT_EQ(ARMCI_Put(half, mine(bytes / 4), 8000, me_), 0);
   ARMCI_Fence(me_);
   EXPECT_EQ(own<long>(bytes / 4), 1000L * me_);
@@ -103,7 +103,7 @@ TEST_F(Armci, P_09_segments_of_a_vector_may_overlap) {
   armci_giov_t set = {sources, same, 8, 3};
   EXPECT_EQ(ARMCI_PutV(&set, 1, next_), 0);
   ARMCI_Barrier();
-  EXPECT_EQ(own<long>(), 3);  // the last one counts
+  EXPECT_EQ(own<long>(), 3);  // the last one wins
   ARMCI_Barrier();
   long one = 1;
   EXPECT_EQ(ARMCI_AccV(ARMCI_ACC_LNG, &one, &set, 1, next_), 0);
@@ -118,19 +118,19 @@ TEST_F(Armci, P_11_access_modes_are_hints) {
   int const exclusive = ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
   ASSERT_EQ(ARMCIX_Mode_set(exclusive, mine(), &all), 0);
   EXPECT_EQ(ARMCIX_Mode_get(mine() + 40), exclusive);
-  // One origin for each target: nothing conflicts.
+  // One origin per target: no conflicts.
   long const value = 5 + me_;
   long scale = 2;
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(ARMCI_Acc(ARMCI_ACC_LNG, &scale, const_cast<long*>(&value), at(next_), sizeof value, next_), 0);
-  ASSERT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_ALL, mine(), &all), 0);  // completes them
+  ASSERT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_ALL, mine(), &all), 0);  // completes the operations
   armci_msg_barrier();
   EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
   EXPECT_EQ(own<long>(), 20 * (5 + before_));
-  // Wrong at one process is wrong at all of them, and changes nothing.
+  // A wrong argument at one process is an error at all, and changes nothing.
   EXPECT_NE(ARMCIX_Mode_set(me_ == 0 ? 1 << 20 : exclusive, mine(), &all), 0);
   EXPECT_EQ(ARMCIX_Mode_get(mine()), ARMCIX_MODE_ALL);
-  // A mode ends with its allocation, also where that is empty at some processes.
+  // A mode ends with its allocation, even if that is empty at some processes.
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   ASSERT_EQ(ARMCI_Malloc(bases.data(), me_ == 0 ? 0 : 64), 0);
   void* const base = bases[static_cast<std::size_t>(me_)];

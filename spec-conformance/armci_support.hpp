@@ -1,4 +1,4 @@
-/// What the tests of both ARMCI documents share.
+/// The common part of the tests of both ARMCI documents.
 #pragma once
 
 #include <gtest/gtest.h>

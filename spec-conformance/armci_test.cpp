@@ -266,7 +266,7 @@ TEST_F(Armci, A_19_freed_memory_is_out_of_reach) {
 TEST_F(Armci, A_20_initialisation_counts) {
   EXPECT_EQ(ARMCI_Initialized(), 1);
   EXPECT_EQ(ARMCI_Init(), 0);
-  EXPECT_EQ(ARMCI_Finalize(), 0);  // the outer one is still open
+  EXPECT_EQ(ARMCI_Finalize(), 0);  // the outer initialisation is still active
   EXPECT_EQ(ARMCI_Initialized(), 1);
   ARMCI_Cleanup();
 }

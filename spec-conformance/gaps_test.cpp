@@ -1,4 +1,4 @@
-/// What the document leaves open: attributes, requests and errors.
+/// Behaviour that the document leaves open: attributes, requests and errors.
 #include "spec-conformance/support.hpp"
 
 namespace mpixrma::test {
@@ -73,7 +73,7 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   void* attribute = nullptr;
   ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_BLOCKING, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
-  // Values that an attribute cannot have are refused, and nothing is set.
+  // Invalid attribute values are rejected, and nothing is set.
   EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL))),
             MPI_ERR_ARG);
   EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(4))),
@@ -129,7 +129,7 @@ TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
   MPIX_Rma_request staying = MPIX_RMA_REQUEST_NULL;
   ASSERT_EQ(MPIX_Rma_req_set_attr(&staying, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
   int flag = 0;
-  EXPECT_EQ(MPIX_Rma_test(&staying, &flag), MPI_SUCCESS);  // inactive: complete
+  EXPECT_EQ(MPIX_Rma_test(&staying, &flag), MPI_SUCCESS);  // inactive, so complete
   EXPECT_EQ(flag, 1);
   EXPECT_NE(staying, MPIX_RMA_REQUEST_NULL);
   int value = 1;
@@ -157,7 +157,7 @@ TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
       MPIX_RMA_Attributes chosen = attributes(set);
       int const now =
           MPIX_RMA_xfer(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT, nullptr, &comm, &chosen);
-      // Not reported to the other communicator.
+      // Not reported on the other communicator.
       EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       int const later = MPIX_RMA_Complete(&comm, next_);
       EXPECT_EQ((class_of(now) == address_class ? 1 : 0) + (class_of(later) == address_class ? 1 : 0), 1)

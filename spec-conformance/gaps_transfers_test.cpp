@@ -1,4 +1,5 @@
-/// What the document leaves open: communicators, sizes, memory, notification, bound transfers, threads.
+/// Behaviour that the document leaves open: communicators, sizes, memory, notification, bound transfers,
+/// threads.
 #include <unistd.h>
 
 #include <atomic>
@@ -76,7 +77,7 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
   MPI_Comm_free(&local);
 }
 
-/// More than 2^32 bytes go through a window of memory: the datatype's elements lie on top of each other.
+/// More than 2^32 bytes through a small memory: the datatype's elements overlap.
 TEST_F(G, G_10_totals_beyond_32_bits) {
   MPI_Datatype block = MPI_DATATYPE_NULL;
   MPI_Datatype folded = MPI_DATATYPE_NULL;
@@ -200,7 +201,7 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   EXPECT_EQ(rma_get_notify_value(&comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
   MPI_Barrier(world);
-  // By the communicator's attribute, for get and rmw too; nothing for a counter that does not exist.
+  // By the communicator's attribute, for get and rmw too; no effect for a counter that does not exist.
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
   long got[Memory::kinds];
   long one = 1;
@@ -301,7 +302,7 @@ TEST_F(G, G_16_threads_issue_and_complete_at_once) {
         ++failures;
       long const mark = round;
       long got = -1;
-      // A place of its own per origin and thread.
+      // A separate location per origin and thread.
       char* const place = memory_.at(target, kind, 1024 + 8 * (threads * rank_ + thread));
       if (transfer(MPIX_RMA_PUT, const_cast<long*>(&mark), 1, MPI_LONG, target, place) != MPI_SUCCESS)
         ++failures;
@@ -324,7 +325,7 @@ TEST_F(G, G_16_threads_issue_and_complete_at_once) {
   EXPECT_EQ(all, static_cast<double>(threads) * rounds * size_);
 }
 
-/// Bytes of memory of this machine.
+/// Returns the machine's memory in bytes.
 MPI_Aint machine_bytes() {
   return static_cast<MPI_Aint>(::sysconf(_SC_PHYS_PAGES)) * static_cast<MPI_Aint>(::sysconf(_SC_PAGESIZE));
 }
@@ -335,10 +336,10 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   for (MPI_Aint const bytes : {MPI_Aint{100} << 40, machine_bytes() * 4})
     EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
-  // One rank asks for too much.
+  // One rank requests too much.
   MPI_Aint const uneven = rank_ == size_ - 1 ? machine_bytes() * 4 : MPI_Aint{1} << 20;
   EXPECT_EQ(class_of(rma_allocate(uneven, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
-  // The program goes on.
+  // The program continues.
   fill(0);
   std::vector<char> values(bytes, 5);
   EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::allocated),
@@ -346,7 +347,7 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
             MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_TRUE(is_uniform(memory_.own(Memory::allocated), bytes));
-  // Room that is not used needs no memory.
+  // Untouched address space needs no memory.
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpix_lazy_memory", "true");

@@ -105,7 +105,7 @@ TEST_F(X4, X4_06_remote_completion_shows_in_the_target) {
   }
 }
 
-/// In allocated memory: other memory of the same host is moved by the kernel, which promises nothing.
+/// In allocated memory: the kernel moves other memory of the same host, without guarantees.
 TEST_F(X4, X4_07_single_aligned_words_are_not_torn) {
   fill(0);
   constexpr int rounds = 300;
@@ -127,7 +127,7 @@ TEST_F(X4, X4_07_single_aligned_words_are_not_torn) {
   ASSERT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
 }
 
-/// Every rank puts and gets uniform arrays; what one gets is always uniform.
+/// Every rank puts and gets uniform arrays; every fetched array is uniform.
 TEST_F(X4, X4_08_atomic_operations_exclude_each_other_from_start_to_finish) {
   fill(1);
   constexpr int rounds = 40;

@@ -140,7 +140,7 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   };
   accumulate();
   accumulate();
-  // Set on a communicator in use, replaced, and taken away again.
+  // Set on a communicator in use, replaced, and removed.
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
   accumulate();
   MPI_Barrier(world);
@@ -175,11 +175,11 @@ TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_join) {
     ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_DOUBLE, next_, there(kind), 1, MPI_DOUBLE,
                             &request, &comm, &chosen),
               MPI_SUCCESS);
-    // Blocking and remote completion: it is there already.
+    // Blocking and remote completion: the data has arrived already.
     MPI_Barrier(world);
     EXPECT_EQ(own<double>(kind), 6.0) << "kind " << kind;
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    // The call's operation counts more than the request's; a scale joins it.
+    // The call's operation takes precedence over the request's; a scale is merged.
     chosen = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ACCUMULATE_OP |
                         MPIX_RMA_ATTR_ACCUMULATE_SCALE);
     chosen.accumulate_op = MPI_SUM;
@@ -195,7 +195,7 @@ TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_join) {
   EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
 }
 
-/// Operations of every kind and random layouts update blocks in which all elements are equal at every moment.
+/// Operations of every kind and random layouts update blocks whose elements are equal at all times.
 TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   constexpr int rounds = 60;
   std::mt19937_64 random(seed() + static_cast<std::uint64_t>(rank_));
@@ -203,7 +203,7 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < rounds; ++round) {
       int const target = static_cast<int>(random() % static_cast<unsigned>(size_));
-      // Every other element of the block, in one of two descriptions.
+      // Every second element of the block, in one of two descriptions.
       int const count = kind == Memory::plain ? 6000 : 600;
       MPI_Datatype strided = MPI_DATATYPE_NULL;
       MPI_Type_vector(count, 1, 2, MPI_INT, &strided);
@@ -224,7 +224,7 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   }
 }
 
-/// Neighbours exchange their arrays at the same moment: with both sides locked the ring never rotates, it
+/// Neighbours exchange their arrays at the same time: with both sides locked, the ring never rotates but
 /// collapses.
 TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
   constexpr int rounds = 30;
@@ -240,7 +240,7 @@ TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       MPI_Barrier(world);
       ASSERT_TRUE(is_uniform(memory_.own(kind), static_cast<std::size_t>(count))) << "kind " << kind;
-      // In any order of the exchanges the first one to run leaves two neighbours equal.
+      // In any order of the exchanges the first one leaves two neighbours equal.
       int const value = memory_.own(kind)[0];
       int sum = 0;
       int all = 0;
@@ -287,7 +287,7 @@ TEST_F(X511, X511_13_an_ordered_get_comes_after_an_ordered_put) {
   fill(0);
   for (int round = 0; round < 100; ++round) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
-      // What the put wrote.
+      // The location that the put wrote.
       std::ptrdiff_t const part = 4096L * rank_ % bytes;
       long const value = 1000 * rank_ + round;
       long got = -1;
@@ -298,7 +298,7 @@ TEST_F(X511, X511_13_an_ordered_get_comes_after_an_ordered_put) {
                          MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING),
                 MPI_SUCCESS);
       ASSERT_EQ(got, value);
-      // Where a put of this process to itself wrote.
+      // The location that a put of this process to itself wrote.
       char* const mine = memory_.own(kind) + bytes / 2;
       long const overwritten = -7;
       ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&overwritten), 1, MPI_LONG, rank_, mine,

@@ -6,8 +6,8 @@ namespace {
 
 class X512 : public Clause {};
 
-/// Dekker's pattern: with every operation complete at the target before the next is issued, not both ranks
-/// read the old value of the other's flag.
+/// Dekker's pattern: every operation is complete at the target before the next is issued, so the two ranks
+/// cannot both read the old value of the other's flag.
 TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency) {
   constexpr int rounds = 200;
   if (size_ == 1) GTEST_SKIP() << "needs two ranks";
@@ -17,7 +17,7 @@ TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency)
       MPI_Barrier(world);
       if (rank_ < 2) {
         int const value = round;
-        // Flags of both stand at the last rank: of rank r at 8 r.
+        // The flags of both ranks are at the last rank: rank r's at 8 r.
         int const where = size_ - 1;
         ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<int*>(&value), 1, MPI_INT, where,
                            memory_.at(where, kind, 8 * rank_), blocking_remote),
@@ -36,8 +36,7 @@ TEST_F(X512, X512_02_blocking_and_remote_completion_give_sequential_consistency)
   }
 }
 
-/// A type with gaps, a lower bound, repetitions out of order and nothing at all in it, against packed
-/// elements.
+/// A type with gaps, a lower bound, blocks out of order and empty blocks, against packed elements.
 TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
   int const lengths[] = {2, 0, 1, 3};
   int const places[] = {10, 4, 0, 5};
@@ -54,7 +53,7 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
     fill(0);
     std::vector<double> origin(6 * count);
     std::iota(origin.begin(), origin.end(), 1.0);
-    // From back to front, into the pieces of the target.
+    // In reverse order, into the pieces of the target.
     std::vector<double> expected(16 * count + 16, 0.0);
     for (int i = 0; i < count; ++i) {
       int k = 0;

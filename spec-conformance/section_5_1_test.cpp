@@ -9,7 +9,7 @@ namespace {
 
 class X51 : public Clause {
  protected:
-  /// target (op) operand, element by element, in memory of every kind; checks both result and target.
+  /// Checks target (op) operand, element by element, in every kind of memory; checks both result and target.
   template <typename T>
   void rmw_gives(MPIX_RMW_Op op, MPI_Datatype type, std::vector<T> const& before, std::vector<T> operand,
                  std::vector<T> const& after) {
@@ -36,7 +36,7 @@ class X51 : public Clause {
       expect(kind, result, before, after);
     }
   }
-  /// Three values around `middle`: below, equal, above; which are swapped tells the comparison.
+  /// Three values around `middle`: below, equal, above; the swapped ones show the comparison.
   void comparison(MPIX_RMW2_Op op, bool when_less, bool when_equal, bool when_greater) {
     std::vector<long> const target = {10, 10, 10};
     std::vector<long> const comperand = {9, 10, 11};
@@ -114,7 +114,7 @@ TEST_F(X51, X51_03_accumulate_adds_to_the_target) {
 
 TEST_F(X51, X51_04_calls_return_while_the_target_is_outside_of_mpi) {
   fill(0);
-  // The last rank looks at its memory only; everybody else transfers to it.
+  // The last rank only reads its memory; all others transfer to it.
   int const last = size_ - 1;
   if (rank_ == last) {
     auto const* const value = reinterpret_cast<long volatile*>(memory_.own(Memory::plain));
@@ -211,7 +211,7 @@ TEST_F(X51, X51_22_concurrent_updates_are_as_if_in_some_order) {
                              nullptr, &world, &blocking_),
                 MPI_SUCCESS);
       fetched.push_back(before);
-      // Bytes of a word of its own: updates of different widths lose nothing of each other.
+      // Bytes of a word: updates of different widths lose nothing of each other.
       unsigned char bit = static_cast<unsigned char>(1u << (rank_ % 8));
       ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_BXOR, &bit, 1, MPI_UINT8_T, nullptr, 0,
                              address_of(memory_.at(0, kind, 64)), nullptr, &world, &blocking_),

@@ -29,7 +29,7 @@ TEST_F(X52, X52_02_both_calls_are_local) {
   fill(0);
   int const last = size_ - 1;
   if (rank_ == 0) {
-    // The others wait in a barrier only after they have computed for a while.
+    // The other ranks enter a barrier only after some computation.
     std::vector<int> values(1000, 1);
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       EXPECT_EQ(transfer(MPIX_RMA_PUT, values.data(), 1000, MPI_INT, last, memory_.at(last, kind)),
@@ -82,7 +82,7 @@ TEST_F(X52, X52_04_complete_covers_everything_issued_before) {
   }
 }
 
-/// Data and a flag in every pair of kinds of memory: who sees the flag sees the data.
+/// Data and a flag in every pair of kinds of memory: a process that sees the flag sees the data.
 void flags_follow_data(Memory& memory, int rank_argument) {
   constexpr int rounds = 60;
   constexpr int count = 3000;
@@ -123,7 +123,7 @@ void flags_follow_data(Memory& memory, int rank_argument) {
 }
 
 TEST_F(X52, X52_05_fence_does_not_complete) {
-  // A fence after a large transfer returns; the transfer's request is still what tells its completion.
+  // A fence returns after a large transfer was issued; the transfer's request still reports its completion.
   fill(0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<char> values(bytes, 4);

@@ -34,7 +34,7 @@ TEST_F(X53, X53_02_native_request_alone) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     int values[] = {21 + kind, 0};
     MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    // Overloads of one name in C++, a name of its own in C.
+    // Overloads of one name in C++, separate names in C.
     ASSERT_EQ(
         MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &requests[0], &world),
         MPI_SUCCESS);
@@ -58,7 +58,7 @@ TEST_F(X53, X53_03_own_request_type) {
     ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
     EXPECT_EQ(request, MPIX_RMA_REQUEST_NULL);
     expect_put(kind, 31 + kind);
-    // All the ways to complete several.
+    // All calls that complete several requests.
     MPIX_Rma_request many[4] = {MPIX_RMA_REQUEST_NULL, MPIX_RMA_REQUEST_NULL, MPIX_RMA_REQUEST_NULL,
                                 MPIX_RMA_REQUEST_NULL};
     std::vector<int> got(4 * 1000, -1);
@@ -112,7 +112,7 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   EXPECT_EQ(found, 1);
   EXPECT_EQ(value, MPIX_RMA_OP_VALUE(MPI_REPLACE));
   MPI_Request const object = request;
-  // The same object for one operation after the other, waited for and tested.
+  // One object reused for successive operations, waited for and tested.
   for (int round = 0; round < 20; ++round) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       int number = 100 * round + kind;
@@ -130,7 +130,7 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
       MPI_Barrier(world);
     }
   }
-  // In use: neither for another operation nor for other attributes.
+  // In use: unavailable for another operation or other attributes.
   std::vector<int> values(16000, 1);
   ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 16000, MPI_INT, next_, there(Memory::plain),
                           16000, MPI_INT, &request, &world),

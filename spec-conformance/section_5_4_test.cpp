@@ -40,13 +40,13 @@ TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
 
 TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   ErrorsReturn const returned(world);
-  // Together, with different sizes, none at some ranks.
+  // Collective, with different sizes, none at some ranks.
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   MPI_Aint const mine = rank_ % 2 == 0 ? 1000 * (rank_ + 1) : 0;
   ASSERT_EQ(rma_allocate(mine, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
   for (int r = 0; r < size_; ++r) EXPECT_EQ(bases[static_cast<std::size_t>(r)] == nullptr, r % 2 == 1);
   ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
-  // Alone; the address goes to the others by the program's own means.
+  // Local; the program itself distributes the address.
   void* local = nullptr;
   ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
   std::memset(local, 0, 64);
@@ -60,7 +60,7 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   EXPECT_EQ(*static_cast<long*>(local), 7 + previous_);
   ASSERT_EQ(rma_free_local(local), MPI_SUCCESS);
   EXPECT_EQ(class_of(rma_free_local(local)), MPI_ERR_ARG);
-  // One's own.
+  // Existing memory.
   std::vector<char> heap(100);
   ASSERT_EQ(rma_register(heap.data(), 100), MPI_SUCCESS);
   ASSERT_EQ(rma_register(heap.data() + 50, 10), MPI_SUCCESS);

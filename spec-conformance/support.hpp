@@ -1,4 +1,5 @@
-/// What the conformance tests share beyond tests/support: three kinds of memory, neighbours, short calls.
+/// The common part of the conformance tests beyond tests/support: three kinds of memory, neighbours, short
+/// calls.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +24,9 @@ class Clause : public ::testing::Test {
   int const next_ = (rank_ + 1) % size_;
   int const previous_ = (rank_ + size_ - 1) % size_;
 
-  /// The address of this rank's target, `offset` bytes into memory of that kind.
+  /// Returns the address of this rank's target, `offset` bytes into memory of that kind.
   char* there(int kind, std::ptrdiff_t offset = 0) const { return memory_.at(next_, kind, offset); }
-  /// Fills this rank's memory of every kind; everybody has done so on return.
+  /// Fills this rank's memory of every kind; all ranks have done so on return.
   void fill(int value) {
     for (int kind = 0; kind < Memory::kinds; ++kind) std::memset(memory_.own(kind), value, bytes);
     MPI_Barrier(world);
@@ -38,7 +39,7 @@ class Clause : public ::testing::Test {
   }
 };
 
-/// The suite of what the document leaves open, in several files.
+/// The suite of behaviour that the document leaves open, in several files.
 class G : public Clause {};
 
 inline MPI_Aint address_of(void const* pointer) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MPI_Keyval_free is what a program of MPI-1 calls. */
+/* Programs written for MPI-1 call MPI_Keyval_free. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define REQUIRE(condition)                                    \
@@ -43,11 +43,11 @@ int main(int argc, char** argv) {
   MPI_Barrier(world);
   REQUIRE(*(int*)bases[rank] == 10 + (rank + size - 1) % size);
   MPI_Barrier(world);
-  /* The forms that have names of their own in C, attributes on request objects and communicators. */
+  /* The forms with their own names in C, attributes on request objects and communicators. */
   MPI_Comm ordered;
   MPI_Comm_dup(world, &ordered);
   REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
-  /* The keys are the library's: not to be freed, by neither call; the program's own are. */
+  /* The keys belong to the library: neither call frees them; the program's own keys can be freed. */
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(ordered, MPI_ERRORS_RETURN);
   REQUIRE(refuses_to_free(MPIX_RMA_ORDERING, MPI_Comm_free_keyval));

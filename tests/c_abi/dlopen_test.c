@@ -62,7 +62,7 @@ struct round {
   long first;
 };
 
-/* Several transfers, so that the later ones find what the first one has kept. */
+/* Several transfers, so that the later ones use the cached state of the first one. */
 static void* put_and_get(void* argument) {
   const struct round* const round = argument;
   for (long i = 0; i < 100; ++i) {
@@ -85,7 +85,7 @@ static void communicate(int rank, int size) {
   const int next = (rank + 1) % size;
   struct round round = {bases[next], next, 1000 * rank};
   put_and_get(&round);
-  /* In a thread of its own. */
+  /* In a separate thread. */
   pthread_t thread;
   round.first += 500;
   pthread_create(&thread, NULL, put_and_get, &round);

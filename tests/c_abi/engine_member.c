@@ -1,6 +1,6 @@
-/* engine_member DIRECTORY PROCESS COUNT: process 1 to COUNT of a job without MPI, which has a directory in
- * common and nothing else, and uses the engine's C interface. Each puts to and gets from the memory of the
- * next. */
+/* engine_member DIRECTORY PROCESS COUNT: process 1 to COUNT of a job without MPI, whose processes share
+ * nothing but a directory and use the engine's C interface. Each puts to and gets from the memory of the
+ * next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { timeout_ms = 30000, rows = 8, words = 64, rounds = 50 };
 
-/* What a process offers: where it stands is told by a file of its own in the directory. */
+/* The memory of a process; a file in the directory has its address. */
 struct memory {
   uint64_t arrived; /* counter */
   uint64_t block[words];
@@ -101,8 +101,8 @@ static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
   }
 }
 
-/* Puts a value to each word of the three arrays of the next process, gets them back, and raises its counter.
- */
+/* Puts a value to each word of the three arrays of the next process, gets them back, and increments its
+ * counter. */
 static void exchange(const struct job* job, mpix_engine_peer_t* peer, uint64_t base) {
   uint64_t out[words], in[words];
   for (uint64_t i = 0; i < words; ++i) {
@@ -142,7 +142,7 @@ static void check_memory(const struct memory* memory, uint64_t from) {
   }
 }
 
-/* Without a completion: what fails is kept, and told once. */
+/* Without a completion: a failure is kept and reported once. */
 static void check_errors(const struct job* job, mpix_engine_peer_t* peer) {
   uint64_t word = 0;
   struct mpix_engine_transfer transfer = {.context = 3, .origin = &word, .target = 64};
@@ -160,7 +160,7 @@ static void check_errors(const struct job* job, mpix_engine_peer_t* peer) {
   REQUIRE(strlen(mpix_engine_status_text(status)) > 0);
 }
 
-/* Everybody counts at process 1, in two steps. */
+/* All processes increment a counter at process 1 in two steps. */
 static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uint64_t word) {
   for (int i = 0; i < rounds; ++i) {
     struct waiting waiting = {.completion.done = tell};
@@ -181,7 +181,7 @@ static void count_with_lock(const struct job* job, mpix_engine_peer_t* peer, uin
   }
 }
 
-/* Everybody counts at process 1 in one step, and adds to an array. */
+/* All processes increment a counter at process 1 in one step, and add to an array. */
 static void update(const struct job* job, mpix_engine_peer_t* peer, uint64_t base) {
   const uint64_t one = 1;
   uint64_t before, last = 0;
@@ -229,7 +229,7 @@ static void check_updates(const struct job* job, const struct memory* memory) {
   }
 }
 
-/* The names of exposures are told as places are. */
+/* Exposure ids are distributed like addresses. */
 static void use_exposure(const struct job* job, mpix_engine_peer_t* peer, uint64_t next) {
   static uint64_t exposed[words];
   uint64_t own, out = job->self + 7, in = 0;
@@ -273,7 +273,7 @@ static void work(const struct job* job, struct memory* memory) {
                   place_of(job, "memory", 1) + offsetof(struct memory, guarded));
   update(job, mpix_engine_find_peer(job->engine, 1), place_of(job, "memory", 1));
   use_exposure(job, peer, next);
-  /* Nobody goes before everybody is done. */
+  /* No process ends before all are done. */
   show_place(job, "done", memory);
   for (uint64_t process = 1; process <= job->count; ++process) {
     (void)place_of(job, "done", process);

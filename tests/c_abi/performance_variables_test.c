@@ -22,7 +22,7 @@ static void expect(unsigned long long got, unsigned long long expected, const ch
   }
 }
 
-/* Indices of our variables among all. */
+/* Indices of this library's variables among all. */
 static void find_variables(int indices[variables]) {
   int found = 0, number = 0;
   MPI_T_pvar_get_num(&number);

@@ -1,4 +1,4 @@
-/* Prints what the first call of the library gives. */
+/* Prints the result of the library's first call. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* From here on the process can open no more files. */
+/* From here on the process cannot open files. */
 static void use_up_descriptors(void) {
   int const next = dup(0);
   close(next);

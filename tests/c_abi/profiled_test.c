@@ -19,7 +19,7 @@ int MPI_Comm_free_keyval(int* keyval) {
   return PMPI_Comm_free_keyval(keyval);
 }
 
-/* What 12 in this process's own memory becomes with an accumulate of 10. */
+/* Returns the result of an accumulate of 10 onto 12 in this process's own memory. */
 static int accumulated(MPI_Comm* comm) {
   static int target;
   int ten = 10;

@@ -1,4 +1,5 @@
-/* Broadcasts and reductions of a star forest of the type that the options name, against those of type basic. */
+/* Broadcasts and reductions of a star forest of the type in the options, compared with those of type
+ * basic. */
 #include <petscsf.h>
 
 enum { leaves = 300 };
@@ -19,7 +20,7 @@ static PetscErrorCode fill(PetscSF forest, PetscMPIInt rank, PetscMPIInt size)
     PetscFunctionReturn(0);
 }
 
-/* What each rank has at its roots after a reduction, and at its leaves after a broadcast. */
+/* The values of each rank at its roots after a reduction, and at its leaves after a broadcast. */
 static PetscErrorCode move(PetscSF forest, PetscMPIInt rank, double *at_roots, double *at_leaves, double *reduced)
 {
     PetscFunctionBeginUser;

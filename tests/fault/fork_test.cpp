@@ -1,5 +1,5 @@
-/// Children of a process in the middle of communication: helpers that are run, and copies of the program that
-/// end or even call the library.
+/// Children of a process in the middle of communication: helper programs, and copies of the program that exit
+/// or even call the library.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ int rank_of_world() {
   return rank;
 }
 
-/// The exit status of a child that runs `body` and ends by exit(), as a program would.
+/// Returns the exit status of a child that runs `body` and ends by exit(), as a program would.
 int exit_status_of(std::function<int()> const& body) {
   std::fflush(nullptr);
   pid_t const child = ::fork();
@@ -46,7 +46,7 @@ class ForkTest : public ::testing::Test {
     mpixrma::test::rma_free(bases_[static_cast<std::size_t>(rank_of_world())], &world_);
   }
 
-  /// Every rank puts to the next one, into memory of both kinds, and finds what the one before has put.
+  /// Every rank puts to the next one, into memory of both kinds, and checks the data of the previous one.
   void exchange(long value) {
     int const rank = rank_of_world();
     auto const next = static_cast<std::size_t>((rank + 1) % size_);
@@ -148,7 +148,7 @@ TEST_F(ForkTest, a_child_that_calls_armci_gets_errors) {
     return count;
   });
   EXPECT_EQ(refused, 5);
-  // A call without a return value ends the child, and nothing but it.
+  // A call without a return value ends the child, and nothing else.
   EXPECT_NE(exit_status_of([&] {
               ARMCI_Fence(next);
               return 0;

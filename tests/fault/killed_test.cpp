@@ -1,4 +1,4 @@
-/// Processes of another job that are killed: operations to them fail, everything else goes on.
+/// Processes of another job that are killed: operations to them fail, everything else continues.
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ int transport_class() {
   return transport;
 }
 
-/// Children and parents have exchanged; from here on the children do as `part` says.
+/// Children and parents have exchanged data; from here on the children run `part`.
 class Killed : public ::testing::Test {
  protected:
   void meet(char const* part) {
@@ -40,12 +40,12 @@ class Killed : public ::testing::Test {
     pid_t const mine = ::getpid();
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, pids_, sizeof mine, MPI_BYTE, children_);
     MPI_Comm_set_errhandler(children_, MPI_ERRORS_RETURN);
-    // Where the memory of rank 0 is, that the children have reached.
+    // The address of rank 0's memory, which the children have accessed.
     for (int kind = 0; kind < Meeting::kinds; ++kind) first_[kind] = meeting_->own(kind);
     MPI_Bcast(first_, sizeof first_, MPI_BYTE, 0, world);
   }
 
-  /// By a parent and not by themselves: what MPI has of them for others has arrived by then.
+  /// A parent kills them: by then MPI's messages from them to others have arrived.
   void kill_children() {
     int rank = 0;
     MPI_Comm_rank(world, &rank);
@@ -60,7 +60,7 @@ class Killed : public ::testing::Test {
                          MPI_INT64_T, nullptr, &children_, &chosen);
   }
 
-  /// Until everybody knows that the child has gone.
+  /// Until all processes know that the child is gone.
   int last_result(int child, int kind) {
     auto const end = Clock::now() + std::chrono::seconds(20);
     int result = MPI_SUCCESS;
@@ -69,7 +69,7 @@ class Killed : public ::testing::Test {
     return result;
   }
 
-  /// Adds at rank 0 what both ranks agree on, in memory that the children had in use.
+  /// Both ranks add at rank 0 in memory that the children have used, and compare the sum.
   void sum_at_first() {
     MPI_Barrier(world);
     int rank = 0;
@@ -100,7 +100,7 @@ class Killed : public ::testing::Test {
     int const transport = transport_class();
     for (int kind = 0; kind < Meeting::kinds; ++kind)
       EXPECT_EQ(class_of(last_result(child, kind)), transport) << "kind " << kind;
-    // Known from here on: the call says so, and nothing is left for later.
+    // Known from here on: the call reports it, and no late failure remains.
     EXPECT_EQ(class_of(put_to_child(child, Meeting::allocated, 0)), transport);
   }
 
@@ -131,7 +131,7 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
   }
   MPI_Barrier(world);
   for (int child = 0; child < 2; ++child) EXPECT_EQ(put_to_child(child, Meeting::allocated, 0), MPI_SUCCESS);
-  // More than the connection takes, out of memory that is in use until the requests are complete.
+  // More data than the connection buffers, from memory in use until the requests complete.
   std::vector<std::vector<std::int64_t>> many(10, std::vector<std::int64_t>(Meeting::words, 1));
   std::vector<MPI_Request> requests;
   for (auto& values : many) {
@@ -143,7 +143,7 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
         MPI_SUCCESS);
   }
   kill_children();
-  // A store is done when the call returns; a message never will be.
+  // A store is done when the call returns; a message never completes.
   int const result = std::getenv("MPIX_TEST_MESSAGES") != nullptr ? transport_class() : MPI_SUCCESS;
   for (MPI_Request& request : requests) EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), result);
   many.clear();

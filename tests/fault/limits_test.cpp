@@ -1,5 +1,5 @@
-/// Limits of one rank, of address space, descriptors and locked memory: allocations fail at all ranks, and
-/// everything goes on.
+/// Resource limits of one rank (address space, descriptors, locked memory): allocations fail at all ranks,
+/// and the program continues.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ rlim_t address_space() {
 
 constexpr MPI_Aint mebibyte = 1 << 20;
 
-/// Everything that works with memory that is there works still.
+/// Checks that operations on existing memory still work.
 void expect_to_go_on() {
   Memory memory(4096);
   int const next = (memory.rank() + 1) % memory.size();
@@ -61,7 +61,7 @@ void expect_no_memory_anywhere(MPI_Aint bytes) {
   EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
 }
 
-/// With `value` as rank 0's limit of `resource`.
+/// Runs with `value` as rank 0's limit of `resource`.
 void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint bytes) {
   expect_to_go_on();
   int rank = 0;
@@ -121,7 +121,7 @@ TEST(Limits, notification_counters_without_memory_are_refused_at_all_ranks) {
 }
 
 TEST(Limits, no_descriptors_left_at_one_rank) {
-  expect_to_go_on();  // opens what it needs
+  expect_to_go_on();  // opens the descriptors it needs
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(next, 0);
   ::close(next);

@@ -1,4 +1,4 @@
-/// Locks of which a holder, somebody in the queue, or the target is killed: the others go on.
+/// Locks of which a holder, a waiting process, or the target is killed: the others continue.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using test::JobKind;
 
-/// Where the processes are for each other.
+/// The placement of the processes.
 struct Place {
   char const* name;
   unsigned paths;
@@ -19,7 +19,7 @@ struct Place {
 };
 
 enum : int { target, victim, heir, ranks };
-/// What the processes tell each other.
+/// Slots of the values that the processes publish.
 enum : int { ready, asked, granted, ended };
 
 class LockFault : public ::testing::TestWithParam<Place> {
@@ -30,7 +30,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
     if (GetParam().other_hosts && ::unshare(CLONE_NEWIPC) != 0) ::_exit(0);
   }
 
-  /// `body` in three processes that know each other, with a lock at the target; the victim dies in it.
+  /// Runs `body` in three connected processes, with a lock at the target; the victim dies in it.
   static void run_mortal(std::function<void(Rank&)> const& body) {
     run_job(
         ranks, configure,
@@ -164,7 +164,7 @@ TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
       EXPECT_EQ(wait(rank, held), Status::ok);
       rank.tell(granted, 1);
       ASSERT_TRUE(rank.was_told(heir, ended, 1));
-      // It may hear of the death later than the heir: what it sends before is lost, as the lock is.
+      // It may detect the death later than the heir: a message sent before is lost, as the lock is.
       Status status = Status::ok;
       for (int i = 0; i < 10000 && !failed(status); ++i) {
         status = rank.engine().unlock(rank.peer(victim), 0, 0).status;

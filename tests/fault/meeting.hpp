@@ -1,4 +1,4 @@
-/// Two groups of processes that an intercommunicator connects, with memory of every kind that each can reach.
+/// Two groups of processes connected by an intercommunicator, with accessible memory of every kind.
 #pragma once
 
 #include <mpi.h>
@@ -18,10 +18,8 @@ class Meeting {
  public:
   enum Kind { allocated, registered, plain, kinds };
   static constexpr std::size_t words = 65536;
-  static constexpr std::size_t large_words =
-      1u << 20;  ///< allocated; so many can be put there, whatever they are
-  static constexpr std::size_t sum_at =
-      64;  ///< of each kind; below, a word for each process of the other group
+  static constexpr std::size_t large_words = 1u << 20;  ///< allocated; used by puts of any kind
+  static constexpr std::size_t sum_at = 64;  ///< of each kind; below it a word per process of the other group
 
   explicit Meeting(MPI_Comm other) : other_(other), registered_(words, 0), plain_(words, 0) {
     MPI_Comm_rank(other_, &rank_);
@@ -36,7 +34,7 @@ class Meeting {
     MPI_Allgather(mine.data(), sizeof mine, MPI_BYTE, where_.data(), sizeof mine, MPI_BYTE, other_);
   }
 
-  /// Every process puts, sums and gets at every process of the other group, and checks what was done to it.
+  /// Every process puts, sums and gets at every process of the other group, and checks its own memory.
   void exchange() {
     for (int kind = 0; kind < kinds; ++kind) {
       for (int to = 0; to < others_; ++to) {
@@ -60,7 +58,7 @@ class Meeting {
     MPI_Barrier(other_);
   }
 
-  /// All of the allocated memory of every process of the other group.
+  /// Fills the allocated memory of every process of the other group.
   void fill() {
     std::vector<std::int64_t> values(large_words, 1);
     constexpr int count = large_words;
@@ -88,7 +86,7 @@ class Meeting {
                          to, address, count, MPI_INT64_T, nullptr, &other_, &atomic_);
   }
 
-  /// Gives the memory back. Communicators are not needed.
+  /// Frees the memory, without communicators.
   void end() {
     note(rma_free_local(allocated_) == MPI_SUCCESS);
     note(rma_deregister(registered_.data()) == MPI_SUCCESS);
@@ -103,7 +101,7 @@ class Meeting {
            : kind == registered ? registered_.data()
                                 : plain_.data();
   }
-  /// What was not as it should be so far.
+  /// Number of errors so far.
   int failures() const { return failures_; }
 
  private:

@@ -1,5 +1,5 @@
-/// A process that is killed while it holds a mutex does not stop the others. The last line says so: mpirun
-/// ends as it likes when a rank is killed.
+/// A process that is killed while it holds a mutex does not stop the others. The last line of output is the
+/// result, because the exit status of mpirun is arbitrary when a rank is killed.
 ///
 /// usage: mpirun --enable-recovery -np 3 mutex_killed
 #include <armci.h>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   if (rank == victim) {
     ARMCI_Lock(0, target);
     MPI_Send(&token, 1, MPI_CHAR, heir, 0, MPI_COMM_WORLD);
-    ::usleep(300000);  // until the other waits
+    ::usleep(300000);  // until the other process waits
     ::kill(::getpid(), SIGKILL);
   }
   if (rank == heir) {
@@ -45,5 +45,5 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
   }
   ::usleep(200000);
-  ::_exit(0);  // what is collective needs all
+  ::_exit(0);  // collective calls need all processes
 }

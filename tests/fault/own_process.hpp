@@ -1,4 +1,4 @@
-/// What this process takes of the system.
+/// System resources used by this process.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/// Processes that are killed or stopped: whoever talks to them finds out, and goes on.
+/// Processes that are killed or stopped: their peers detect it and continue.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -16,7 +16,7 @@ namespace {
 using test::JobKind;
 using test::resident_kib;
 
-/// Where the processes are for each other.
+/// The placement of the processes.
 struct Place {
   char const* name;
   unsigned paths;
@@ -35,7 +35,7 @@ class Fault : public ::testing::TestWithParam<Place> {
   static void run_mortal(int ranks, std::function<void(Rank&)> const& body) {
     run_job(ranks, configure, body, JobKind::mortal);
   }
-  /// The status that `operation` has in the end, when everybody knows that the peer has gone.
+  /// Returns the final status of `operation`, when all processes know that the peer is gone.
   template <typename Operation>
   static Status last_status(Rank& rank, int peer, Operation const& operation) {
     for (int i = 0; i < 20000; ++i) {
@@ -66,7 +66,7 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
     std::int64_t value = 7;
     if (rank.rank() == 1) {
-      // In the middle of what the others send.
+      // In the middle of the messages of the others.
       while (memory[0] == 0) ::usleep(100);
       rank.die();
     }
@@ -87,7 +87,7 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
                                          &before)),
                   Status::ok);
       }
-      // What is known to be out of reach is so at once, and told by the call alone.
+      // For a process known to be unreachable, the call itself fails at once.
       EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 1), 8)),
                 Status::unreachable);
       rank.engine().complete(rank.peer(1), UINT64_MAX);
@@ -188,7 +188,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
     Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
     sum.guarantees = Guarantee::atomic;
     if (rank.rank() == 1) {
-      // UCX 1.13 aborts at the other side when a process ends while its first connection is being made.
+      // UCX 1.13 aborts at the other side if a process ends while its first connection is being established.
       EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
       for (int i = 0; i < 200; ++i) {
         (void)rank.engine().issue(rank.peer(0), sum);
@@ -217,7 +217,7 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
     rank.tell(2, 1);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
     if (rank.rank() == 0) {
-      // By messages: nothing waits for them on paths that need no help of the target.
+      // By messages: other paths need no help of the target and do not wait.
       std::vector<std::uint32_t> values(puts);
       for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
       Transfer first = contiguous(Direction::put, values.data(), rank.shown(1, 0), 4);
@@ -238,7 +238,7 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
       rank.engine().complete(rank.peer(1), UINT64_MAX);
       helper.join();
       EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
-      // Sanitizers keep freed memory, and take memory of their own for what is touched.
+      // Sanitizers keep freed memory, and allocate shadow memory.
       if (!test::sanitized) {
         EXPECT_LT(most - before, 24 * 1024) << "KiB";
       }

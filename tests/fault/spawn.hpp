@@ -1,4 +1,4 @@
-/// Starts processes that do as the program spawned.cpp is told.
+/// Starts processes that run the program spawned.cpp with a given part.
 #pragma once
 
 #include <mpi.h>
@@ -9,11 +9,11 @@
 
 namespace mpixrma::test {
 
-// Open MPI 4.1 with PMIx 4.2 now and then never starts what it is asked to, whoever asks.
+// Open MPI 4.1 with PMIx 4.2 occasionally never starts a spawned program.
 constexpr unsigned spawn_seconds = 20;
 
-/// Starts `program`, which is told `part`. Ends the process, and the test as skipped, when MPI does not
-/// return.
+/// Starts `program` with the argument `part`. Ends the process, and marks the test as skipped, if MPI does
+/// not return.
 inline MPI_Comm spawn(char const* part, int processes, char const* program = MPIX_SPAWNED) {
   auto const give_up = [](int) {
     constexpr char line[] = "SKIPPED: MPI_Comm_spawn does not return\n";

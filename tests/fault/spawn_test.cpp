@@ -1,4 +1,4 @@
-/// Jobs that are started, exchange with those who started them, and end.
+/// Jobs that are spawned, exchange data with their parents, and end.
 #include "tests/fault/spawn.hpp"
 #include "tests/fault/meeting.hpp"
 #include "tests/fault/own_process.hpp"
@@ -29,12 +29,12 @@ TEST(Spawn, what_ended_jobs_used_and_had_is_given_back) {
   auto const descriptors = open_descriptors();
   auto const resident = resident_kib();
   for (int round = 0; round < 2; ++round) meet_and_part("leaves");
-  // The end of the last two processes may not be noticed yet.
+  // The end of the last two processes may not be detected yet.
   EXPECT_LE(open_descriptors(), descriptors + 4);
   EXPECT_LT(resident_kib() - resident, 3 * memory_kib);
 }
 
-// On the host on public MPI they are waited for, and the barriers of MPI's two kinds do not match each other.
+// On the host on public MPI the parents wait for a timeout, because MPI's two kinds of barriers do not match.
 TEST(Spawn, programs_without_the_library) {
   MPI_Comm children = spawn("", 2, MPIX_SPAWNED_PLAIN);
   int rank = 0;

@@ -1,4 +1,4 @@
-/// The program that spawn_test and killed_test start: exchanges with its parents, and ends as it is told.
+/// The program that spawn_test and killed_test spawn: exchanges data with its parents, and ends as requested.
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 
 using mpixrma::test::Meeting;
 
-/// Adds to a parent's memory without end; is killed in the middle of it.
+/// Adds to a parent's memory endlessly; is killed in the middle of it.
 [[noreturn]] void stream_until_killed(Meeting& meeting) {
   std::vector<std::int64_t> const ones(Meeting::words - Meeting::sum_at, 1);
   for (;;) {
@@ -51,6 +51,6 @@ int main(int argc, char** argv) {
   if (std::strcmp(part, "killed") == 0) stream_until_killed(*meeting);
   if (std::strcmp(part, "frees") == 0) meeting->end();
   MPI_Comm_disconnect(&parents);
-  MPI_Finalize();  // "leaves": with everything that it has
+  MPI_Finalize();  // "leaves": with all its resources allocated
   return failures == 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* A program without the library that spawn_test starts: sends to its parents, and waits for them. */
+/* A program without the library that spawn_test spawns: sends to its parents and waits for them. */
 #include <mpi.h>
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/// A rank that is stopped in the middle of what others send: nothing fails, and all of it arrives.
+/// A rank that is stopped in the middle of incoming data: nothing fails, and all of it arrives.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/// Addresses of processes: damaged ones are refused or harmless, and whatever decodes can be encoded again.
+/// Addresses of processes: damaged ones are rejected or harmless, and a decoded address can be encoded again.
 #include <vector>
 
 #include "engine/net/address.hpp"
@@ -8,7 +8,7 @@ namespace mpixrma::fuzz {
 
 namespace {
 
-// The first byte of an input: whether the rest is a whole address, or says how to damage a sound one.
+// The first byte of an input: the rest is a whole address, or describes how to damage a valid one.
 constexpr unsigned raw_bit = 1;
 
 std::vector<std::byte> damaged(Reader& reader) {

@@ -1,4 +1,4 @@
-/// Joined messages: records are read within what arrived, and what they say is written back as the same.
+/// Batches: records are read within the received bytes, and writing them again yields the same content.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -19,7 +19,7 @@ constexpr std::uint64_t session = 0x5e55104;
 template <typename Header>
 bool read_records(Input records) {
   wire::JoinedReader<Header> reader(session, records);
-  // Each record becomes smaller or stays as it is when it is written again.
+  // A record does not become larger when it is written again.
   auto const again = std::make_unique<std::byte[]>(records.size());
   wire::JoinedWriter<Header> writer(session, {again.get(), records.size()});
   std::vector<Header> headers;

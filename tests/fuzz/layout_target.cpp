@@ -1,4 +1,4 @@
-/// Layouts: the normalised form names the same bytes in the same order, from every position.
+/// Layouts: the normalised form describes the same bytes in the same order, from every position.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -21,7 +21,7 @@ std::ptrdiff_t signed_short(Reader& reader) {
   return static_cast<std::int16_t>(low | reader.byte() << 8);
 }
 
-/// The bytes that a cursor visits from `position` on, in steps of at most `step`.
+/// Returns the bytes that a cursor visits from `position` on, in steps of at most `step`.
 std::vector<std::ptrdiff_t> visited(Layout const& layout, std::size_t position, std::size_t step) {
   std::vector<std::ptrdiff_t> offsets;
   LayoutCursor cursor(layout);
@@ -35,7 +35,7 @@ std::vector<std::ptrdiff_t> visited(Layout const& layout, std::size_t position, 
   return offsets;
 }
 
-/// The bytes of the boxes that `bytes` bytes from `position` on consist of.
+/// Returns the bytes of the boxes that `bytes` bytes from `position` on consist of.
 std::vector<std::ptrdiff_t> in_boxes(Layout const& layout, std::size_t position, std::size_t bytes) {
   std::vector<std::ptrdiff_t> offsets;
   for_boxes(layout, position, bytes, [&](Layout const& box, std::ptrdiff_t base, std::size_t done) {

@@ -1,5 +1,5 @@
-/// Requests in a mailbox: an executor takes them, and they change nothing but memory that is exposed. Whoever
-/// can write the mailbox writes what it likes.
+/// Requests in a ring: an executor takes them, and they change only exposed memory. A process that can write
+/// the ring can write arbitrary data.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 using namespace mpixrma::engine;
 
-// The first byte of an input. Without `foreign` what no input could guess, or keep when it changes, is made
-// right: magic, version, the position in a stream, and the name of the exposure.
+// The first byte of an input. Without `foreign`, fields that no input could guess or keep are corrected:
+// magic, version, the position in a stream, and the id of the exposure.
 constexpr unsigned staged_bit = 1;
 constexpr unsigned foreign_bit = 2;
 constexpr unsigned read_only_bit = 4;
@@ -27,7 +27,7 @@ constexpr std::size_t exposed_begin = 1024;
 constexpr std::size_t exposed_bytes = 2048;
 constexpr auto untouched = std::byte{0xc3};
 
-/// A process that lets others use what it has exposed, and nothing else.
+/// A process whose exposed memory only is accessible.
 class Victim {
  public:
   Victim() : memory_(std::make_unique<std::byte[]>(memory_bytes)) {
@@ -55,7 +55,7 @@ class Victim {
     mailbox.free(*slot);
     return status;
   }
-  /// Nothing was changed in [begin, end) of the memory.
+  /// Checks that [begin, end) of the memory is unchanged.
   void require_untouched(std::size_t begin, std::size_t end) const {
     require(std::all_of(&memory_[begin], &memory_[end], [](std::byte byte) { return byte == untouched; }),
             "memory that was changed without the right to");

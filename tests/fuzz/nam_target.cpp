@@ -1,4 +1,4 @@
-/// What a memory server and its clients read: messages on a socket, and the names of grants and windows.
+/// Input of a memory server and its clients: messages on a socket, and the names of grants and windows.
 #include <sys/socket.h>
 
 #include <string_view>
@@ -17,9 +17,9 @@ namespace {
 using namespace mpixrma::nam;
 
 constexpr ChannelLimits limits{.head_bytes = 16384, .data_bytes = 4096, .descriptors = 0};
-constexpr std::size_t most_input = 32768;  // that a socket keeps
+constexpr std::size_t most_input = 32768;  // bytes that a socket buffers
 
-/// Whether `read` takes it; only what is ours is thrown.
+/// Whether `read` accepts the input; it may throw only this library's errors.
 template <typename Read>
 bool is_taken(Read read) {
   try {
@@ -30,7 +30,7 @@ bool is_taken(Read read) {
   }
 }
 
-/// What reads the fields of a message; whatever is taken says the same when it was sent again.
+/// Reads the fields of a message; accepted values are equal after another round trip.
 void interpret(Json const& head) {
   (void)is_taken([&] { throw_if_refused(head); });
   (void)is_taken([&] { (void)field<std::string>(head, "op"); });
@@ -45,7 +45,7 @@ void interpret(Json const& head) {
   });
 }
 
-/// An operation that is taken stays within its region, and has all of its operands.
+/// An accepted operation stays within its region and has all of its operands.
 void interpret_operation(Message const& message) {
   constexpr std::uint64_t region_bytes = 1000;
   (void)is_taken([&] {

@@ -1,5 +1,5 @@
-/// What is fed with arbitrary bytes: by libFuzzer, and by the replay of the corpus in the unit tests. A
-/// target that finds something wrong ends the process.
+/// The fuzz targets, run by libFuzzer and by the replay of the corpus in the unit tests. A target that finds
+/// an error ends the process.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace mpixrma::fuzz {
 
 using Input = std::span<std::byte const>;
 
-/// Each returns whether the input was taken as sound.
+/// Each returns whether the input was accepted as valid.
 bool wire(Input input);
 bool joined(Input input);
 bool layout(Input input);
@@ -31,15 +31,15 @@ inline constexpr Target targets[] = {{"wire", &wire},         {"joined", &joined
 #endif
 };
 
-/// Ends the process with a line when `holds` is false.
+/// Prints a line and ends the process if `holds` is false.
 void require(bool holds, char const* what);
 
-/// Reads values off the front of an input; zeros when it is used up.
+/// Reads values from the front of an input; zeros at its end.
 class Reader {
  public:
   explicit Reader(Input input) : rest_(input) {}
 
-  /// As many bytes as there are, at most `bytes`.
+  /// Returns the available bytes, at most `bytes`.
   Input take(std::size_t bytes) {
     Input const taken = rest_.first(bytes < rest_.size() ? bytes : rest_.size());
     rest_ = rest_.subspan(taken.size());

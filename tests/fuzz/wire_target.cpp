@@ -1,5 +1,5 @@
-/// Messages: checked as the receiver does, and walked as the executor would, without touching the memory that
-/// they name.
+/// Messages: checked as by the receiver, and walked as by the executor, without access to the addressed
+/// memory.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,15 +14,15 @@ namespace {
 
 using namespace mpixrma::engine;
 
-// The first byte of an input. Without `foreign` magic and version are made right, so that inputs stay of use
-// when these change; without `cut` a header that is too short is filled up with zeros.
+// The first byte of an input. Without `foreign`, magic and version are corrected, so that inputs stay useful
+// when these change; without `cut`, a short header is padded with zeros.
 constexpr unsigned reply_bit = 1;
 constexpr unsigned foreign_bit = 2;
 constexpr unsigned cut_bit = 4;
 
 constexpr std::uint64_t longest_walk = 1u << 16;  // data bytes
 
-/// A header of `wanted` bytes on the heap, where the sanitizer sees each byte read beyond it.
+/// Returns a header of `wanted` bytes on the heap, where the sanitizer detects reads beyond it.
 template <typename Header>
 std::unique_ptr<std::byte[]> make_header(Input bytes, unsigned mode) {
   bool const cut = (mode & cut_bit) != 0;
@@ -35,7 +35,7 @@ std::unique_ptr<std::byte[]> make_header(Input bytes, unsigned mode) {
   return made;
 }
 
-/// What the executor relies on.
+/// Checks the properties that the executor relies on.
 void walk(wire::CheckedRequest const& request) {
   wire::RequestHeader const& header = request.header;
   std::size_t const size = request.layout.size();

@@ -1,5 +1,5 @@
-/* restricted COMMAND...: runs it as a container with Docker's default seccomp profile would, as far as this
- * library and what stands below are concerned: the system calls that the profile permits only with a
+/* restricted COMMAND...: runs the command as in a container with Docker's default seccomp profile, as far
+ * as this library and its dependencies are concerned: system calls that the profile permits only with a
  * capability fail with EPERM. */
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,6 +1,6 @@
-/* A program on MPI's windows that knows nothing of the library. Checks its values; prints whose windows they
- * are: of Open MPI's components osc/mpix alone shows the alignment in force in the place of the one asked
- * for. */
+/* A program with MPI windows that does not know the library. Checks its values and prints the component
+ * of its windows: of Open MPI's components only osc/mpix reports the alignment in force instead of the
+ * requested one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -59,7 +59,7 @@ struct Setting {
   Put put;
   Get get;
   int home;     ///< rank
-  bool spread;  ///< each variable at a rank of its own
+  bool spread;  ///< each variable at a different rank
 
   std::string text() const {
     static char const* const puts[] = {"put", "non-blocking put", "strided put", "accumulate", "swap"};
@@ -185,7 +185,7 @@ class Cases {
       auto const puts = row.shape.word_per_round ? 3u : static_cast<unsigned>(Setting::Put::count_);
       for (auto const& v : pairwise({puts, static_cast<unsigned>(Setting::Get::count_), 4}, seed++)) {
         int const home = v[2] >= 2 ? size_ - 1 : static_cast<int>(v[2]);
-        // A fence of all orders operations to different targets, too.
+        // A fence of all targets also orders operations to different targets.
         bool const spread = v[2] == 3 && row.action == Action::fence_all;
         trial.cases.push_back(
             make(row, {Setting::Put{v[0]}, spread ? Setting::Get::word : Setting::Get{v[1]}, home, spread}));

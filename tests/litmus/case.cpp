@@ -15,7 +15,7 @@ namespace {
 constexpr int start_tag = 1;
 constexpr int log_tag = 2;
 
-/// Ranks that have roles, each once; the first one is that of role 0.
+/// Returns the ranks with roles, each once; the first one has role 0.
 std::vector<int> ranks_of(std::vector<Player> const& players) {
   std::vector<int> ranks;
   for (Player const& player : players) {
@@ -24,7 +24,7 @@ std::vector<int> ranks_of(std::vector<Player> const& players) {
   return ranks;
 }
 
-/// The ranks with roles begin within a message's time.
+/// Synchronises the ranks with roles to within a message's latency.
 void meet(MPI_Comm comm, int rank, std::vector<int> const& ranks) {
   char nothing = 0;
   if (rank != ranks[0]) {
@@ -37,7 +37,7 @@ void meet(MPI_Comm comm, int rank, std::vector<int> const& ranks) {
   for (std::size_t i = 1; i < ranks.size(); ++i) MPI_Send(&nothing, 1, MPI_CHAR, ranks[i], start_tag, comm);
 }
 
-/// The roles of one rank: the first one in the calling thread.
+/// The roles of one rank: the first one runs in the calling thread.
 class Cast {
  public:
   Cast(Shape const& shape, std::vector<Player> const& players, Length length, int rank)
@@ -47,7 +47,7 @@ class Cast {
     }
   }
 
-  /// `start` returns when the other ranks are ready, too.
+  /// `start` returns when the other ranks are ready too.
   void run(std::vector<Log>& logs, std::function<void()> const& start) {
     if (roles_.empty()) return;
     std::vector<std::thread> threads;

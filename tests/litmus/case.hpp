@@ -11,7 +11,7 @@
 
 namespace mpixrma::test::litmus {
 
-/// A role as a case has it.
+/// A role in a case.
 struct Player {
   int rank = 0;
   std::function<std::unique_ptr<Port>()> make_port;  ///< called by the role's thread
@@ -19,14 +19,14 @@ struct Player {
 
 struct Result {
   std::uint64_t rounds = 0;     ///< of all roles
-  std::uint64_t forbidden = 0;  ///< outcomes
+  std::uint64_t forbidden = 0;  ///< number of forbidden outcomes
 };
 
-/// Barrier that leaves the processor to those who still run.
+/// A barrier that leaves the processor to processes that still run.
 void wait_for_all(MPI_Comm comm);
 
-/// Runs all roles at the same time; those of one rank are threads. The logs come to rank 0, which has the
-/// result, except of a shape with a word for each round. Collective.
+/// Runs all roles concurrently; those of one rank are threads. Rank 0 receives the logs and has the result,
+/// except for a shape with a word per round. Collective.
 Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& players, Length length);
 
 }  // namespace mpixrma::test::litmus

@@ -1,6 +1,6 @@
-/// Litmus tests of MPIX_RMA: what one origin may see of another one's operations.
+/// Litmus tests of MPIX_RMA: the visibility of one origin's operations to another origin.
 ///
-///   mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
+/// mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
 ///
 /// Every row of the table below is one shape under one promise. It runs in settings that are chosen so that
 /// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs.
@@ -41,14 +41,14 @@ Promise const atomic{"ATOMICITY",  "X511_08", MPIX_RMA_ATTR_ATOMICITY | blocking
 enum class Outcome {
   forbidden,
   permitted,
-  forbidden_in_span,  ///< where the GET covers both words; else permitted
+  forbidden_in_span,  ///< if the GET covers both words; else permitted
 };
 
 struct Row {
   Shape const& shape;
   Promise const& promise;
   Outcome relaxed;  ///< the outcome that is not sequentially consistent
-  int slices = 1;   ///< time for a case: more where the outcome is rare
+  int slices = 1;   ///< time per case: more if the outcome is rare
 };
 
 Row const table[] = {
@@ -106,23 +106,23 @@ Row const table[] = {
 
 constexpr unsigned count_of(auto last) noexcept { return static_cast<unsigned>(last); }
 
-/// Whether the promise holds between operations to different targets, too: that of completion does.
+/// Whether the promise also holds between operations to different targets, as that of completion does.
 bool spans_targets(Promise const& promise) {
   return promise.action == Action::complete || (promise.attributes & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0;
 }
 
-/// Gives up what the promise does not cover in this combination.
+/// Drops settings that the promise does not cover in this combination.
 void make_consistent(Row const& row, Setting& setting) {
   bool const can_spread = spans_targets(row.promise) && !row.shape.word_per_round;
   if (setting.home == Setting::Home::spread && !can_spread) setting.home = Setting::Home::last;
   if (setting.home == Setting::Home::spread && setting.get == Setting::Get::span)
     setting.get = Setting::Get::outstanding;
-  // A request of each PUT orders no GET.
+  // A request of each PUT does not order a GET.
   if (row.promise.waits && setting.get == Setting::Get::outstanding) setting.get = Setting::Get::blocking;
   if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[2] = setting.kind[0];
 }
 
-/// The memory of all variables is one dimension: each pair of kinds, and with it of paths, meets all else.
+/// The memory of all variables is one dimension: each pair of kinds, and so of paths, meets all other values.
 std::vector<Setting> settings_for(Row const& row, unsigned seed) {
   constexpr unsigned kinds = count_of(Setting::Kind::count_);
   unsigned const kinds_of_z = row.shape.uses(Variable::z) ? kinds : 1;
@@ -147,8 +147,8 @@ std::vector<Setting> settings_for(Row const& row, unsigned seed) {
     }
     settings.push_back(setting);
   }
-  // Store buffering shows only where both roles are in the same few nanoseconds: more often by load and
-  // store.
+  // Store buffering occurs only if both roles run within the same few nanoseconds, which is more frequent
+  // with load and store.
   constexpr unsigned repetitions = 24;
   for (unsigned i = 0; &row.shape == &store_buffering && i < repetitions; ++i) {
     auto const get = i % 2 == 0 ? Setting::Get::blocking : Setting::Get::span;
@@ -164,7 +164,7 @@ std::vector<Setting> settings_for(Row const& row, unsigned seed) {
   return settings;
 }
 
-/// Orders in a thread of its own: Fence and Complete are about the operations of all threads.
+/// Orders in a separate thread: Fence and Complete cover the operations of all threads.
 class HelperPort final : public Port {
  public:
   explicit HelperPort(std::unique_ptr<Port> port) : port_(std::move(port)), thread_([this] { serve(); }) {}

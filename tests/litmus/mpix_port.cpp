@@ -74,7 +74,7 @@ void MpixPort::put_block(Variable variable, std::uint64_t round) {
   transfer(MPIX_RMA_PUT, buffer_, block_words, variable, MPI_INT64_T, block_words, 0);
 }
 
-/// A block that is torn counts as older than all others.
+/// A torn block counts as older than all others.
 void MpixPort::get_block(Variable variable, Value* result) {
   transfer(MPIX_RMA_GET, buffer_, block_words, variable, MPI_INT64_T, block_words, MPIX_RMA_ATTR_BLOCKING);
   bool const whole = std::all_of(buffer_, buffer_ + block_words, [&](Value v) { return v == buffer_[0]; });

@@ -16,40 +16,40 @@ struct Promise {
   std::uint64_t attributes;
   enum class Action { none, fence, complete } action;
   bool notifies = false;  ///< stores to y are notifications of those to x
-  bool blocks = false;    ///< a variable is many words, all of one value
+  bool blocks = false;    ///< a variable is many words with one value
   bool waits = false;     ///< each PUT has a request, which is waited for at once
 };
 
-/// How the accesses are made.
+/// The kind of the accesses.
 struct Setting {
   enum class Kind : unsigned { allocated, registered, heap, count_ };
   enum class Put : unsigned { word, strided, accumulate, swap, count_ };
   enum class Get : unsigned { blocking, outstanding, span, count_ };
   enum class Home : unsigned { role_0, role_1, last, spread, count_ };
 
-  Kind kind[variables];  ///< of the memory of each variable
+  Kind kind[variables];  ///< memory of each variable
   Put put;
   Get get;           ///< span: one GET of the memory from x to y
-  Home home;         ///< the rank that has the variables; spread: each one at another
-  bool second_comm;  ///< role 1 uses a communicator of its own
+  Home home;         ///< the rank of the variables; spread: each at another rank
+  bool second_comm;  ///< role 1 uses its own communicator
   bool threads;      ///< all roles are threads of rank 0
   bool all_ranks;    ///< MPIX_ALL_RANKS for the rank
-  bool helper;       ///< another thread makes the call that orders
+  bool helper;       ///< another thread makes the ordering call
 
   std::string text() const;
 };
 
-/// Bytes from x to y, and to z; a round's words of 2+2W are twice as far from the next one's.
+/// Bytes from x to y, and to z; the words of consecutive rounds of 2+2W are twice as far apart.
 inline constexpr std::ptrdiff_t distance = 128;
 inline constexpr std::size_t memory_bytes = 2 * distance * (words_per_sweep + 1);
 inline constexpr int block_words = distance / sizeof(Value);
 
 /// The target memory of one role.
 struct Place {
-  MPI_Comm comm;  ///< of the role
+  MPI_Comm comm;  ///< communicator of the role
   int rank[variables];
   char* variable[variables];
-  std::int64_t notified_before;  ///< value of the counter that is no notification of this run
+  std::int64_t notified_before;  ///< value of the counter before this run
 };
 
 class MpixPort final : public Port {

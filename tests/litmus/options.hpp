@@ -12,11 +12,11 @@
 namespace mpixrma::test::litmus {
 
 struct Options {
-  std::int64_t slice_microseconds = 2000;  ///< of one case
-  std::uint64_t least_rounds = 0;          ///< the table is run again until so many are done
-  std::string only;                        ///< rows whose name has it
+  std::int64_t slice_microseconds = 2000;  ///< per case
+  std::uint64_t least_rounds = 0;          ///< the table is repeated until so many are done
+  std::string only;                        ///< rows whose name contains it
   bool verbose = false;
-  unsigned seed = 0;  ///< chooses the settings
+  unsigned seed = 0;  ///< selects the settings
 
   /// The same at all ranks of MPI_COMM_WORLD. Collective.
   static Options of(int argc, char** argv) {

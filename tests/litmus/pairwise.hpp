@@ -9,7 +9,7 @@
 
 namespace mpixrma::test::litmus {
 
-/// Each combination has a value below sizes[d] for each dimension d. `seed` chooses among the covers.
+/// Each combination has a value below sizes[d] for each dimension d. `seed` selects among the covers.
 inline std::vector<std::vector<unsigned>> pairwise(std::vector<unsigned> const& sizes, unsigned seed) {
   using Pair = std::tuple<std::size_t, unsigned, std::size_t, unsigned>;
   std::set<Pair> missing;
@@ -36,7 +36,7 @@ inline std::vector<std::vector<unsigned>> pairwise(std::vector<unsigned> const& 
     for (int candidate = 0; candidate < candidates; ++candidate) {
       std::vector<unsigned> chosen;
       for (unsigned const size : sizes) chosen.push_back(static_cast<unsigned>(random() % size));
-      // One pair that is missing for certain, so that each combination covers something.
+      // Starts with one missing pair, so that each combination covers something.
       auto const [d, v, e, w] = *missing.begin();
       chosen[d] = v;
       chosen[e] = w;

@@ -18,11 +18,11 @@ constexpr Step order{Step::Kind::order};
 
 using Logs = std::vector<Log>;
 
-/// The k-th value that a role has fetched in a round.
+/// Returns the k-th value that a role has fetched in a round.
 Value at(Log const& log, std::size_t k, std::uint64_t round) { return log.values[k][round - 1]; }
 
 /// Round i of role 0 has not seen the store of round j of role 1, nor that round the store of round i. The
-/// values do not decrease, so for each i the least such j decides.
+/// values do not decrease, so for each i the smallest such j decides.
 std::uint64_t count_store_buffering(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t i = 1; i <= logs[0].rounds; ++i) {
@@ -32,14 +32,14 @@ std::uint64_t count_store_buffering(Logs const& logs) {
   return found;
 }
 
-/// y of a round was there, x of that round was not.
+/// y of a round was visible, x of that round was not.
 std::uint64_t count_message_passing(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t j = 1; j <= logs[1].rounds; ++j) found += at(logs[1], 1, j) < at(logs[1], 0, j);
   return found;
 }
 
-/// Round i of role 0 has seen what round j of role 1 stored after it saw what round i stored.
+/// Round i of role 0 has seen the store that round j of role 1 made after it saw the store of round i.
 std::uint64_t count_load_buffering(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t i = 1; i <= logs[0].rounds; ++i) {
@@ -70,7 +70,7 @@ std::uint64_t count_own_write_missed(Logs const& logs) {
   return found;
 }
 
-/// Role 2 has seen what a round of role 1 stored, but not what that round had seen before.
+/// Role 2 has seen the store of a round of role 1, but not the value that this round had seen before.
 std::uint64_t count_broken_chains(Logs const& logs) {
   std::uint64_t found = 0;
   for (std::uint64_t k = 1; k <= logs[2].rounds; ++k) {

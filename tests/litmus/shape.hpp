@@ -1,8 +1,8 @@
 /// Litmus shapes: two to four roles that access the words x, y and z, and the outcome that a promise forbids.
 ///
-/// The shapes are perpetual: a role runs its rounds without waiting for the other one, and round i stores the
-/// value i, so that any rounds of the roles that happen to overlap are compared afterwards. 2+2W,
-/// whose outcome stands in memory, has words of its own for each round instead.
+/// The shapes are perpetual: a role runs its rounds without waiting for the others, and round i stores the
+/// value i, so that any overlapping rounds of the roles are compared afterwards. 2+2W, whose outcome is in
+/// memory, has separate words for each round instead.
 #pragma once
 
 #include <array>
@@ -22,20 +22,20 @@ struct Step {
   Variable variable = Variable::x;
 };
 
-/// The accesses that a role makes, by whatever interface. Every call may be made by the role's thread only.
+/// The accesses of a role, through any interface. Only the role's thread may make these calls.
 class Port {
  public:
   virtual ~Port() = default;
-  /// Stores numbers[round] in the variable; the variable's previous value is numbers[round - 1], and nobody
-  /// else stores in it, except in a shape with a word for each round.
+  /// Stores numbers[round] in the variable; the previous value is numbers[round - 1], and no other role
+  /// stores in it, except in a shape with a word per round.
   virtual void put(Variable variable, std::uint64_t round) = 0;
   /// Fetches the variable. `*result` holds the value when finish() has returned.
   virtual void get(Variable variable, Value* result) = 0;
-  /// The call that the promise under test is about; nothing where it is an attribute of the operations.
+  /// The call whose promise is tested; does nothing if the promise is an attribute of the operations.
   virtual void order() = 0;
   /// Uses the word of this round from here on.
   virtual void select(std::uint64_t round) = 0;
-  /// Completes everything.
+  /// Completes all operations.
   virtual void finish() = 0;
 };
 
@@ -49,7 +49,7 @@ struct Shape {
   char const* name;
   std::vector<std::vector<Step>> roles;
   bool word_per_round;
-  /// How often the outcome is there that only a permission allows. Not of a shape with a word for each round.
+  /// Counts the relaxed outcomes. Not for a shape with a word per round.
   std::uint64_t (*count)(std::vector<Log> const& logs);
 
   bool uses(Variable variable) const;
@@ -58,7 +58,7 @@ struct Shape {
 inline constexpr std::uint64_t most_rounds = 1 << 17;
 inline constexpr std::uint64_t words_per_sweep = 1 << 11;
 
-/// numbers()[i] is i: the origin of the put of round i, which stays as it is.
+/// numbers()[i] is i: the constant origin of the put of round i.
 Value const* numbers();
 
 extern Shape const store_buffering;
@@ -67,14 +67,13 @@ extern Shape const load_buffering;
 extern Shape const two_plus_two_writes;
 extern Shape const coherence;
 extern Shape const read_own_write;
-// More than two roles: a promise that orders the steps of each role has to order them for all the others,
-// too.
+// More than two roles: a promise that orders the steps of each role must order them for all other roles too.
 extern Shape const write_to_read_causality;
 extern Shape const isa2;
 extern Shape const iriw;
 
-/// How long a role runs: for a time, at most as many rounds as the shape permits, or for exactly as many
-/// rounds where both roles synchronise in each.
+/// The length of a run: a time, with at most as many rounds as the shape permits, or an exact number of
+/// rounds if both roles synchronise in each.
 struct Length {
   std::int64_t microseconds = 0;
   std::uint64_t exact_rounds = 0;  ///< 0: the time counts
@@ -82,7 +81,7 @@ struct Length {
 
 void run(Shape const& shape, int role, Port& port, Length length, Log* log);
 
-/// Of two words of 2+2W in the end: each holds the first of the two stores of its round.
+/// For the final values of two words of 2+2W: each holds the first of the two stores of its round.
 constexpr bool is_forbidden_end(Value x, Value y) noexcept { return x == 1 && y == 1; }
 
 }  // namespace mpixrma::test::litmus

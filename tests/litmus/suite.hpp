@@ -1,4 +1,4 @@
-/// Runs the table of a litmus program and prints what it has seen.
+/// Runs the table of a litmus program and prints the results.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,10 @@ namespace mpixrma::test::litmus {
 struct Case {
   std::string text;
   bool forbidden;  ///< whether the promise forbids the relaxed outcome here
-  /// Clears the memory and says who plays. Collective.
+  /// Clears the memory and returns the players. Collective.
   std::function<std::vector<Player>()> prepare;
-  /// Forbidden ends of a shape with a word for each round, the same at all ranks. Collective; may be empty.
+  /// Counts the forbidden ends of a shape with a word per round, the same at all ranks. Collective; may be
+  /// empty.
   std::function<std::uint64_t()> count_ends;
 };
 
@@ -33,8 +34,8 @@ class Suite {
  public:
   explicit Suite(Options const& options);
 
-  /// Runs the trials, which `make` gives for a seed, as often as the options ask for. How many failed, the
-  /// same at all ranks. Collective.
+  /// Runs the trials, which `make` creates for a seed, as often as the options request. Returns the number of
+  /// failures, the same at all ranks. Collective.
   int run(std::function<std::vector<Trial>(unsigned seed)> const& make);
 
  private:
@@ -45,15 +46,15 @@ class Suite {
   std::uint64_t rounds_ = 0;
 };
 
-/// Runs the trials that a new object of class Cases makes. How many failed. Collective.
+/// Runs the trials that a new object of class Cases creates. Returns the number of failures. Collective.
 template <typename Cases>
 int run_suite(Options const& options) {
   Cases cases;
   return Suite(options).run([&](unsigned seed) { return cases.trials(options, seed); });
 }
 
-/// Counts the forbidden ends of 2+2W in the memory of rank `home`, where x and y of round i stand `stride` *
-/// i bytes behind those of round 0. Collective.
+/// Counts the forbidden ends of 2+2W in the memory of rank `home`, where x and y of round i are `stride` * i
+/// bytes behind those of round 0. Collective.
 std::uint64_t count_forbidden_ends(MPI_Comm comm, int home, char const* x, char const* y, std::size_t stride);
 
 }  // namespace mpixrma::test::litmus

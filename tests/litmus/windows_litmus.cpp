@@ -80,7 +80,7 @@ struct Setting {
   Put put;
   Get get;
   int home;             ///< rank
-  bool spread = false;  ///< each variable at a rank of its own
+  bool spread = false;  ///< each variable at a different rank
 
   std::string text() const {
     static char const* const flavours[] = {"MPI_Win_allocate", "MPI_Win_create", "MPI_Win_create_dynamic",
@@ -192,7 +192,7 @@ class WindowPort final : public Port {
   bool is_passive() const {
     return action_ == Action::flush || action_ == Action::order || action_ == Action::accumulate_order;
   }
-  /// The next access is to this variable.
+  /// Sets the variable of the next access.
   void go_to(Variable variable) {
     int const v = static_cast<int>(variable);
     rank_ = setting_.spread ? v % memory_.ranks() : setting_.home;
@@ -221,7 +221,7 @@ class WindowPort final : public Port {
                          MPI_NO_OP, window_);
     }
   }
-  /// At the target: y begins an exposure and waits for its end, then both words are there.
+  /// At the target: y opens an exposure and waits for its end, after which both words have arrived.
   void load(Variable variable, Value* result) {
     if (variable == Variable::y) {
       MPI_Win_post(partners_, 0, window_);
@@ -284,7 +284,7 @@ class Cases {
                {flavours_, count_of(Setting::Put::count_), count_of(Setting::Get::count_), 4, 2}, seed++)) {
         Setting setting{Setting::Flavour{v[0]}, Setting::Put{v[1]}, Setting::Get{v[2]},
                         v[3] >= 2 ? size_ - 1 : static_cast<int>(v[3])};
-        // Completion orders operations to different targets, too.
+        // Completion orders operations to different targets too.
         bool const spans_targets = row.action == Action::flush || row.action == Action::lock;
         setting.spread = v[3] == 3 && spans_targets && !row.shape.word_per_round;
         if (row.action == Action::accumulate_order) {
@@ -301,7 +301,7 @@ class Cases {
   }
 
  private:
-  /// Memory of all flavours; shared memory only where all processes are on one host.
+  /// Memory of all flavours; shared memory only if all processes are on one host.
   static unsigned flavours_here() {
     int size = 0;
     int size_of_host = 0;
@@ -342,7 +342,7 @@ class Cases {
   int rank_ = 0;
   int size_ = 0;
   MPI_Comm players_comm_ = MPI_COMM_NULL;  ///< ranks 0 and 1, for collective synchronisation
-  MPI_Group other_ = MPI_GROUP_NULL;       ///< of the two, the one that this process is not
+  MPI_Group other_ = MPI_GROUP_NULL;       ///< the rank of the two that is not this process
   unsigned const flavours_ = flavours_here();
   std::vector<std::unique_ptr<Window>> windows_;
   std::vector<std::unique_ptr<Window>> players_windows_;

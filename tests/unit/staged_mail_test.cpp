@@ -1,5 +1,4 @@
-// Operations that do not fit into a slot of the mailbox: in fragments, and also when the target stops looking
-// in the middle.
+// Operations that exceed a slot of the ring: in fragments, also if the target stops polling in the middle.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ using test::with_target;
 constexpr int many_words = 40000;
 constexpr std::size_t word = sizeof(std::int64_t);
 
-/// Layouts of up to 24,000 words of which none comes twice.
+/// Layouts of up to 24,000 distinct words.
 struct RandomWords {
   explicit RandomWords(std::mt19937_64& random) {
     auto const up_to = [&](std::size_t limit) { return 1 + random() % limit; };
@@ -59,7 +58,7 @@ struct RandomWords {
   Layout layout{0, {}, {}};
 };
 
-/// The numbers of the words of the layout.
+/// Returns the indices of the words of the layout.
 std::vector<std::size_t> words_of(Layout const& layout) {
   std::vector<std::size_t> words;
   LayoutCursor cursor(layout);
@@ -71,7 +70,7 @@ std::vector<std::size_t> words_of(Layout const& layout) {
   return words;
 }
 
-/// Random operations, and what must have become of the target's memory.
+/// Random operations, and the expected content of the target's memory.
 class Model {
  public:
   Model(Rank& rank, Peer& peer, std::int64_t* there, std::uint64_t seed)
@@ -140,7 +139,7 @@ class Model {
   std::vector<std::int64_t> memory_ = std::vector<std::int64_t>(many_words);
 };
 
-/// Looks some times, and then not for longer than anybody waits.
+/// Polls some times, and then pauses for less than the timeout.
 void look_now_and_then(Engine& engine) {
   static std::mt19937 random(20082);
   for (unsigned looks = random() % 64; looks != 0; --looks) engine.progress();
@@ -192,7 +191,7 @@ TEST_P(StagedMail, agrees_with_a_model) {
       [](std::int64_t const*) {}, target_of(GetParam()));
 }
 
-/// Each element of each origin's arrays is added once.
+/// Each element of each origin's arrays is added exactly once.
 TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
   constexpr int origins = 3;
   constexpr int updates = 60;
@@ -216,7 +215,7 @@ TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
       target_of(GetParam()));
 }
 
-/// An address that is not there is found in whatever fragment it stands.
+/// An unmapped address is detected in any fragment.
 TEST_P(StagedMail, refuses_wrong_addresses) {
   with_target(
       1, configuration_of(GetParam()),
@@ -264,7 +263,7 @@ TEST_P(StagedMail, leaves_what_it_cannot_describe_to_others) {
       target_of(GetParam()));
 }
 
-/// What is not a fragment of ours is refused before it touches anything.
+/// A malformed fragment is rejected before any access.
 TEST(StagedRequest, is_not_believed) {
   using Spoil = void (*)(StagedRequest&);
   static constexpr Spoil spoils[] = {
@@ -287,7 +286,7 @@ TEST(StagedRequest, is_not_believed) {
       [](StagedRequest& staged) { staged.header.notify = 64; },
       [](StagedRequest& staged) { staged.header.notify_exposure = 3; },
       [](StagedRequest& staged) { staged.header.magic ^= 1; },
-      // A get of more than there is room for in the answer.
+      // A get of more bytes than the answer can hold.
       [](StagedRequest& staged) {
         staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::get);
         staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::most_data + 1;

@@ -1,4 +1,4 @@
-/// Which way large requests are staged: the one that was faster, whichever that is.
+/// The staging method of large requests: the faster one is chosen.
 #include "engine/origin/staging_pace.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// What a request takes in each way.
+/// The times of a request by each method.
 struct Costs {
   nanoseconds cached;
   nanoseconds past_caches;
@@ -21,9 +21,9 @@ constexpr Costs near{quick, steady};
 constexpr Costs far{slow, steady};
 constexpr std::size_t quarter = 256 * 1024;
 constexpr int many = 5120;
-constexpr int few = many / 50;  // that measure the other way
+constexpr int few = many / 50;  // requests that measure the other method
 
-/// Of `requests` requests, how many went past the caches.
+/// Returns how many of `requests` requests went past the caches.
 int past_caches(StagingPace& pace, int requests, Costs const& costs, std::size_t bytes = quarter,
                 bool fetches = false) {
   int count = 0;
@@ -68,7 +68,7 @@ TEST(StagingPace, is_not_misled_by_a_target_that_looks_late_once) {
 
 TEST(StagingPace, finds_out_when_the_first_ones_said_nothing) {
   StagingPace pace;
-  for (int i = 0; i < 8; ++i) (void)pace.choose(quarter, false);  // none of which came to its end
+  for (int i = 0; i < 8; ++i) (void)pace.choose(quarter, false);  // none of which completed
   EXPECT_GE(past_caches(pace, many, far), many - few);
 }
 

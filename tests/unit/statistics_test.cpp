@@ -1,4 +1,4 @@
-/// What the engine counts: operations and bytes by path and process, messages.
+/// The engine's counters: operations and bytes by path and process, messages.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 struct Expected {
   PathCase paths;
   Path transfers;
-  Path rmws;  ///< they go neither through the kernel nor by UCX put and get
+  Path rmws;  ///< not by the kernel and not by UCX put and get
 };
 
 class EngineStatistics : public ::testing::TestWithParam<Expected> {};
@@ -48,7 +48,7 @@ void operate(Rank& rank, int target) {
   for (std::uint64_t i = 0; i < rmws; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
 }
 
-/// What operate() adds to `traffic`.
+/// Adds to `traffic` the expected counts of operate().
 void expect(Traffic& traffic, Expected const& expected, bool direct_counts) {
   auto const add = [&](Path path, std::uint64_t operations, std::uint64_t bytes) {
     if (path == Path::direct && !direct_counts) return;

@@ -1,5 +1,5 @@
-/// Programs that know addresses and protocol of a job but were not given its secrets: nothing of what they
-/// send is executed or believed, all of it is counted, and the processes of the job go on.
+/// Programs that know the addresses and the protocol of a job but not its secrets: none of their messages is
+/// executed or believed, all are counted, and the processes of the job continue.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,23 +24,23 @@ using test::Rogue;
 using test::Target;
 using test::Text;
 
-/// Ranks of the job and what they show each other.
+/// Ranks of the job, and slots of the values that they publish.
 enum : int { victim, friendly, stranger, ranks };
 enum : int { memory_slot, sent_slot, end_slot };
 
 constexpr std::size_t words = 512;
-constexpr std::size_t untouched = 256;  ///< words from here on that nobody may write
+constexpr std::size_t untouched = 256;  ///< index of the first word that must not be written
 constexpr std::uint64_t pattern = 0x5eed;
 
 void only_messages(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_AGENT;
-  // Lines about what is dropped are right, and many.
+  // Many log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank != stranger) ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);
 }
 
-/// What a stranger can know: everything published but the secret, of which it has a guess.
+/// The knowledge of an unauthenticated peer: all published data except the secret, which it guesses.
 Target known_of(Rank& rank, int of) {
   Target known = test::target_of(rank, of);
   known.secret = Credentials::make(0).secret;
@@ -68,8 +68,8 @@ class Sender {
   std::uint64_t sent_ = 0;
 };
 
-/// The stranger's part is run against `target`; meanwhile and afterwards the friendly rank is served. The
-/// target has dropped exactly what was sent, and executed nothing of it.
+/// Runs the attack against `target`, which meanwhile and afterwards serves the friendly rank. The target must
+/// have dropped exactly the messages sent, and executed none of them.
 void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& attack) {
   run_job(ranks, only_messages, [=](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern);
@@ -102,7 +102,7 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
       EXPECT_GT(sent, 0u);
     }
     if (rank.rank() == victim) {
-      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);  // to the friendly one
+      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);  // to the friendly rank
     }
     if (rank.rank() == friendly) {
       be_friendly(rank, victim, there, 100);
@@ -156,8 +156,7 @@ TEST(Stranger, introductions_without_the_secret_open_nothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     Target const guess = known_of(rank, victim);
     std::uint64_t const own = 0xbad;
-    // Its own name, that of a process which the victim knows, that of one which it does not, and the
-    // victim's.
+    // Its own identity, that of a process known to the victim, that of an unknown process, and the victim's.
     for (std::uint64_t const name :
          {own, Rank::process_of(friendly), Rank::process_of(stranger), Rank::process_of(victim)}) {
       Identity const self = test::identity_beside(rank, sender.rogue(), name);
@@ -176,14 +175,14 @@ TEST(Stranger, introductions_without_the_secret_open_nothing) {
 
 TEST(Stranger, introductions_to_others_open_nothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
-    // As somebody would send it on who was given it in another's place.
+    // As a peer could relay a handshake that it received as someone else.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
     Target target = test::target_of(rank, victim);
     target.address.process = Rank::process_of(friendly);
     SessionOpening const opening = self.opening_to(target, 1);
     sender.request(test::introduction(make_introduction(target.secret, opening, encode(self.address))));
     sender.request(test::put_of(tokens_of(target.secret, opening).request, 1, forbidden(rank), 3));
-    // With the address of somebody else.
+    // With the address of another process.
     target = test::target_of(rank, victim);
     ProcessAddress other = self.address;
     other.process = 0xdad;
@@ -202,7 +201,7 @@ TEST(Stranger, replies_without_the_session_are_not_believed) {
       header.session = i % 3 == 0 ? 0 : i % 3 == 1 ? Rank::process_of(victim) : random();
       header.status = static_cast<std::uint8_t>(Status::transport);
       header.executed = header.done = i / 7;
-      header.token = (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool makes them
+      header.token = (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool creates them
       std::vector<std::byte> const data(kind == wire::ReplyKind::data ? 1600 : 0, std::byte{0xee});
       header.bytes = data.size();
       sender.reply({test::bytes_of(header), data});
@@ -210,8 +209,7 @@ TEST(Stranger, replies_without_the_session_are_not_believed) {
   });
 }
 
-/// One that has the secret shows that the messages above would have done something, and that its introduction
-/// is good for once.
+/// With the secret, the messages above would be executed; and each handshake is accepted only once.
 TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern);
@@ -230,7 +228,7 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
       while (admitted.rogue().received() == 0) admitted.rogue().progress();
       Sender again(target);
       for (int i = 0; i < 10; ++i) again.request(recorded);
-      // With the same name and another nonce: it would take the session over.
+      // The same identity and another nonce, which would take the session over.
       Identity another = self;
       another.nonce.fill(std::byte{9});
       SessionOpening const late = another.opening_to(target, 2);
@@ -244,7 +242,7 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
       EXPECT_EQ(memory[0], 4u);
       EXPECT_EQ(memory[1], pattern);
       EXPECT_EQ(rank.engine().traffic(0xbad).messages_executed, 1u);
-      EXPECT_LE(rank.engine().statistics().endpoints, 1u);  // whoever was admitted may have gone
+      EXPECT_LE(rank.engine().statistics().endpoints, 1u);  // the admitted peer may have gone
     }
     rank.barrier();
   });

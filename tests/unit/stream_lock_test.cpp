@@ -33,8 +33,8 @@ struct Target {
     there = rank.shown(number, 2 * number);
   }
 
-  /// By requests that leave at once and by such that do not, one after the other. False: it had to be waited
-  /// for.
+  /// Alternates requests that are sent at once and requests that wait for a batch. Returns false if it had to
+  /// wait for the lock.
   bool lock(LockMode mode = LockMode::exclusive) const {
     with_next = !with_next;
     auto const issued =
@@ -172,7 +172,7 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
       auto const after = rank.engine().statistics();
       EXPECT_EQ(after.requests_joined - before.requests_joined, 3u);
     }
-    // Nothing but the lock: what is waited for is the release.
+    // Only the lock: the release is waited for.
     if (rank.rank() == 1) {
       auto const before = rank.engine().statistics();
       target.with_next = false;
@@ -190,7 +190,7 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
   });
 }
 
-/// Who takes two locks in the same order as all others has both in the end, whatever it waits for first.
+/// All processes acquire two locks in the same order, so each gets both, whichever it waits for first.
 TEST(StreamLock, is_asked_for_behind_the_one_before) {
   run_job(4, messages_only, [](Rank& rank) {
     Target const first(rank, 0);
@@ -218,7 +218,7 @@ TEST(StreamLock, is_asked_for_behind_the_one_before) {
   });
 }
 
-/// More than may be under way, and what several messages make: neither is kept behind a lock.
+/// Operations beyond the credit, and operations of several messages: neither is delayed by the lock.
 TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
   run_job(3, messages_only, [](Rank& rank) {
     constexpr std::size_t words = 20000;
@@ -293,7 +293,7 @@ TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
       EXPECT_EQ(target.complete(), Status::bad_argument);
       target.id -= 17;
       EXPECT_TRUE(target.lock());
-      EXPECT_TRUE(target.lock());  // which it has already
+      EXPECT_TRUE(target.lock());  // it has the lock already
       EXPECT_EQ(target.complete(), Status::bad_argument);
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);

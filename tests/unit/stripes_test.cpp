@@ -1,4 +1,4 @@
-/// Locks over address stripes: who keeps whom out, and what becomes of those whose holder was killed.
+/// Locks over address stripes: mutual exclusion, and the locks of killed holders.
 #include "engine/sync/stripes.hpp"
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct Arena {
   alignas(64) std::uint64_t values[2];
 };
 
-/// A bound against hanging: a dead holder is found within 10 ms or so.
+/// A limit against hanging: a dead holder is detected within about 10 ms.
 constexpr milliseconds patience{20000};
 
 bool acquire_within(StripeHold& hold, milliseconds time = patience) {
@@ -82,7 +82,7 @@ TEST(Stripes, a_writer_that_waits_goes_before_readers_that_come_later) {
     EXPECT_TRUE(later.acquire());
     EXPECT_FALSE(writer.acquire());
   }
-  // A writer that has given up lets no other writer in, and keeps no readers out.
+  // A writer that has given up blocks other writers, but not readers.
   {
     StripeHold writer(arena.table, writing);
     EXPECT_FALSE(writer.acquire());
@@ -112,7 +112,7 @@ TEST(Stripes, a_writer_gets_in_against_a_stream_of_readers) {
     readers.emplace_back([&] {
       while (!stop.load(std::memory_order_relaxed)) {
         StripeHold hold(arena.table, reading);
-        // Always some of them have a share, unless they are kept from it.
+        // Some readers always have a share, unless they are locked out.
         if (!hold.acquire()) continue;
         ++shares;
         std::this_thread::sleep_for(milliseconds(1));
@@ -133,10 +133,11 @@ TEST(Stripes, a_writer_gets_in_against_a_stream_of_readers) {
   for (std::thread& reader : readers) reader.join();
 }
 
-/// Adds to both values in exclusive use and compares them in shared use. Returns what it has added.
+/// Adds to both values under the exclusive lock and compares them under the shared lock. Returns the sum
+/// added.
 std::uint64_t add_and_compare(Arena& arena, unsigned seed, int rounds) {
   std::uint64_t added = 0;
-  // Different other stripes, taken before and after the one that guards the values.
+  // Different other stripes, acquired before and after the one that guards the values.
   StripeSet const others = (StripeSet{1} << (seed % 5)) | (StripeSet{1} << (40 + seed % 7));
   for (int round = 0; round < rounds; ++round) {
     if (round % 4 == 0) {
@@ -167,8 +168,8 @@ constexpr unsigned workers = 6;
 constexpr int worker_rounds = 20000;
 constexpr std::uint64_t worker_sum = worker_rounds / 2;
 
-// Not threads of several processes at once: the thread sanitizer does not see the order of two threads that
-// comes about through another process.
+// Not threads of several processes at once: the thread sanitizer does not see an order of two threads that
+// another process establishes.
 TEST(Stripes, no_update_of_threads_is_lost) {
   Arena arena{};
   std::vector<std::thread> threads;
@@ -201,7 +202,7 @@ TEST(Stripes, no_update_of_processes_is_lost) {
   EXPECT_EQ(arena->values[1], arena->values[0]);
 }
 
-/// Nothing but one reader and one writer, so that they often come at the same moment.
+/// Only one reader and one writer, so that they often arrive at the same moment.
 TEST(Stripes, a_reader_and_a_writer_that_come_together_do_not_both_get_in) {
   constexpr std::uint64_t rounds = 1000000;
   Shared<Arena> arena;
@@ -236,7 +237,7 @@ class KilledHolder : public ::testing::TestWithParam<Death> {
     child.kill();
     if (GetParam() == Death::reaped) child.reap();
   }
-  /// Every way of getting the lock, one after the other.
+  /// Acquires the lock in every way, one after the other.
   void expect_free() {
     StripeHold writer(arena_->table, writing);
     EXPECT_TRUE(acquire_within(writer));
@@ -326,7 +327,7 @@ TEST_P(KilledHolder, of_a_set_of_stripes_gives_back_all) {
   EXPECT_TRUE(acquire_within(all));
 }
 
-/// As an agent does that has to refuse messages: each attempt is an object of its own, and there are others.
+/// As an agent that must reject messages: each attempt is a separate object, and there are others.
 TEST_P(KilledHolder, is_found_out_by_attempts_that_begin_anew) {
   Shared<Arena> living;
   Child const busy([&] { return held(living->table, writing); });

@@ -1,4 +1,4 @@
-// Touching memory that may not be there: what is found out, and that the program's own handlers stay.
+// Probing memory that may not be mapped: the results, and the preservation of the program's own handlers.
 #include "engine/memory/touch.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
-/// Pages with a right each: 'w', 'r', or ' ' for none.
+/// Pages with individual access rights: 'w', 'r', or ' ' for none.
 class Pages {
  public:
   explicit Pages(std::string_view rights) : bytes_(rights.size() * page) {
@@ -147,11 +147,11 @@ TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
   blocking.join();
 }
 
-/// The handler that was in place when the test installed one, as signal() gives it.
+/// The handler that was in place when the test installed one, as signal() returns it.
 void (*chained)(int) = nullptr;
 int calls = 0;
 
-/// As the register contents of a call with one argument may be.
+/// Leaves register contents as after a call with one argument.
 void pass_one_argument(int signal) {
   using Three = void (*)(int, void*, void*);
   ++calls;

@@ -1,5 +1,5 @@
-/// Single elements are updated by the CPU's atomics, arrays at vector speed until somebody updates a single
-/// element of theirs: in any mixture, on every path, no update is lost.
+/// Single elements are updated by the CPU's atomics, arrays at vector speed until a single element of theirs
+/// is updated: in any mixture, on every path, no update is lost.
 #include "engine/op/kernel/update_modes.hpp"
 
 #include <algorithm>
@@ -57,8 +57,8 @@ TEST(UpdateModes, memory_of_one_mode_ends_where_the_mode_changes) {
   EXPECT_EQ(modes->end_of_mode(base + granule + 8, base + 3 * granule), base + 3 * granule);
 }
 
-/// Elements of 1 to 3 longs' distance, aligned or not, whose memory has modes at random and is mapped
-/// elsewhere.
+/// Elements at distances of 1 to 3 longs, aligned or not, in memory with random modes that is mapped at
+/// another address.
 TEST(UpdateModes, updates_are_cut_where_the_mode_changes) {
   constexpr std::size_t count = 1200;
   std::mt19937 random(7);
@@ -107,7 +107,7 @@ Update sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guara
   return sum;
 }
 
-/// Whether some of the memory of the kind has the mode of memory of a kind before it, at any process.
+/// Whether some of the memory of the kind shares its mode with memory of a previous kind, at any process.
 bool has_modes_of_others(Rank const& rank, int kind) {
   for (int process = 0; process < rank.size(); ++process) {
     for (int before = 0; before < kind; ++before) {
@@ -127,7 +127,7 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
       if (has_modes_of_others(rank, kind)) continue;
       RemoteAddress const mine = rank.shown(rank.rank(), kind);
       RemoteAddress const theirs = rank.shown(1 - rank.rank(), kind);
-      // Not at hand where this host is treated as another one.
+      // Not available if the engine treats this host as another one.
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
       Update whole = add_of(ones.data(), 1, theirs);
@@ -152,7 +152,7 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
   });
 }
 
-/// An update of an array around a counter: whole, every second element, or with what was there before.
+/// An update of an array around a counter: all elements, every second one, or with a fetch.
 Update add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& before, RemoteAddress target,
                   int choice) {
   Update add = sum_of(ones, target, Guarantee::element_atomic);
@@ -170,7 +170,7 @@ Update add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& be
 TEST_P(EnginePath, a_counter_within_an_array_loses_nothing) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 1024;
-  constexpr std::size_t counter = 500;  // of every second element
+  constexpr std::size_t counter = 500;  // for every second element
   run_job(3, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::vector<std::int64_t> ones(count, 1);
@@ -199,12 +199,12 @@ TEST_P(EnginePath, a_counter_within_an_array_loses_nothing) {
   });
 }
 
-/// What all processes add to the memory of process 0, counted on the side.
+/// The sums that all processes add to the memory of process 0.
 struct Expected {
   std::atomic<std::int64_t> sums[3][Buffers::bytes / 4];
 };
 
-/// One process's part in a contest: random updates of part of the memory of process 0.
+/// One process's random updates of a part of the memory of process 0.
 template <typename Word>
 class Contestant {
  public:
@@ -213,7 +213,7 @@ class Contestant {
   Contestant(Rank& rank, Expected& expected, unsigned seed)
       : rank_(rank), expected_(expected), random_(seed + static_cast<unsigned>(rank.rank())) {}
 
-  /// Updates elements from `first` on, until some time after `singles_from` arrays only.
+  /// Updates elements from `first` on, with arrays only until round `singles_from`.
   void update(int kind, std::size_t first, int rounds, int singles_from) {
     for (int round = 0; round < rounds; ++round) {
       unsigned const choice = random_() % 8;

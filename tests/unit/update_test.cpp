@@ -1,8 +1,8 @@
-/// Random updates against a model on every path: all operations and types, layouts of every kind on three
-/// sides, fetching or not, atomic or not, several under way at once. And updates that several processes make
-/// of the same elements: none is lost, and each value is fetched once.
+/// Random updates against a model on every path: all operations and types, all kinds of layouts on three
+/// sides, fetching or not, atomic or not, several in flight at once. Also updates of the same elements by
+/// several processes: none is lost, and each value is fetched once.
 ///
-/// MPIX_TEST_UPDATES=N: N updates on all paths together instead of 250,000, or a million in the long run.
+/// MPIX_TEST_UPDATES=N: N updates over all paths instead of 250,000, or a million in the long run.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int ranks = 3;
 constexpr int path_cases = 6;
-/// Elements of one type that one process updates in one piece of memory of another.
+/// Elements of one type that one process updates in one piece of another process's memory.
 constexpr std::size_t area_bytes = 1280;
 static_assert(area_bytes * static_cast<std::size_t>(ElementType::count_) * ranks <= Buffers::bytes);
 
@@ -31,7 +31,7 @@ class Updates : public EnginePath {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
     EnginePath::configure(config, rank);
-    config.fragment_bytes = 512;  // most updates of more than a few elements take several messages
+    config.fragment_bytes = 512;  // most updates of more than a few elements need several messages
     config.window_bytes = 4096;
   }
 };
@@ -44,14 +44,14 @@ std::uint64_t updates_per_rank() {
   return all / (path_cases * ranks) / static_cast<std::uint64_t>(test::slowness);
 }
 
-/// One type's elements in memory of one process, and what they have to be.
+/// The elements of one type in memory of one process, and their expected values.
 template <typename T>
 struct Area {
   RemoteAddress address = 0;
   std::vector<std::byte> model = std::vector<std::byte>(area_bytes);
 };
 
-/// Operands stay exact: products are of powers of two.
+/// Operands stay exact, because products are powers of two.
 template <typename T>
 T operand_for(Operation operation, std::mt19937_64& random) {
   if constexpr (test::is_real<T> || test::is_complex<T>) {
@@ -61,7 +61,7 @@ T operand_for(Operation operation, std::mt19937_64& random) {
   return test::random_element<T>(random);
 }
 
-/// Memory of a side of an update in this process.
+/// The memory of one side of an update in this process.
 struct SideBuffer {
   explicit SideBuffer(test::RandomLayout const& made) : layout(made), bytes(made.span_bytes()) {}
   std::byte* base() { return bytes.data() + layout.base(); }
@@ -70,7 +70,7 @@ struct SideBuffer {
   std::vector<std::byte> bytes;
 };
 
-/// An update that is under way, and what it must have fetched.
+/// An update in flight, and its expected fetched values.
 struct Flight {
   SideBuffer origin;
   SideBuffer operand2;
@@ -82,7 +82,7 @@ class Origin {
  public:
   Origin(Rank& rank, std::uint64_t seed) : rank_(rank), random_(seed + static_cast<unsigned>(rank.rank())) {}
 
-  /// A few updates of one type's elements, awaited together.
+  /// A few updates of one type's elements, waited for together.
   template <typename Case>
   void run_batch() {
     using T = typename Case::T;
@@ -220,7 +220,7 @@ TEST_P(Updates, random_ones_give_the_model_in_the_order_of_issue) {
   });
 }
 
-/// What all processes have fetched, by kind of memory and element.
+/// The fetched sums of all processes, by kind of memory and element.
 struct Fetched {
   std::atomic<std::int64_t> sums[3][2][600];
 };

@@ -1,4 +1,4 @@
-/// Messages that no peer of ours would send: each is refused by the check, and nothing is read beyond it.
+/// Messages that no legitimate peer sends: the check rejects each, and nothing is read beyond it.
 #include "engine/net/wire.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace mpixrma::engine::wire {
 namespace {
 
-/// A sound put of 64 bytes in two rows of 32.
+/// A valid put of 64 bytes in two rows of 32.
 struct Sample {
   RequestHeader header{};
   std::vector<std::uint64_t> payload;  // aligned
@@ -44,7 +44,7 @@ struct Sample {
 TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
   Sample sample;
   sample.header.kind = static_cast<std::uint8_t>(RequestKind::get);
-  sample.payload.resize(2);  // rows of nothing but distance: as many bytes as one likes
+  sample.payload.resize(2);  // rows of stride only: an unlimited number of bytes
   for (std::uint64_t const rows :
        {max_unpaid_bytes / 32, max_unpaid_bytes / 32 + 1, std::uint64_t{1} << 40}) {
     Dimension const dimension{rows, 0};
@@ -234,7 +234,7 @@ TEST(WireRequest, layouts_that_overflow_are_refused) {
   EXPECT_NE(sample.run(), nullptr);
 }
 
-/// Whatever the bytes are, the check neither crashes nor accepts a range outside of the layout.
+/// For arbitrary bytes, the check neither crashes nor accepts a range outside of the layout.
 TEST(WireRequest, random_corruption_is_survived) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 100000; ++round) {

@@ -43,7 +43,7 @@ TEST_F(ArgumentAttacks, OverlappingOwnMemoryIsCopiedAsByMemmove) {
           char* const target = op == MPIX_RMA_PUT ? b : a;
           EXPECT_EQ(transfer(op, origin, bytes, MPI_BYTE, memory_.rank(), target), MPI_SUCCESS);
           EXPECT_EQ(MPIX_RMA_Complete(&world, memory_.rank()), MPI_SUCCESS);
-          // The kernel copies forwards: what overlaps is undefined there.
+          // The kernel copies forwards, so the result of overlapping transfers is undefined there.
           char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
           if (path != nullptr && std::strcmp(path, "cross_memory") == 0)
             std::memcpy(model.data() + (b - own), b, static_cast<std::size_t>(bytes));
@@ -109,7 +109,7 @@ TEST_F(ArgumentAttacks, CountsBeyondMemoryAreRefusedOrFail) {
           << count;
   }
   (void)MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
-  // Once more after such a count was seen by the way for known memory.
+  // Repeats it after the fast path for known memory has seen such a count.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), memory_.at(right(), 0)), MPI_SUCCESS);
     EXPECT_NE(MPIX_RMA_xfer_c(MPIX_RMA_PUT, &value, MPI_Count{1} << 61, MPI_LONG, right(),
@@ -263,7 +263,7 @@ TEST_F(ArgumentAttacks, DatatypesMayBeFreedRightAfterTheCall) {
   std::mt19937_64 random(seed());
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < 200; ++round) {
-      // A handle that comes again stands for another type: nothing may be remembered of the one before.
+      // A reused handle refers to another type: no state of the previous one may be used.
       int const stride = 1 + static_cast<int>(random() % 3);
       MPI_Datatype type = MPI_DATATYPE_NULL;
       if (random() % 2 == 0) {

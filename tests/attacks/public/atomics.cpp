@@ -1,4 +1,4 @@
-/// Read-modify-write of every type, by every kind of memory, from all processes and threads at once;
+/// Read-modify-write of every type, in every kind of memory, from all processes and threads at once;
 /// notification counters.
 #include <atomic>
 #include <complex>
@@ -33,7 +33,8 @@ struct Typed {
   MPI_Datatype type;
 };
 
-/// Adds 1 so often, by turns as rmw, as atomic accumulate, with and without a result, one element or several.
+/// Adds 1 repeatedly, alternating rmw and atomic accumulate, with and without a result, one element or
+/// several.
 template <typename T>
 void add_ones(MPI_Datatype type, int target, MPI_Aint where, int rounds, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -106,7 +107,7 @@ TEST_F(AtomicAttacks, NoUpdateOfAnyTypeIsLost) {
 
 /// Integers of different widths on the same bytes.
 TEST_F(AtomicAttacks, IntegersOfAllWidthsAreAtomicWithEachOther) {
-  constexpr int rounds = 100;  // of 3 ranks: below 2^15
+  constexpr int rounds = 100;  // for 3 ranks: below 2^15
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     MPI_Barrier(world);
     std::memset(memory_.own(kind), 0, 64);
@@ -148,7 +149,7 @@ TEST_F(AtomicAttacks, IntegersOfAllWidthsAreAtomicWithEachOther) {
   }
 }
 
-/// Everything that may notify does so exactly once, nothing else does.
+/// Every operation that may notify does so exactly once; others do not.
 TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank()));
   MPI_Comm comm = MPI_COMM_NULL;
@@ -203,7 +204,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
         counts = false;
         break;
       default:
-        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // there is none
+        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // it does not exist
         code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr,
                              &comm, &chosen);
         EXPECT_EQ(class_of(code), MPI_ERR_ARG);
@@ -233,7 +234,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   MPI_Comm_free(&comm);
 }
 
-/// A counter is reset while others increment it, and several wait for it.
+/// A counter is reset while others increment it and several requests wait for it.
 TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);

@@ -1,4 +1,4 @@
-/// Calls of the library from error handlers, attribute callbacks and signal handlers' neighbourhood.
+/// Calls of the library from error handlers and attribute callbacks, and interruption by signals.
 #include <signal.h>
 #include <sys/time.h>
 
@@ -36,7 +36,7 @@ void calling_handler(MPI_Comm* comm, int*, ...) {
   void* base = nullptr;
   EXPECT_EQ(rma_allocate_local(1000, MPI_INFO_NULL, &base), MPI_SUCCESS);
   EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
-  // An error within: the handler is called again.
+  // A nested error: the handler is called again.
   EXPECT_NE(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, 1 << 20, handler_target, 1, MPI_LONG, nullptr,
                           comm, nullptr),
             MPI_SUCCESS);
@@ -117,7 +117,7 @@ TEST_F(CallbackAttacks, HandlersMayCallTheLibrary) {
   MPI_Comm_free(&comm);
 }
 
-/// The communicator whose error it is goes away in its handler.
+/// The error handler frees the communicator of the error.
 TEST_F(CallbackAttacks, HandlersMayFreeTheCommunicator) {
   long value = 0;
   void* bad = reinterpret_cast<void*>(8);
@@ -223,7 +223,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
       MPI_Comm_delete_attr(comm, keyval);
       MPI_Comm_free(&comm);
       MPI_Comm_free(&copy);
-      // A communicator with more processes may get one of these handles.
+      // A larger communicator may get one of these handles.
       MPI_Comm larger = MPI_COMM_NULL;
       MPI_Comm_dup(world, &larger);
       ASSERT_EQ(rma_set_num_notify(&larger, 1), MPI_SUCCESS);
@@ -246,7 +246,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
   EXPECT_EQ(copies, 2 * rounds * 3);
 }
 
-/// A library keeps memory with a communicator, and frees it in its delete callback.
+/// A library attaches memory to a communicator and frees it in its delete callback.
 int freeing_delete(MPI_Comm comm, int, void* memory, void*) {
   EXPECT_EQ(rma_free(*static_cast<void**>(memory), &comm), MPI_SUCCESS);
   return MPI_SUCCESS;
@@ -267,7 +267,7 @@ TEST_F(CallbackAttacks, MemoryMayBeFreedWithItsCommunicator) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     std::vector<void*> bases(static_cast<std::size_t>(size));
-    // The attribute is set before the library knows the communicator, and so deleted last.
+    // The attribute is set before the library knows the communicator, so it is deleted last.
     MPI_Comm_set_attr(comm, keyval, &bases[static_cast<std::size_t>(rank)]);
     ASSERT_EQ(rma_allocate(4096, MPI_INFO_NULL, &comm, bases.data()), MPI_SUCCESS);
     long value = i;

@@ -1,4 +1,4 @@
-/// Communicators come and go while others operate.
+/// Communicators are created and freed while others are in use.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -39,7 +39,7 @@ class CommunicatorAttacks : public ::testing::Test {
   int size_ = 0;
 };
 
-/// Communicators, counters and attributes come and go in one thread while others of the process operate.
+/// One thread creates and frees communicators, counters and attributes while other threads operate.
 TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
   constexpr int n = 64;
   Memory memory(n * 8 * 8);
@@ -108,7 +108,7 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
   MPI_Comm_free(&shared);
 }
 
-/// Operations are under way when their communicator goes.
+/// Communicators are freed with operations in flight.
 TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsUnderWay) {
   constexpr int n = 256;
   Memory memory(n * sizeof(long));
@@ -128,7 +128,7 @@ TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsUnderWay) {
       }
       MPI_Comm_free(&comm);
       EXPECT_EQ(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
-      // What went through another communicator to the same target stands behind it.
+      // An operation through another communicator to the same target follows it.
       long back[n];
       EXPECT_EQ(
           transfer(MPIX_RMA_GET, back, n, MPI_LONG, right, memory.at(right, kind), MPIX_RMA_ATTR_BLOCKING),
@@ -138,7 +138,7 @@ TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsUnderWay) {
   }
 }
 
-/// Handles are used again at once by communicators of other sizes.
+/// Handles are reused at once by communicators of other sizes.
 TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
   int keyval = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &using_delete, &keyval, nullptr);
@@ -152,7 +152,7 @@ TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
       for (int round = 0; round < 150; ++round) {
         MPI_Comm comm = MPI_COMM_NULL;
         MPI_Comm_dup(parents[i], &comm);
-        // Before the first use, after it, and without one.
+        // Before the first use, after it, and without an attribute.
         if (round % 3 == 0) MPI_Comm_set_attr(comm, keyval, cells[i]);
         if (round % 3 != 2) EXPECT_EQ(MPIX_RMA_Fence(&comm, 0), MPI_SUCCESS);
         if (round % 3 != 0) MPI_Comm_set_attr(comm, keyval, cells[i]);

@@ -40,7 +40,7 @@ struct Range {
   std::uintptr_t end;
 };
 
-/// The part of the union of overlapping ranges that has `address`, or an empty one.
+/// Returns the part of the union of overlapping ranges that contains `address`, or an empty range.
 Range segment_of(std::vector<Range> ranges, std::uintptr_t address) {
   std::sort(ranges.begin(), ranges.end(), [](Range a, Range b) { return a.begin < b.begin; });
   Range now{0, 0};
@@ -128,8 +128,7 @@ TEST_F(MemoryAttacks, OfTwoThreadsThatFreeTheSameOneSucceeds) {
   }
 }
 
-/// Addresses in which nothing but the program's own mappings stand: what is unmapped leaves no room for
-/// others.
+/// An address range that only the program's own mappings use: unmapped parts stay reserved.
 class ReservedAddresses {
  public:
   explicit ReservedAddresses(std::size_t bytes)
@@ -153,7 +152,7 @@ class ReservedAddresses {
   char* base_;
 };
 
-/// Rank 0 allocates and frees; the others use addresses that may be old.
+/// Rank 0 allocates and frees; the other ranks use addresses that may be stale.
 TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
   constexpr int slots = 8;
@@ -300,7 +299,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
   stop.store(true);
   changes.join();
   MPI_Barrier(world);
-  // And it works again.
+  // Afterwards it works again.
   long value = 4711 + rank_;
   long back = 0;
   auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(right)]);

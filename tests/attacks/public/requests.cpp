@@ -1,4 +1,4 @@
-/// Request objects of both types: used again, freed, mixed with MPI's own, given to every call of MPI.
+/// Request objects of both types: reused, freed, mixed with MPI's own, passed to every MPI call.
 #include <random>
 #include <thread>
 
@@ -19,7 +19,7 @@ class RequestAttacks : public ::testing::Test {
   long* target(int kind, int index) const {
     return reinterpret_cast<long*>(memory_.at(right(), kind)) + index;
   }
-  /// What this process put to its neighbour.
+  /// Returns the value that this process put to its neighbour.
   long fetch(int kind, int index) {
     long value = -1;
     EXPECT_EQ(
@@ -51,7 +51,7 @@ TEST_F(RequestAttacks, MixedArraysCompleteByEveryCall) {
           MPI_Irecv(&received[i], 1, MPI_LONG, left, i, world, &requests[i]);
         } else if (i % 4 == 2) {
           MPI_Isend(&values[i], 1, MPI_LONG, right(), i - 2, world, &requests[i]);
-        } else if (i != 7) {  // which stays null
+        } else if (i != 7) {  // stays null
           ASSERT_EQ(transfer(MPIX_RMA_PUT, &values[i], 1, MPI_LONG, right(), target(kind, i),
                              MPIX_RMA_ATTR_REMOTE_COMPLETION, &requests[i]),
                     MPI_SUCCESS);
@@ -165,7 +165,7 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
     MPI_Request const same = object;
     long other = 5;
     EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);  // inactive: returns at once
+    EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);  // inactive, so it returns at once
     EXPECT_EQ(object, same);
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &other, 1, MPI_LONG, right(), target(kind, 5), 0, &object), MPI_SUCCESS);
     EXPECT_EQ(MPI_Waitall(1, &object, MPI_STATUSES_IGNORE), MPI_SUCCESS);
@@ -175,10 +175,10 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
   }
 }
 
-/// The end of the counter fails the request, of which nobody knows any more: no communicator has that error.
+/// Freeing the counter fails the request, which has been freed: no communicator reports that error.
 TEST_F(RequestAttacks, FreedWaitForACounterFailsNobody) {
   for (int round = 0; round < 20; ++round) {
-    // Requests of operations through MPI_COMM_WORLD were there before.
+    // Earlier requests belong to operations through MPI_COMM_WORLD.
     long value = round;
     MPI_Request requests[3];
     for (int i = 0; i < 3; ++i) {
@@ -200,7 +200,7 @@ TEST_F(RequestAttacks, FreedWaitForACounterFailsNobody) {
   }
 }
 
-/// Attributes of the call, the request and the communicator join, whichever of them has what.
+/// The attributes of call, request and communicator are merged in every combination.
 TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
@@ -220,7 +220,7 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
         ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_Keyval(bits[i]), place == 3 ? MPIX_RMA_ON : nullptr),
                   MPI_SUCCESS);
       }
-      // The scale: the call's counts before the request's, that before the communicator's.
+      // The scale: the call's takes precedence over the request's, and that over the communicator's.
       unsigned const scaled = combination % 3;
       long expected = 1;
       ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_ACCUMULATE_SCALE, const_cast<long*>(&three)), MPI_SUCCESS);

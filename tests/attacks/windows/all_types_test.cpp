@@ -1,4 +1,4 @@
-/// Every predefined datatype with every operation by every call of the accumulate family, against
+/// Every predefined datatype with every operation by every call of the accumulate family, compared with
 /// MPI_Reduce_local.
 #include <array>
 #include <complex>
@@ -19,8 +19,8 @@ struct Pair {
   int index;
 };
 
-/// Without types for which MPI_Reduce_local of Open MPI 4.1 computes with other numbers: MPI_UNSIGNED_LONG
-/// and MPI_OFFSET (minimum and maximum by the wrong sign), MPI_REAL16 (as a long double).
+/// Excludes types for which MPI_Reduce_local of Open MPI 4.1 computes wrongly: MPI_UNSIGNED_LONG and
+/// MPI_OFFSET (minimum and maximum by the wrong sign), MPI_REAL16 (as a long double).
 std::vector<Kind> kinds() {
   using enum Kind::Elements;
   std::vector<Kind> all;
@@ -59,7 +59,7 @@ int extent_of(MPI_Datatype type) {
   return static_cast<int>(extent);
 }
 
-/// Small values, which add up without overflow in every type but those of one and two bytes.
+/// Small values, whose sums overflow only in types of one and two bytes.
 template <typename Value>
 void fill_values(Buffer& buffer, std::size_t bytes, Random& random) {
   for (std::size_t at = 0; at + sizeof(Value) <= bytes; at += sizeof(Value)) {
@@ -107,7 +107,7 @@ void fill(Kind const& kind, Buffer& buffer, int count, Random& random) {
   if (kind.type == MPI_LONG_DOUBLE_INT) fill_pairs<long double>(buffer, count, random);
 }
 
-/// Whether the data of both are the same; the padding of types and of long doubles may differ.
+/// Whether the data of both are equal; the padding of types and of long doubles may differ.
 bool alike(Kind const& kind, Buffer const& left, Buffer const& right, int count) {
   auto const packed = [&](Buffer const& buffer) {
     std::vector<unsigned char> bytes(sizeof(Buffer) + 64);
@@ -125,7 +125,7 @@ bool alike(Kind const& kind, Buffer const& left, Buffer const& right, int count)
   return packed(left) == packed(right);
 }
 
-/// Open MPI adds bytes up, too; MPI defines operations on bits for them only.
+/// Open MPI also adds bytes, for which MPI defines bitwise operations only.
 bool is_defined(MPI_Op op, Kind const& kind) {
   bool const bits = op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR || op == MPI_REPLACE || op == MPI_NO_OP;
   return bits || kind.elements != Kind::Elements::bytes;
@@ -154,7 +154,7 @@ class AllTypes : public FlavourTest {
     return call == Call::accumulate || call == Call::get_accumulate ? most : 1;
   }
 
-  /// One call on aligned memory or beside it.
+  /// One call on aligned or misaligned memory.
   void check(Window& window, Call which, Kind const& kind, MPI_Op op, int offset) {
     int const count = count_of(which);
     Buffer before;

@@ -1,5 +1,5 @@
-/// Updates by all at the same elements: beside their alignment, across lines, pages and stripes, and through
-/// several windows on the same memory.
+/// Updates of the same elements by all processes: misaligned, across cache lines, pages and stripes, and
+/// through several windows on the same memory.
 #include <array>
 
 #include "tests/attacks/windows/attack.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class AtomicUpdates : public FlavourTest {};
 
-/// Adds 1 to a long by one of three ways.
+/// Adds 1 to a long by one of three calls.
 void add_one(MPI_Win window, int target, MPI_Aint at, int way) {
   static long const one = 1;
   static long before = 0;
@@ -79,7 +79,7 @@ MPIX_ON_EACH_FLAVOUR(AtomicUpdates);
 class ManyWindows : public WindowTest {
  protected:
   static constexpr MPI_Aint bytes = 16384;
-  static constexpr MPI_Aint place = 4096 + 64;  ///< of the elements
+  static constexpr MPI_Aint place = 4096 + 64;  ///< displacement of the elements
   static constexpr int integers = 40;
 
   void make() {

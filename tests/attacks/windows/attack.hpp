@@ -1,4 +1,4 @@
-/// What the attacks on windows have in common.
+/// The common part of the attacks on windows.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline int rounds(int usual) {
   return factor != nullptr ? usual * std::atoi(factor) : usual;
 }
 
-/// The same at all ranks, and printed: MPIX_TEST_SEED repeats a run.
+/// The same seed at all ranks, printed; MPIX_TEST_SEED repeats a run.
 inline std::uint64_t shared_seed() {
   static std::uint64_t const seed = [] {
     char const* const given = std::getenv("MPIX_TEST_SEED");

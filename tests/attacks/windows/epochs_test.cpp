@@ -32,7 +32,7 @@ TEST_P(Epochs, PostAndStartMatchInRandomGraphs) {
   Window window(GetParam(), 8 * (counter + 1), 1);
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Win_get_group(window, &all);
-  Random random(7);  // the same graphs at all
+  Random random(7);  // the same graphs at all processes
   long arrivals = 0;
   for (long round = 1; round <= rounds(150); ++round) {
     std::vector<int> origins;
@@ -66,7 +66,7 @@ TEST_P(Epochs, PostAndStartMatchInRandomGraphs) {
   MPI_Group_free(&all);
 }
 
-/// Counts under exclusive locks by get and put, under shared ones by accumulate, in two windows.
+/// Increments under exclusive locks by get and put, under shared ones by accumulate, in two windows.
 TEST_P(Epochs, MixedLocksLoseNoUpdate) {
   Window first(GetParam(), 64);
   Window second(Flavour::create, 64);
@@ -127,7 +127,7 @@ TEST_P(Epochs, MixedLocksLoseNoUpdate) {
   MPI_Win_unlock(rank_, second);
 }
 
-/// Threads lock targets of their own in one window while others make windows.
+/// Threads lock their own targets in one window while others create windows.
 TEST_P(Epochs, ThreadsLockAndCreateAtTheSameTime) {
   constexpr int threads = 2;
   int const times = rounds(15);

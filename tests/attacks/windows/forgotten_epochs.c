@@ -1,4 +1,5 @@
-/* MPI_Finalize ends although one process forgot to give back a lock, and all forgot windows. */
+/* MPI_Finalize completes although one process did not release a lock and all processes did not free
+ * windows. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

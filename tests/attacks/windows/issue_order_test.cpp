@@ -1,5 +1,5 @@
-/// Random operations of one origin on overlapping memory of a target, of all calls, sizes and strides: each
-/// get returns what the calls before it leave, without a flush in between (docs/semantics.md, Windows).
+/// Random operations of one origin on overlapping memory of a target, with all calls, sizes and strides: each
+/// get returns the result of the preceding calls, without a flush in between (docs/semantics.md, Windows).
 #include <memory>
 #include <set>
 
@@ -50,7 +50,7 @@ struct Operation {
 
 class IssueOrder : public FlavourTest {
  protected:
-  static constexpr int words = 65536;  ///< that an origin has at each target
+  static constexpr int words = 65536;  ///< words of an origin at each target
   static constexpr std::size_t most_pending = 64;
 
   void draw(Operation& operation) {
@@ -65,7 +65,7 @@ class IssueOrder : public FlavourTest {
     bool const may_do_nothing = operation.call != Call::accumulate && operation.call != Call::raccumulate;
     operation.op = operations[random_.below(may_do_nothing ? 4 : 3)];
     int const span = (operation.count - 1) * operation.stride + 1;
-    int const room = random_.chance(4) ? words : std::max(span, 256);  // most meet in few words
+    int const room = random_.chance(4) ? words : std::max(span, 256);  // most overlap in few words
     operation.place = random_.below(room - span + 1);
     auto const count = static_cast<std::size_t>(operation.count);
     operation.origin.resize(count);
@@ -73,7 +73,7 @@ class IssueOrder : public FlavourTest {
     operation.result.assign(count, 0xdeadbeef);
   }
 
-  /// Does the same to the model.
+  /// Applies the operation to the model.
   void expect(Operation& operation) {
     Words& model = models_[static_cast<std::size_t>(operation.target)];
     auto const present = [&](int i) -> std::uint32_t& {

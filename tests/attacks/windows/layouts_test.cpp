@@ -1,5 +1,4 @@
-/// Layouts that few programs use: absolute addresses, negative strides and extents, overlapping and empty
-/// blocks.
+/// Unusual layouts: absolute addresses, negative strides and extents, overlapping and empty blocks.
 #include <array>
 
 #include "tests/attacks/windows/attack.hpp"

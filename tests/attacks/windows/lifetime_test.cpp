@@ -1,4 +1,4 @@
-/// Datatypes, requests and windows that end before what uses them.
+/// Datatypes, requests and windows that are freed before the operations that use them.
 #include <array>
 
 #include "tests/attacks/windows/attack.hpp"

@@ -1,5 +1,5 @@
-/// With mpi_yield_when_idle, as mpirun sets it for more processes than cores, whoever waits gives its core
-/// away.
+/// With mpi_yield_when_idle, which mpirun sets for more processes than cores, a waiting process yields its
+/// core.
 #include <dlfcn.h>
 #include <sched.h>
 
@@ -30,7 +30,7 @@ TEST_F(Waiting, WinTestYieldsTheCoreWhenIdle) {
   for (int i = 0; i < 100; ++i) {
     int done = 0;
     EXPECT_EQ(MPI_Win_test(window, &done), MPI_SUCCESS);
-    EXPECT_EQ(done, 0);  // this process has not begun its own access epoch
+    EXPECT_EQ(done, 0);  // this process has not opened its own access epoch
   }
   EXPECT_GT(yields, before);
   MPI_Win_start(others, 0, window);

@@ -1,4 +1,5 @@
-/* Around the snippets of docs/nam.md: leaves a window, and finds it by its name; and one in stripes. */
+/* The program around the snippets of docs/nam.md: leaves a window and finds it by its name; and a striped
+ * one. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Around the snippets of README.md: ranks put to the next one, and add with a notification. */
+/* The program around the snippets of README.md: ranks put to the next one, and add with a notification. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdlib.h>

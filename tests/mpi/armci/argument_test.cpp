@@ -1,4 +1,4 @@
-/// ARMCI: wrong arguments of calls that return, and what one line on stderr says of them.
+/// ARMCI: wrong arguments of calls that return, and their error line on stderr.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -16,7 +16,7 @@ using mpixrma::test::size;
 
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
-/// What `call` writes to stderr; its return value goes to `*code`.
+/// Returns the text that `call` writes to stderr; its return value goes to `*code`.
 template <typename Call>
 std::string said_by(Call call, int* code) {
   testing::internal::CaptureStderr();
@@ -31,7 +31,7 @@ void expect_refused(std::string const& text, Call call) {
   EXPECT_NE(code, 0) << text;
 }
 
-/// How the memory of a process stands in a message.
+/// Returns the representation of a process's memory in a message.
 std::string at(void const* address, int process) {
   char text[64];
   std::snprintf(text, sizeof text, " at %p of process %d", address, process);
@@ -57,7 +57,7 @@ TEST_F(Arguments, processes) {
   expect_refused("ARMCI_WaitProc: process " + not_there, [&] { return ARMCI_WaitProc(nobody); });
   expect_refused("ARMCI_WaitProc: process -1 is not in 0.." + std::to_string(nobody - 1),
                  [] { return ARMCI_WaitProc(-1); });
-  // Also where there is nothing to transfer.
+  // Also without anything to transfer.
   expect_refused("ARMCI_PutV: process " + not_there, [&] { return ARMCI_PutV(nullptr, 0, nobody); });
   expect_refused("ARMCI_GetS: process " + not_there,
                  [&] { return ARMCI_GetS(nowhere, &stride, &value, &stride, count, 1, nobody); });
@@ -149,7 +149,7 @@ TEST_F(Arguments, groups) {
   ASSERT_EQ(ARMCIX_Group_split(&world, 0, -me(), &made), 0);
   ASSERT_EQ(ARMCI_Group_rank(&made, &rank), 0);
   EXPECT_EQ(rank, size() - 1 - me());
-  // A default group that is freed is the world again.
+  // After the default group is freed, it is the world again.
   ARMCI_Group_set_default(&made);
   ARMCI_Group_free(&made);
   ARMCI_Group usual;

@@ -72,7 +72,8 @@ TEST(Accumulate, all_types_scale_and_lose_nothing) {
   accumulate<std::complex<double>>(ARMCI_ACC_DCP, {2.0, -1.0});
 }
 
-/// Everybody adds to the same words of process 0 by every call that can, at aligned addresses and between.
+/// All processes add to the same words of process 0 by every call that can, at aligned and misaligned
+/// addresses.
 TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
   constexpr int rounds = 5000;
   Remote remote(128);
@@ -81,7 +82,7 @@ TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
   double values[2] = {1, 2};
   long longs[2] = {1, 2};
   int packed = 8;
-  int stride = 12;  // of two elements one is aligned
+  int stride = 12;  // every second element is aligned
   int count[] = {8, 2};
   for (int round = 0; round < rounds; ++round) {
     long fetched = 0;
@@ -145,7 +146,7 @@ TEST(Strided, three_dimensional_sections_move_and_add) {
 
 TEST(Vector, lists_of_segments_move_and_add) {
   Remote remote(8000);
-  Remote other(8000);  // a list may reach into several allocations
+  Remote other(8000);  // a list may span several allocations
   int const next = (me() + 1) % size();
   std::vector<double> local(100);
   std::iota(local.begin(), local.end(), 1.0);
@@ -254,7 +255,7 @@ TEST(Mutexes, exclude_each_other) {
   for (int round = 0; round < rounds; ++round) {
     for (int owner = 0; owner < std::min(size(), 2); ++owner) {
       ARMCI_Lock(1, owner);
-      // Read, change, write: lost without exclusion.
+      // Read, change, write: updates would be lost without exclusion.
       long value = 0;
       ARMCI_Get(remote.at(owner), &value, sizeof value, owner);
       ++value;
