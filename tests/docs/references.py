@@ -1,8 +1,9 @@
 """Checks that files and functions exist which documents name, that links lead to files, and that the index of decisions has
-all of them.
+all of them, and that the texts of messages are those of the sources.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
-PATH contains NAME, without its scope.
+PATH contains NAME, without its scope. Messages are what stands in backquotes in the first column of a table with the heading
+"message" or "message or state". Numbers, and "..", are left out of the comparison.
 """
 import re
 
@@ -10,6 +11,11 @@ SOURCES = (".c", ".cpp", ".h", ".hpp", ".md", ".py", ".txt", ".cmake", ".sh")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 QUOTED = re.compile(r"`([^`\s]+)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)\)")
+MESSAGES = re.compile(r"^\| message(?: or state)? \|.*\n\|[ |-]+\n((?:\|.*\n)+)", re.MULTILINE)
+FIRST_CELL = re.compile(r"^\| [^|]*?`([^`]+)`", re.MULTILINE)
+VARIABLE = re.compile(r"\.\.+|\b(?:0x)?\d\w*")
+# Of SQLite, and names of states.
+OTHER_TEXTS = ("database or disk is full", "database is locked by another process", "expired", "not ready")
 INDEX = "docs/decisions/README.md"
 NAMED = re.compile(r"`([\w:]+)`\s+\(`([\w./-]+)`")
 
@@ -58,6 +64,23 @@ def unlisted_decisions(root):
             yield f"{INDEX}: {path.name} is missing"
 
 
+def literals(root):
+    """All texts of the sources, adjacent ones as one."""
+    sources = (path for layer in root.iterdir() if layer.is_dir() and layer.name not in ("build", "debian", "tests", ".git")
+               for path in layer.rglob("*.[ch]*"))
+    return "\n".join(re.sub(r'"\s*"', "", path.read_text(errors="replace")) for path in sources if path.is_file())
+
+
+def unknown_messages(root):
+    known = literals(root) + "\n".join(OTHER_TEXTS)
+    for document in documents(root):
+        for table in MESSAGES.findall(text_of(root, document)):
+            for message in FIRST_CELL.findall(table):
+                missing = [part for part in VARIABLE.split(message.removeprefix("the catalog: ")) if part.strip() not in known]
+                if missing:
+                    yield f"{document}: no source has the message '{missing[0].strip()}'"
+
+
 def check(root):
     return [*(fault for document in documents(root) for fault in faults(root, document)), *broken_links(root),
-            *unlisted_decisions(root)]
+            *unlisted_decisions(root), *unknown_messages(root)]

@@ -46,6 +46,13 @@ class References(unittest.TestCase):
             (self.root / "docs" / "decisions" / name).touch()
         self.assertEqual(list(references.unlisted_decisions(self.root)), ["docs/decisions/README.md: 0002-b.md is missing"])
 
+    def test_messages_without_a_source_are_named(self):
+        (self.root / "engine" / "status.cpp").write_text('say("only %zu of %zu bytes lie "\n    "inside");\n')
+        (self.root / "a.md").write_text("| message | cause |\n| --- | --- |\n| `only 100 of 104 bytes lie inside` | a |\n"
+                                        "| `nothing lies inside` | b |\n")
+        self.assertEqual(list(references.unknown_messages(self.root)),
+                         ["a.md: no source has the message 'nothing lies inside'"])
+
 
 if __name__ == "__main__":
     unittest.main()
