@@ -1,5 +1,7 @@
 #include "engine/memory/touch.hpp"
 
+#include <algorithm>
+
 #include "engine/memory/fault_guard.hpp"
 
 namespace mpixrma::engine {
@@ -37,27 +39,60 @@ void touch_write(std::uintptr_t address) noexcept {
 #endif
 }
 
-/// The page that this thread touched last, and how: 0, or its address with the lowest bits set.
-constinit thread_local std::uintptr_t known_page __attribute__((tls_model("initial-exec"))) = 0;
+/// Neighbouring pages that this thread has touched while it let faults through. One word, for want of
+/// thread-local memory (tests/c_abi/static_tls.py): the address of the first page, and below it how many follow.
+class KnownPages {
+ public:
+  bool include(std::uintptr_t first, std::uintptr_t last, std::size_t page) const noexcept {
+    return word_ != 0 && first >= begin() && last <= end(page);
+  }
+  /// What adjoins or overlaps is known with what was known before; else it takes its place.
+  void add(std::uintptr_t first, std::uintptr_t last, std::size_t page) noexcept {
+    bool const adjoins = word_ != 0 && first <= end(page) + page && last + page >= begin();
+    std::uintptr_t const low = adjoins ? std::min(first, begin()) : first;
+    std::uintptr_t const high = adjoins ? std::max(last, end(page)) : last;
+    bool const fits = (high - low) / page <= most_following;
+    word_ = fits ? low | (high - low) / page : first | std::min((last - first) / page, most_following);
+  }
+  void forget() noexcept { word_ = 0; }
 
-constexpr std::uintptr_t page_was_read = 1;
-constexpr std::uintptr_t page_was_written = 3;
+ private:
+  static constexpr std::uintptr_t most_following = 4095;  ///< there is no smaller page than of 4 KiB
+
+  std::uintptr_t begin() const noexcept { return word_ & ~most_following; }
+  std::uintptr_t end(std::size_t page) const noexcept { return begin() + (word_ & most_following) * page; }
+
+  std::uintptr_t word_ = 0;  ///< 0: none
+};
+
+struct ThreadPages {
+  KnownPages read;
+  KnownPages written;
+};
+constinit thread_local ThreadPages known_pages __attribute__((tls_model("initial-exec"))) = {};
 
 }  // namespace
 
 Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool write) noexcept {
+  std::uintptr_t const first = begin & ~(page - 1);
   std::uintptr_t const last = (end - 1) & ~(page - 1);
-  std::uintptr_t const mark = last | (write ? page_was_written : page_was_read);
+  ThreadPages& known = known_pages;
   // The question to the system costs as much as the rest of a small operation, and who uses the same memory
   // again does not need the answer.
-  bool const known = known_page == mark && (begin & ~(page - 1)) == last;
-  if (!known && !are_faults_admitted()) return Touched::unknown;
+  bool const is_known =
+      known.written.include(first, last, page) || (!write && known.read.include(first, last, page));
+  if (!is_known && !are_faults_admitted()) return Touched::unknown;
   auto const fault = run_guarded({begin, end}, [=] {
     for (std::uintptr_t at = begin; at < end; at = (at & ~(page - 1)) + page)
       write ? touch_write(at) : touch_read(at);
   });
-  known_page = fault ? 0 : mark;
-  return fault ? Touched::not_all : Touched::all;
+  if (fault) {
+    known.read.forget();
+    known.written.forget();
+    return Touched::not_all;
+  }
+  if (!is_known) (write ? known.written : known.read).add(first, last, page);
+  return Touched::all;
 }
 
 }  // namespace mpixrma::engine

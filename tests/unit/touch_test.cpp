@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "engine/memory/fault_guard.hpp"
@@ -122,6 +124,49 @@ TEST(Touch, FollowsSignalMaskThatChanges) {
     }
   });
   changing.join();
+}
+
+/// That they were touched and that the thread let faults through then: the thread blocks them meanwhile.
+bool are_known(std::byte* begin, std::size_t bytes, bool write) {
+  sigset_t faults;
+  sigset_t before;
+  ::sigemptyset(&faults);
+  ::sigaddset(&faults, SIGSEGV);
+  ::pthread_sigmask(SIG_BLOCK, &faults, &before);
+  bool const known = touched(begin, bytes, write);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return known;
+}
+
+TEST(Touch, KnowsNeighbouringPagesWithoutAskingAgain) {
+  Pages const pages("wwwww w ");
+  EXPECT_TRUE(touched(pages[1] + page - 8, 16, true));
+  EXPECT_TRUE(are_known(pages[1], 2 * page, true)) << "both pages of a range";
+  EXPECT_TRUE(are_known(pages[1], 2 * page, false)) << "can be read, too";
+  EXPECT_FALSE(are_known(pages[3], 8, true));
+  EXPECT_TRUE(touched(pages[3], 8, true));
+  EXPECT_TRUE(touched(pages[0], 8, true));
+  EXPECT_TRUE(are_known(pages[0], 4 * page, true)) << "those on both sides were added";
+  EXPECT_FALSE(are_known(pages[0], 5 * page, true));
+  EXPECT_TRUE(touched(pages[6], 8, false));
+  EXPECT_TRUE(are_known(pages[6], 8, false));
+  EXPECT_FALSE(are_known(pages[6], 8, true)) << "was only read";
+  EXPECT_TRUE(are_known(pages[0], 4 * page, true)) << "those that were written are kept apart";
+  EXPECT_TRUE(touched(pages[6], 8, true));
+  EXPECT_FALSE(are_known(pages[0], 8, true)) << "others took their place";
+  EXPECT_FALSE(touched(pages[7], 8, false));
+  EXPECT_FALSE(are_known(pages[6], 8, true)) << "nothing after a fault";
+}
+
+TEST(Touch, KnowsNoMorePagesThanItsWordHolds) {
+  constexpr std::size_t most = 4096;
+  Pages const pages(std::string(most + 2, 'w'));
+  for (std::size_t i = 0; i < most; ++i) ASSERT_TRUE(touched(pages[i], 8, true));
+  EXPECT_TRUE(are_known(pages[0], most * page, true));
+  EXPECT_TRUE(touched(pages[most] - 8, 16, true));
+  EXPECT_TRUE(are_known(pages[most - 1], 2 * page, true));
+  EXPECT_FALSE(are_known(pages[most - 2], 8, true));
+  EXPECT_FALSE(are_known(pages[most + 1], 8, true));
 }
 
 TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
