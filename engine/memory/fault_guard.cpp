@@ -20,8 +20,7 @@ struct Recovery {
   std::uintptr_t first;  ///< address of whole pages
   std::uintptr_t last;
   Recovery* outer;
-  // Volatile: the compiler knows of no way to their reader on which the handler has written them.
-  bool volatile faulted;
+  // Volatile: the compiler knows of no way to its reader on which the handler has written it.
   std::uintptr_t volatile fault;
 };
 
@@ -55,7 +54,7 @@ bool is_complete(int signal, siginfo_t const* info, void const* context) noexcep
 
 class Handler {
  public:
-  Handler() noexcept {
+  [[gnu::noinline]] Handler() noexcept {
     for (std::size_t i = 0; i < signals.size(); ++i) {
       (void)::sigaction(signals[i], nullptr, &before_[i]);
       struct sigaction ours = before_[i];
@@ -94,7 +93,6 @@ class Handler {
       bool const sent = complete && info->si_code <= 0;  // by a process
       if (!sent && address >= recovery->first && address <= recovery->last) {
         recovery->fault = address;
-        recovery->faulted = true;
         leave_handler(complete ? static_cast<ucontext_t const*>(context) : nullptr);
         ::siglongjmp(recovery->place, 1);
       }
@@ -182,23 +180,25 @@ bool are_faults_admitted() noexcept {
 }
 
 // Apart from its callers, whose variables need not live through a second return of sigsetjmp().
-[[gnu::noinline]] std::optional<std::uintptr_t> detail::run_guarded(FaultRange range, void (*access)(void*),
-                                                                    void* argument) noexcept {
+[[gnu::noinline]] bool detail::run_guarded(FaultRange range, void (*access)(void*), void* argument,
+                                           std::uintptr_t* fault) noexcept {
   Recovery recovery;
   std::uintptr_t const page = page_size();
   recovery.first = range.begin & ~(page - 1);
   recovery.last = (range.end - 1) | (page - 1);
   recovery.outer = thread_faults.recovery;
-  recovery.faulted = false;
-  if (sigsetjmp(recovery.place, 0) == 0) {
+  if (sigsetjmp(recovery.place, 0) == 0) [[likely]] {
     thread_faults.recovery = &recovery;
     // The handler runs in this thread: only the compiler must keep the order.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     access(argument);
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_faults.recovery = recovery.outer;
+    return true;
   }
   thread_faults.recovery = recovery.outer;
-  return recovery.faulted ? std::optional<std::uintptr_t>(recovery.fault) : std::nullopt;
+  *fault = recovery.fault;
+  return false;
 }
 
 }  // namespace mpixrma::engine

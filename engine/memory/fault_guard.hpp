@@ -36,7 +36,7 @@ class FaultScope {
  private:
   friend bool admit_faults() noexcept;
   friend bool are_faults_admitted() noexcept;
-  void unblock() noexcept;
+  [[gnu::cold]] void unblock() noexcept;
 
   bool outermost_;
   bool admits_ = false;
@@ -51,16 +51,21 @@ bool admit_faults() noexcept;
 bool are_faults_admitted() noexcept;
 
 namespace detail {
-std::optional<std::uintptr_t> run_guarded(FaultRange range, void (*access)(void*), void* argument) noexcept;
-}
+/// False, with the place of the fault in `*fault`: the access faulted. Not as an optional: to put one together in
+/// memory and to read it at once holds the processor up.
+bool run_guarded(FaultRange range, void (*access)(void*), void* argument, std::uintptr_t* fault) noexcept;
+}  // namespace detail
 
 /// Calls access(). Returns the address in `range`, rounded to pages, at which it faulted, if it did: then it
 /// ended there, without destructors, and its effects so far stay. The caller has called admit_faults().
 template <typename Access>
 std::optional<std::uintptr_t> run_guarded(FaultRange range, Access&& access) noexcept {
   using Callable = std::remove_reference_t<Access>;
-  return detail::run_guarded(
-      range, [](void* argument) { (*static_cast<Callable*>(argument))(); }, std::addressof(access));
+  auto const call = [](void* argument) { (*static_cast<Callable*>(argument))(); };
+  std::uintptr_t fault = 0;
+  if (detail::run_guarded(range, call, std::addressof(access), &fault)) [[likely]]
+    return std::nullopt;
+  return fault;
 }
 
 }  // namespace mpixrma::engine
