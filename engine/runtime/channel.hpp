@@ -198,19 +198,23 @@ class Channel final : public MessageHandler {
   }
 
   /// Who has had an answer often asks for the next thing within the time that a turn of the MPI library's
-  /// progress takes.
+  /// progress takes. In a stream of requests that follow each other more slowly it pays to look for longer, too:
+  /// each new FaultScope costs a system call.
   int take_mail_of_stream() noexcept {
     constexpr int longest_stream = 64;  // the library has other things to do
-    constexpr int looks = 16;
+    constexpr int few_looks = 16;
+    constexpr int many_looks = 64;
+    constexpr std::chrono::microseconds soon{3};
     FaultScope const faults;
-    int taken = 0;
+    int taken = executor.take_mail(mailbox());
+    int const looks = std::chrono::steady_clock::now() - streamed_ < soon ? many_looks : few_looks;
     for (int look = 0; look < looks && taken < longest_stream; ++look) {
-      if (executor.has_mail(mailbox())) {
-        taken += executor.take_mail(mailbox());
-        look = 0;
-      }
       cpu_relax();
+      if (!executor.has_mail(mailbox())) continue;
+      taken += executor.take_mail(mailbox());
+      look = 0;
     }
+    streamed_ = std::chrono::steady_clock::now();
     return taken;
   }
 
@@ -242,7 +246,8 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
-  std::chrono::steady_clock::time_point looked_;  ///< by who issues
+  std::chrono::steady_clock::time_point looked_;    ///< by who issues
+  std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_mail_of_stream()
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};
 };
