@@ -40,7 +40,8 @@ void touch_write(std::uintptr_t address) noexcept {
 }
 
 /// Neighbouring pages that this thread has touched while it let faults through. One word, for want of
-/// thread-local memory (tests/c_abi/static_tls.py): the address of the first page, and below it how many follow.
+/// thread-local memory (tests/c_abi/static_tls.py): the address of the first page, and below it how many
+/// follow.
 class KnownPages {
  public:
   bool include(std::uintptr_t first, std::uintptr_t last, std::size_t page) const noexcept {

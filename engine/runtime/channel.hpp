@@ -198,8 +198,8 @@ class Channel final : public MessageHandler {
   }
 
   /// Who has had an answer often asks for the next thing within the time that a turn of the MPI library's
-  /// progress takes. In a stream of requests that follow each other more slowly it pays to look for longer, too:
-  /// each new FaultScope costs a system call.
+  /// progress takes. In a stream of requests that follow each other more slowly it pays to look for longer,
+  /// too: each new FaultScope costs a system call.
   int take_mail_of_stream() noexcept {
     constexpr int longest_stream = 64;  // the library has other things to do
     constexpr int few_looks = 16;
