@@ -1,15 +1,15 @@
-/// Wishes of an allocation.
+/// Hints for an allocation.
 #pragma once
 
 #include <cstddef>
 
 namespace mpixrma::engine {
 
-/// What the caller of allocate() asks for beyond a number of bytes.
+/// Requirements of allocate() beyond the number of bytes.
 struct AllocationHints {
-  std::size_t alignment = 0;  ///< bytes, a power of two; less than what is usual: no matter
-  bool huge_pages = false;    ///< where the system has them; large allocations ask for them without it
-  bool lazy = false;  ///< pages are taken where and when they are touched first, if there are any then
+  std::size_t alignment = 0;  ///< a power of two in bytes; values below the default have no effect
+  bool huge_pages = false;    ///< use them if available; large allocations use them by default
+  bool lazy = false;          ///< pages are allocated at first touch, if any are left then
 };
 
 }  // namespace mpixrma::engine

@@ -10,12 +10,12 @@ namespace mpixrma::engine {
 
 namespace {
 
-// What is taken between two looks at what is left: other processes take at the same time.
+// Bytes taken between two checks of the free memory, because other processes allocate concurrently.
 constexpr std::size_t step_bytes = 64 * 1024 * 1024;
 
 }  // namespace
 
-/// A look that finds a step more than was asked for serves for that step as well.
+/// A check that finds a step more than requested covers that step too.
 bool CommitCredit::may_take(std::size_t bytes) noexcept {
   std::size_t left = left_.load(std::memory_order_relaxed);
   while (bytes <= left) {

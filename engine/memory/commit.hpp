@@ -1,5 +1,5 @@
-/// Memory that stands behind an allocation before anybody touches it: what the machine does not have is
-/// refused when it is asked for, instead of a process being killed when it is used.
+/// Allocates the pages of a mapping in advance: if the machine lacks memory, the allocation fails instead of
+/// a process being killed at first touch.
 #pragma once
 
 #include <atomic>
@@ -10,20 +10,20 @@
 
 namespace mpixrma::engine {
 
-/// What may be taken before the next look at what the machine has left: to look costs as much as a megabyte
-/// does. Any thread.
+/// Bytes that may be taken before the next check of the free memory; a check costs as much as allocating a
+/// megabyte. Thread-safe.
 class CommitCredit {
  public:
-  /// Whether `bytes` bytes, a step at most, may be taken.
+  /// Whether `bytes` bytes, at most a step, may be taken.
   bool may_take(std::size_t bytes) noexcept;
 
  private:
-  // Relaxed: a count that no other memory depends on.
+  // Relaxed: a counter that orders no other memory.
   std::atomic<std::size_t> left_{0};
 };
 
-/// Takes pages for [offset, offset + bytes) of `file`, mapped as `mapping`; page-aligned. out_of_memory: the
-/// machine or a control group would have too little left; then everything is given back. Any thread.
+/// Allocates pages for [offset, offset + bytes) of `file`, mapped as `mapping`; page-aligned. Returns
+/// out_of_memory, and frees everything, if the machine or a cgroup would have too little left. Thread-safe.
 Status commit_memory(FileDescriptor const& file, Mapping const& mapping, std::size_t offset,
                      std::size_t bytes, CommitCredit& credit) noexcept;
 

@@ -1,4 +1,4 @@
-/// How ranges of addresses that may overlap cover memory.
+/// The coverage of memory by address ranges that may overlap.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace mpixrma::engine {
 
-/// A number of ranges. Those that overlap form a union; ranges that only touch do not.
+/// A set of ranges. Overlapping ranges form a union; adjacent ranges do not.
 class Coverage {
  public:
   struct Range {
@@ -19,19 +19,19 @@ class Coverage {
   };
 
   void add(Range range);
-  /// Takes one away that was added.
+  /// Removes a range that was added.
   void remove(Range range);
 
-  /// The unions in `whole`, a union until [changed.begin, changed.end) was removed, in ascending order.
-  /// Looks at nothing outside of `changed`.
+  /// Returns the unions in `whole`, which was one union until [changed.begin, changed.end) was removed, in
+  /// ascending order. Examines only `changed`.
   std::vector<Range> unions_in(Range whole, Range changed) const;
 
  private:
-  /// Where ranges begin or end.
+  /// An address at which ranges begin or end.
   struct Point {
-    std::size_t covering = 0;  ///< ranges over the addresses from here to the next point
-    std::size_t begin = 0;     ///< ranges that begin here
-    std::size_t end = 0;       ///< ranges that end here
+    std::size_t covering = 0;  ///< number of ranges that cover the addresses from here to the next point
+    std::size_t begin = 0;     ///< number of ranges that begin here
+    std::size_t end = 0;       ///< number of ranges that end here
   };
   using Points = std::map<RemoteAddress, Point>;
 

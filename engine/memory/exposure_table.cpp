@@ -19,7 +19,7 @@ void ExposureTable::add(ExposureId id, Exposure const& exposure, std::uint32_t r
     entries_.emplace_back();
   }
   by_base_.emplace(exposure.base, id);
-  // Most often the last one.
+  // The slot is usually the last one.
   free_slots_.erase(std::next(std::find(free_slots_.rbegin(), free_slots_.rend(), slot)).base());
   entries_[slot] = {id, exposure};
   slots_[slot].publish({exposure.base, exposure.length, region, generation_of(id),

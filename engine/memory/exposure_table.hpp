@@ -1,4 +1,4 @@
-/// What this process exposes. Not thread-safe: used as the segment table is.
+/// The exposures of this process. Not thread-safe: the locks of the segment table apply.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace mpixrma::engine {
 
 class ExposureTable {
  public:
-  /// `slots` are what peers see of it; they read as zero so far.
+  /// `slots` is the table that peers read; it is zero-initialised.
   void open(RangeSlot* slots) noexcept { slots_ = slots; }
 
   bool is_full() const noexcept { return free_slots_.empty() && entries_.size() == max_exposures; }
-  /// Peers find the exposure from here on, as one of memory in `region`. The generation is odd, and larger
-  /// than any before. Not when it is full.
+  /// Publishes the exposure, with memory in `region`. The generation is odd, and larger than any before. The
+  /// table must not be full.
   ExposureId add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation);
-  /// The same with a name whose slot is free.
+  /// As above, with an id whose slot is free.
   void add(ExposureId id, Exposure const& exposure, std::uint32_t region);
   /// From here on all slots are free.
   std::uint32_t first_unused_slot() const noexcept;
-  /// Nobody finds it any more. False: there is none.
+  /// Withdraws an exposure. Returns false if it does not exist.
   bool remove(ExposureId id, Exposure* removed);
 
-  /// nullptr: never made, or withdrawn.
+  /// Returns nullptr if the exposure was never created, or was withdrawn.
   Exposure const* find(ExposureId id) const noexcept {
     std::uint32_t const slot = slot_of(id);
     bool const known = slot < entries_.size() && entries_[slot].id == id && id != ExposureId::none;
     return known ? &entries_[slot].exposure : nullptr;
   }
 
-  /// Those that begin in [begin, end).
+  /// Returns the exposures that begin in [begin, end).
   std::vector<ExposureId> within(RemoteAddress begin, RemoteAddress end) const;
 
  private:

@@ -14,24 +14,24 @@ namespace {
 
 constexpr std::array<int, 2> signals{SIGSEGV, SIGBUS};
 
-/// Where a guarded access goes on after a fault.
+/// The point at which a guarded access continues after a fault.
 struct Recovery {
   sigjmp_buf place;
-  std::uintptr_t first;  ///< address of whole pages
+  std::uintptr_t first;  ///< page-aligned address
   std::uintptr_t last;
   Recovery* outer;
-  // Volatile: the compiler knows of no way to its reader on which the handler has written it.
+  // Volatile, because the compiler does not see that the handler writes it before its reader runs.
   std::uintptr_t volatile fault;
 };
 
 struct ThreadFaults {
-  Recovery* recovery;  ///< of the innermost guarded access
+  Recovery* recovery;  ///< innermost guarded access
   FaultScope* scope;   ///< the outermost one, or `always`
 };
-// Initial-exec: the handler reads it in threads that never used this library, and must not allocate.
+// Initial-exec, because the handler reads it in threads that never used this library, and must not allocate.
 constinit thread_local ThreadFaults thread_faults __attribute__((tls_model("initial-exec"))) = {};
 
-/// Of threads that never block the signals. Not to be dereferenced.
+/// For threads that never block the signals. Must not be dereferenced.
 FaultScope* const always = reinterpret_cast<FaultScope*>(alignof(FaultScope));
 
 std::uintptr_t page_size() noexcept {
@@ -40,8 +40,8 @@ std::uintptr_t page_size() noexcept {
 }
 
 /// Whether the arguments are those of the kernel's call. A handler that was installed by signal() and calls
-/// ours passes the first one only: the others are what happened to be in the registers. The kernel puts both
-/// on the stack of the handler.
+/// this one passes only the first argument; the others are arbitrary register contents. The kernel places
+/// both structures on the handler's stack.
 bool is_complete(int signal, siginfo_t const* info, void const* context) noexcept {
   constexpr std::uintptr_t reach = 16 * 1024;
   auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -59,14 +59,14 @@ class Handler {
       (void)::sigaction(signals[i], nullptr, &before_[i]);
       struct sigaction ours = before_[i];
       ours.sa_sigaction = &Handler::on_fault;
-      // Of the flags those that are about how it is called; a system call that a stranger's signal
-      // interrupts goes on as it would have.
+      // Keeps the flags that control how the handler is called, so that a system call interrupted by an
+      // unrelated signal continues as without this handler.
       ours.sa_flags = (before_[i].sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART)) | SA_SIGINFO;
       in_place_ = ::sigaction(signals[i], &ours, nullptr) == 0 && in_place_;
     }
   }
   ~Handler() {
-    // The code is about to go.
+    // This code is about to be unloaded.
     for (std::size_t i = 0; i < signals.size(); ++i) {
       struct sigaction present {};
       (void)::sigaction(signals[i], nullptr, &present);
@@ -87,10 +87,10 @@ class Handler {
   static void on_fault(int signal, siginfo_t* info, void* context) {
     bool const complete = is_complete(signal, info, context);
     if (Recovery* const recovery = thread_faults.recovery; recovery != nullptr) {
-      // For an address that no memory can have the processor tells the kernel none.
+      // For an address that no memory can have, the processor reports no address to the kernel.
       bool const known = complete && info->si_code != SI_KERNEL;
       auto const address = known ? reinterpret_cast<std::uintptr_t>(info->si_addr) : recovery->first;
-      bool const sent = complete && info->si_code <= 0;  // by a process
+      bool const sent = complete && info->si_code <= 0;  // sent by a process
       if (!sent && address >= recovery->first && address <= recovery->last) {
         recovery->fault = address;
         leave_handler(complete ? static_cast<ucontext_t const*>(context) : nullptr);
@@ -100,7 +100,7 @@ class Handler {
     instance().pass_on(signal, info, context, complete);
   }
 
-  /// Blocks the signals that were blocked before. A guarded access does not block its own.
+  /// Blocks the signals that were blocked before. A guarded access does not block its own signals.
   static void leave_handler(ucontext_t const* context) noexcept {
     sigset_t faults;
     ::sigemptyset(&faults);
@@ -112,13 +112,13 @@ class Handler {
     }
   }
 
-  /// As if this handler had not been there.
+  /// Acts as if this handler had not been installed.
   void pass_on(int signal, siginfo_t* info, void* context, bool complete) const {
     struct sigaction const& before = before_[signal == signals[0] ? 0 : 1];
     bool const plain = (before.sa_flags & SA_SIGINFO) == 0;
     if (plain && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) {
       (void)::sigaction(signal, &before, nullptr);
-      // An instruction that has faulted does so again. What a process has sent does not come again.
+      // A faulting instruction faults again on return. A signal sent by a process must be raised again.
       if (!complete || info->si_code <= 0) (void)::raise(signal);
       return;
     }
@@ -179,7 +179,7 @@ bool are_faults_admitted() noexcept {
   return ::sigismember(&blocked, SIGSEGV) == 0 && ::sigismember(&blocked, SIGBUS) == 0;
 }
 
-// Apart from its callers, whose variables need not live through a second return of sigsetjmp().
+// Not inlined, because variables of the caller must not live across a second return of sigsetjmp().
 [[gnu::noinline]] bool detail::run_guarded(FaultRange range, void (*access)(void*), void* argument,
                                            std::uintptr_t* fault) noexcept {
   Recovery recovery;
@@ -189,7 +189,7 @@ bool are_faults_admitted() noexcept {
   recovery.outer = thread_faults.recovery;
   if (sigsetjmp(recovery.place, 0) == 0) [[likely]] {
     thread_faults.recovery = &recovery;
-    // The handler runs in this thread: only the compiler must keep the order.
+    // The handler runs in this thread, so only the compiler must keep the order.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     access(argument);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,9 +1,8 @@
-/// Accesses to memory of this process that may be gone or protected: the process survives the fault.
+/// Accesses to memory of this process that may be unmapped or protected: the process survives the fault.
 ///
-/// A handler of SIGSEGV and SIGBUS, in place from the first guarded access on, returns to the guard when the
-/// thread is in a guarded access and the fault lies in its range. All other faults go to the handler that was
-/// there before. A handler that the program installs later and that calls this one is fine, with one argument
-/// as well as with three.
+/// A handler of SIGSEGV and SIGBUS, installed by the first guarded access, returns to the guard if the thread
+/// is in a guarded access and the fault lies in its range. All other faults are passed to the previous
+/// handler. The program may later install a handler that calls this one, with one argument or with three.
 ///
 /// A fault ends the process while the thread blocks these signals. So a guarded access needs a FaultScope.
 #pragma once
@@ -21,8 +20,8 @@ struct FaultRange {
   std::uintptr_t end = 0;
 };
 
-/// From the first admit_faults() in the outermost scope of a thread to the end of that scope, the thread lets
-/// SIGSEGV and SIGBUS through. Costs nothing before, and one system call then.
+/// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
+/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call.
 class FaultScope {
  public:
   FaultScope() noexcept;
@@ -30,7 +29,7 @@ class FaultScope {
   FaultScope(FaultScope const&) = delete;
   FaultScope& operator=(FaultScope const&) = delete;
 
-  /// For a thread that never blocks these signals: it needs no scope.
+  /// For a thread that never blocks these signals and so needs no scope.
   static void admit_always() noexcept;
 
  private:
@@ -40,14 +39,14 @@ class FaultScope {
 
   bool outermost_;
   bool admits_ = false;
-  bool blocks_segv_ = false;  ///< to be blocked again
+  bool blocks_segv_ = false;  ///< must be blocked again
   bool blocks_bus_ = false;
 };
 
-/// False: faults of this thread end the process, for want of a scope or of the handler.
+/// Returns false if faults of this thread would end the process, because the scope or the handler is missing.
 bool admit_faults() noexcept;
 
-/// Whether a fault of this thread would come through. In a scope without a system call.
+/// Whether a fault of this thread would reach the handler. Needs no system call within a scope.
 bool are_faults_admitted() noexcept;
 
 namespace detail {
@@ -56,8 +55,8 @@ namespace detail {
 bool run_guarded(FaultRange range, void (*access)(void*), void* argument, std::uintptr_t* fault) noexcept;
 }  // namespace detail
 
-/// Calls access(). Returns the address in `range`, rounded to pages, at which it faulted, if it did: then it
-/// ended there, without destructors, and its effects so far stay. The caller has called admit_faults().
+/// Calls access(). If it faults, returns the address in `range`, rounded to pages; the access has then ended
+/// there, without destructors, and its effects so far remain. The caller must have called admit_faults().
 template <typename Access>
 std::optional<std::uintptr_t> run_guarded(FaultRange range, Access&& access) noexcept {
   using Callable = std::remove_reference_t<Access>;

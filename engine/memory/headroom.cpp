@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t unlimited = UINT64_MAX;
 
-/// The files of one version of control groups.
+/// The files of one version of cgroups.
 struct GroupFiles {
   char const* directory;
   char const* limit;
@@ -33,7 +33,8 @@ std::string content_of(std::string const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The number behind `name` at the start of a line; of a file with a single number when `name` is empty.
+/// Returns the number behind `name` at the start of a line, or the only number of the file if `name` is
+/// empty.
 std::optional<std::uint64_t> number_in(std::string const& text, std::string const& name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -71,7 +72,8 @@ std::uint64_t left_in_group(GroupFiles const& files, std::string const& director
   return *limit > used ? less_margin(*limit, *limit - used) : 0;
 }
 
-/// Of the group `path` and of all above it. In a container only some of them may be visible.
+/// Returns the free memory of the group `path` and all its ancestors. In a container only some may be
+/// visible.
 std::uint64_t left_in_groups(GroupFiles const& files, std::string const& root, std::string path) {
   std::uint64_t left = unlimited;
   for (;;) {
@@ -86,7 +88,7 @@ std::uint64_t left_in_groups(GroupFiles const& files, std::string const& root, s
 
 std::uint64_t memory_headroom(std::string const& root) {
   std::uint64_t left = left_in_machine(root);
-  // Lines "number:controllers:path"; version 2 names no controllers.
+  // Lines "number:controllers:path"; version 2 lists no controllers.
   std::istringstream groups(content_of(root + "/proc/self/cgroup"));
   for (std::string line; std::getline(groups, line);) {
     std::size_t const first = line.find(':');

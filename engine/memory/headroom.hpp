@@ -1,4 +1,4 @@
-/// How much memory a process may still take before the kernel has to kill somebody for it.
+/// The amount of memory that a process may still allocate before the kernel has to kill a process.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace mpixrma::engine {
 
-/// Bytes that the machine and every control group above this process have left, less a margin for what others
-/// take meanwhile: a 32nd of each one's total, from 16 MiB to 1 GiB. Memory that holds cached files counts as
-/// left. Where nothing is known there is no limit. `root` stands before /proc and /sys.
+/// Returns the free bytes of the machine and of every cgroup above this process, less a margin for concurrent
+/// allocations: a 32nd of each total, from 16 MiB to 1 GiB. Memory with cached files counts as free.
+/// Unlimited if nothing is known. `root` precedes /proc and /sys.
 std::uint64_t memory_headroom(std::string const& root = {});
 
-/// The same; 0 where there is not even memory to find out.
+/// As above; returns 0 if there is not even enough memory for the check.
 std::uint64_t memory_headroom_or_none() noexcept;
 
 }  // namespace mpixrma::engine

@@ -1,4 +1,4 @@
-/// First-fit allocator for one region: keeps the free ranges of [0, size), joined where they touch.
+/// First-fit allocator for one region: records the free ranges of [0, size), merged where adjacent.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ class FreeRanges {
     if (size != 0) ranges_.emplace(0, size);
   }
 
-  /// Offset of `bytes` bytes, taken out of the free ranges, such that offset + skew is a multiple of
-  /// `alignment` (a power of two).
+  /// Allocates `bytes` bytes and returns their offset, such that offset + skew is a multiple of `alignment`
+  /// (a power of two).
   std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment, std::size_t skew = 0);
 
-  /// Takes [offset, offset + bytes), which is free.
+  /// Allocates [offset, offset + bytes), which must be free.
   void take_at(std::size_t offset, std::size_t bytes);
 
-  /// Gives [offset, offset + bytes) back.
+  /// Frees [offset, offset + bytes).
   void give_back(std::size_t offset, std::size_t bytes);
 
   bool all_free() const noexcept {

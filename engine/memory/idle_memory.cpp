@@ -8,9 +8,9 @@ namespace mpixrma::engine {
 
 namespace {
 
-// What the machine has left for others, as a multiple of what is kept.
+// Memory that must be left for other processes, as a multiple of the memory that is kept.
 constexpr std::size_t times_for_others = 8;
-// What is kept between two looks: each costs as much as taking a megabyte does.
+// Bytes kept between two checks, each of which costs as much as allocating a megabyte.
 constexpr std::size_t step_bytes = 64 * 1024 * 1024;
 
 }  // namespace

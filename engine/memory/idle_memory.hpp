@@ -1,5 +1,5 @@
-/// How much memory a process keeps that it has freed. Pages cost more to be taken and given back than to be
-/// copied to: programs that allocate and free the same arrays in turn find theirs again.
+/// The limit of freed memory that a process keeps. Allocating and freeing pages costs more than copying to
+/// them, so programs that repeatedly allocate and free the same arrays reuse their pages.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@ namespace mpixrma::engine {
 
 class IdleMemory {
  public:
-  /// `most`: bytes that are kept at most.
+  /// `most` is the maximum number of bytes to keep.
   void set_limit(std::size_t most) noexcept { most_ = most; }
   std::size_t limit() const noexcept { return most_; }
 
-  /// Whether `bytes` bytes more may be kept beside `kept` that are: within the limit, and as long as the
-  /// machine has several times as much left for others.
+  /// Whether `bytes` more bytes may be kept in addition to `kept`: within the limit, and while the machine
+  /// has several times as much left for other processes.
   bool may_keep(std::size_t bytes, std::size_t kept) noexcept;
 
  private:
   std::size_t most_ = 0;
-  std::size_t left_ = 0;  ///< that may be kept before the next look at what the machine has
+  std::size_t left_ = 0;  ///< bytes that may be kept before the next check of the free memory
 };
 
 }  // namespace mpixrma::engine

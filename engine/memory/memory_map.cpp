@@ -26,14 +26,14 @@ struct MapEntry {
   std::uintptr_t end = 0;
   bool readable = false;
   bool writable = false;
-  std::uint64_t offset = 0;  ///< of `begin` in the file
-  unsigned major = 0;        ///< of the file's device
+  std::uint64_t offset = 0;  ///< file offset of `begin`
+  unsigned major = 0;        ///< device of the file
   unsigned minor = 0;
   std::uint64_t inode = 0;     ///< 0: no file
-  char const* path = nullptr;  ///< may be cut off
+  char const* path = nullptr;  ///< may be truncated
 };
 
-/// Parses "begin-end rwxp offset major:minor inode path". False: the line has another form.
+/// Parses "begin-end rwxp offset major:minor inode path". Returns false if the line has another form.
 bool parse(char const* line, MapEntry* out) noexcept {
   char* at = nullptr;
   MapEntry entry;
@@ -53,12 +53,12 @@ bool parse(char const* line, MapEntry* out) noexcept {
   return true;
 }
 
-/// The lines of /proc/self/maps, in the order of their addresses.
+/// Reads the lines of /proc/self/maps, in address order.
 class MapReader {
  public:
   bool is_open() const noexcept { return static_cast<bool>(file_); }
 
-  /// False: no more lines. `out->path` is valid until the next call.
+  /// Returns false at the end. `out->path` is valid until the next call.
   bool next(MapEntry* out) noexcept {
     for (;;) {
       char* const end = static_cast<char*>(std::memchr(text_.data() + begin_, '\n', end_ - begin_));
@@ -97,7 +97,7 @@ class MapReader {
   std::size_t end_ = 0;
 };
 
-/// The file of the mapping. The link is for processes with privileges, and the path for files that have one.
+/// Finds the file of the mapping: by its link, which needs privileges, or by its path, which it may lack.
 bool find_file(MapEntry const& entry, struct stat* out) noexcept {
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/map_files/%llx-%llx",
@@ -107,8 +107,8 @@ bool find_file(MapEntry const& entry, struct stat* out) noexcept {
          out->st_dev == makedev(entry.major, entry.minor);
 }
 
-/// Whether the file of the mapping reaches to `end`, an address within the mapping: an access behind the
-/// file's last page is a SIGBUS.
+/// Whether the file of the mapping extends to `end`, an address within the mapping: an access behind the
+/// file's last page raises SIGBUS.
 bool file_reaches(MapEntry const& entry, std::uintptr_t end) noexcept {
   struct stat file {};
   if (!find_file(entry, &file)) return accessible(reinterpret_cast<void const*>(end - 1), 1, false);

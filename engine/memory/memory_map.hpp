@@ -14,12 +14,12 @@ struct MemoryRights {
   bool writable = false;
 };
 
-/// Reads the map: makes no pages and takes no lock of the engine. Only of a mapped file whose size cannot be
-/// found out the last page is read. The time grows with the number of mappings, not with `bytes`. Another
-/// thread may change the mapping at any time.
+/// Reads the kernel's map: allocates no pages and takes no lock of the engine. If the size of a mapped file
+/// cannot be determined, its last page is read. The time grows with the number of mappings, not with `bytes`.
+/// Another thread may change the mapping at any time.
 MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
 
-/// Why an access to the range fails: not_writable where it can be read, else bad_address.
+/// Returns the reason why an access to the range fails: not_writable if it can be read, else bad_address.
 Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept;
 
 }  // namespace mpixrma::engine

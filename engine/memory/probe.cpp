@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Values of the kernel's interface; libc headers older than Linux 5.14 do not name them.
+// Values of the kernel's interface that libc headers older than Linux 5.14 do not define.
 constexpr int populate_read = 22;
 constexpr int populate_write = 23;
 
@@ -31,14 +31,14 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   std::uintptr_t const first = begin & ~(page - 1);
   std::uintptr_t const last = (begin + bytes + page - 1) & ~(page - 1);
   if (last < first) return false;
-  // A system call takes as long as the touch of many pages that are there, and of few that are not.
-  constexpr std::size_t few_pages = 8;  // a fragment of mail, wherever it begins
+  // A system call takes as long as touching many resident pages, or few absent ones.
+  constexpr std::size_t few_pages = 8;  // a staged fragment at any alignment
   if (last - first <= few_pages * page) {
     Touched const touched = touch(begin, begin + bytes, page, write);
     if (touched != Touched::unknown) return touched == Touched::all;
   }
   for (;;) {
-    // Reading is asked for in both cases by the kernel's definition of a writable mapping.
+    // Reading is requested in both cases by the kernel's definition of a writable mapping.
     if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) ==
         0) {
       return true;

@@ -1,13 +1,13 @@
-/// Whether memory of this process can be touched.
+/// Checks whether memory of this process can be accessed.
 #pragma once
 
 #include <cstddef>
 
 namespace mpixrma::engine {
 
-/// True when every byte of [address, address + bytes) is mapped and readable (`write`: writable).
-/// Of few pages they are touched (engine/memory/touch.hpp), for many the system is called. Memory that
-/// another thread unmaps meanwhile is not protected.
+/// Returns whether every byte of [address, address + bytes) is mapped and readable (`write`: writable). Few
+/// pages are touched (engine/memory/touch.hpp), many pages need a system call. Does not protect memory that
+/// another thread unmaps concurrently.
 bool accessible(void const* address, std::size_t bytes, bool write) noexcept;
 
 }  // namespace mpixrma::engine

@@ -1,4 +1,5 @@
-/// What a process lets the others of its host write, in one file of shared memory: locks, and its mailbox.
+/// The memory of a process that other processes of its host may write, in one shared file: locks, and its
+/// ring.
 #pragma once
 
 #include "engine/net/mailbox.hpp"

@@ -1,7 +1,8 @@
-/// What a process shows to the others on its host: its segments, and the regions of memory that hold them.
+/// The tables of a process that other processes of its host read: its segments, and the regions that contain
+/// them.
 ///
-/// In a file that the others can only read. The locks that everybody takes (StripeTable) have a file of their
-/// own, from which the owner reads nothing but locks.
+/// In a file that the others can only read. The locks that all processes take (StripeTable) are in a separate
+/// file, from which the owner reads nothing but locks.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 namespace mpixrma::engine {
 
 inline constexpr std::uint32_t max_regions = 1024;
-inline constexpr std::uint32_t max_segments = 1 << 18;  // of a sparse file: what is not used takes no memory
+inline constexpr std::uint32_t max_segments = 1 << 18;  // in a sparse file: unused slots take no memory
 inline constexpr std::uint32_t max_exposures = 1 << 16;
 inline constexpr std::uint32_t no_region = UINT32_MAX;  ///< user memory: not mappable by peers
 
@@ -28,13 +29,13 @@ struct PublishedTables {
   std::uint32_t magic;
   std::uint32_t version;
   std::uint64_t process;                   ///< guards against a reused pid
-  std::atomic<std::uint32_t> segment_end;  ///< no slot from here on was ever used
-  std::atomic<std::uint32_t> region_end;   ///< likewise
+  std::atomic<std::uint32_t> segment_end;  ///< all slots from here on are unused
+  std::atomic<std::uint32_t> region_end;   ///< all slots from here on are unused
   alignas(
       64) RangeSlot regions[max_regions];  ///< files that peers can map; `number`: descriptor in the owner
   RangeSlot segments[max_segments];        ///< `number`: index into `regions`, or no_region
-  alignas(64) SegmentIndex segment_index;  ///< of `segments`, which do not overlap
-  RangeSlot exposures[max_exposures];      ///< `number`: as of a segment
+  alignas(64) SegmentIndex segment_index;  ///< index of `segments`, which do not overlap
+  RangeSlot exposures[max_exposures];      ///< `number`: as for a segment
 };
 static_assert(sizeof(PublishedTables) % 64 == 0);
 

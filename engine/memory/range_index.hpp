@@ -1,5 +1,5 @@
-/// The ranges of a published table in the order of their addresses, for processes that look one up without a
-/// lock: a skip list over the slots of the table. One process writes it.
+/// The ranges of a published table in address order, for lock-free look-ups by other processes: a skip list
+/// over the slots of the table. One process writes it.
 ///
 /// As engine/memory/range_slot.hpp, checked against the memory model with another `Atomic`.
 #pragma once
@@ -15,15 +15,15 @@
 
 namespace mpixrma::engine {
 
-/// `version_` is odd while links change. A range that is found is right whatever changes meanwhile: its slot
-/// says so. Only who has found nothing looks at the version, and searches again when it has changed.
+/// `version_` is odd while links change. A range that is found is valid in any case, because its slot is
+/// self-validating. Only a search without a result checks the version, and repeats if it has changed.
 template <template <typename> class Atomic, std::uint32_t capacity, unsigned levels>
 class BasicRangeIndex {
  public:
   using Slot = BasicRangeSlot<Atomic>;
 
-  /// The slot of the range that holds `address`, and what it says; `capacity`: there is none. `slots`: the
-  /// table, of which `end` slots may be in use.
+  /// Returns the slot of the range that contains `address`, with its content; `capacity` if there is none.
+  /// `slots` is the table, of which the first `end` slots may be in use.
   std::uint32_t find(Slot const* slots, std::uint32_t end, RemoteAddress address,
                      PublishedRange* out) const noexcept {
     for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -31,7 +31,7 @@ class BasicRangeIndex {
       std::uint64_t const version = version_.load(std::memory_order_acquire);
       std::uint32_t const place = last_up_to(slots, address);
       if (place < capacity && slots[place].read(out) && out->contains(address)) return place;
-      // Relaxed: the acquire loads of the search keep it behind them.
+      // Relaxed: the acquire loads of the search order it behind them.
       bool const unchanged = version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
       if (place <= capacity && unchanged) return capacity;
     }
@@ -42,14 +42,15 @@ class BasicRangeIndex {
   template <template <typename> class A, std::uint32_t c, unsigned l>
   friend class BasicRangeIndexWriter;
 
-  /// By level: the next slot and one; 0 at the end.
+  /// By level: the next slot plus one; 0 at the end.
   using Links = std::array<Atomic<std::uint32_t>, levels>;
 
   static constexpr int attempts = 64;
-  // Far more than a search takes; who takes them goes in circles through links that change.
+  // Far more than a search needs; a search that exceeds it is caught in a cycle of changing links.
   static constexpr unsigned most_steps = 1024;
 
-  /// The last slot whose range begins at `address` or before it; `capacity`: none does; more: gone astray.
+  /// Returns the last slot whose range begins at or before `address`; `capacity` if there is none; more if
+  /// the search got lost.
   std::uint32_t last_up_to(Slot const* slots, RemoteAddress address) const noexcept {
     std::uint32_t last = 0;
     unsigned steps = 0;
@@ -66,7 +67,7 @@ class BasicRangeIndex {
     return last == 0 ? capacity : last - 1;
   }
 
-  /// For who is disturbed again and again: finds what stays all the while.
+  /// The fallback for a search that is disturbed repeatedly: finds a range that is stable during the scan.
   static std::uint32_t scan(Slot const* slots, std::uint32_t end, RemoteAddress address,
                             PublishedRange* out) noexcept {
     for (std::uint32_t i = 0; i < std::min(end, capacity); ++i) {
@@ -80,27 +81,28 @@ class BasicRangeIndex {
   Links links_[capacity];
 };
 
-/// The writer's side. What the writer reads back stands here: others might have written what is published.
+/// The writer's side. It keeps a private copy of the links, because others might have modified the published
+/// ones.
 template <template <typename> class Atomic, std::uint32_t capacity, unsigned levels>
 class BasicRangeIndexWriter {
  public:
   using Index = BasicRangeIndex<Atomic, capacity, levels>;
 
-  /// `index` reads as zero so far.
+  /// `index` is zero-initialised.
   void open(Index& index) noexcept { index_ = &index; }
 
-  /// Others see what is inserted and removed between the two as one change, or search again.
+  /// Readers see the insertions and removals between the two calls as one change, or search again.
   void begin_change() noexcept { index_->version_.store(++version_, std::memory_order_relaxed); }
   void finish_change() noexcept {
     // Release: pairs with the acquire in find().
     index_->version_.store(++version_, std::memory_order_release);
   }
 
-  /// The range in `slot`, which is published, begins at `base`, as no other does.
+  /// Inserts the range in `slot`, which is published and begins at the unique address `base`.
   void insert(std::uint32_t slot, RemoteAddress base) {
     if (slot >= nodes_.size()) nodes_.resize(slot + std::size_t{1});
     nodes_[slot] = Node{base, {}};
-    // A quarter of the slots of each level stand in the next one, too.
+    // A quarter of the slots of each level are also in the next level.
     auto const zeros = static_cast<unsigned>(std::countl_zero(++inserted_ * 0x9e3779b97f4a7c15u));
     unsigned const height = std::min(1 + zeros / 2, levels);
     std::array<std::uint32_t, levels> const before = predecessors(base);
@@ -111,7 +113,7 @@ class BasicRangeIndexWriter {
     for (unsigned level = height; level < levels; ++level) set(slot + 1, level, 0);
   }
 
-  /// `slot` was inserted.
+  /// `slot` must have been inserted.
   void remove(std::uint32_t slot) {
     std::array<std::uint32_t, levels> const before = predecessors(nodes_[slot].base);
     for (unsigned level = 0; level < levels; ++level) {
@@ -130,10 +132,10 @@ class BasicRangeIndexWriter {
   }
   void set(std::uint32_t at, unsigned level, std::uint32_t to) noexcept {
     (at == 0 ? first_ : nodes_[at - 1].next)[level] = to;
-    // Release: pairs with the acquire in last_up_to(), which follows it to a slot that is published.
+    // Release: pairs with the acquire in last_up_to(), which follows it to a published slot.
     (at == 0 ? index_->first_ : index_->links_[at - 1])[level].store(to, std::memory_order_release);
   }
-  /// By level: the last one, and one, that begins before `base`; 0: none.
+  /// By level: the last slot, plus one, that begins before `base`; 0: none.
   std::array<std::uint32_t, levels> predecessors(RemoteAddress base) const noexcept {
     std::array<std::uint32_t, levels> result{};
     std::uint32_t at = 0;

@@ -10,27 +10,26 @@
 
 namespace mpixrma::engine {
 
-/// What a slot says.
+/// The content of a slot.
 struct PublishedRange {
   RemoteAddress base = 0;    ///< virtual address in the owner
-  std::uint64_t length = 0;  ///< bytes
-  std::uint32_t number = 0;  ///< what else there is to know: see PublishedTables
+  std::uint64_t length = 0;  ///< in bytes
+  std::uint32_t number = 0;  ///< meaning depends on the table: see PublishedTables
   std::uint64_t generation = 0;
-  std::uint32_t rights = 0;  ///< of an exposure
+  std::uint32_t rights = 0;  ///< for an exposure
 
   bool contains(RemoteAddress address) const noexcept { return address >= base && address - base < length; }
 };
 
-/// `generation_` is odd while the slot describes something, even while it is free. It only grows, so a reader
-/// that finds the same odd value before and after has read one consistent state, and a value remembered from
-/// long ago never comes back.
+/// `generation_` is odd while the slot has content. It only grows, so a reader that finds the same odd value
+/// before and after has read one consistent state, and an old value never recurs.
 template <template <typename> class Atomic>
 class BasicRangeSlot {
  public:
-  /// By the owner. `range.generation` is odd, and larger than any before.
+  /// Called by the owner. `range.generation` is odd, and larger than any before.
   void publish(PublishedRange const& range) noexcept {
-    // Release: each pairs with the acquire of that value in read(). Who sees a value sees that the slot was
-    // free before, though it may still have read the generation of the last use.
+    // Release: each store pairs with the acquire of that value in read(). A reader that sees a new value sees
+    // that the slot was free before, although it may have read the generation of the previous use.
     base_.store(range.base, std::memory_order_release);
     length_.store(range.length, std::memory_order_release);
     number_.store(range.number, std::memory_order_release);
@@ -39,32 +38,33 @@ class BasicRangeSlot {
     generation_.store(range.generation, std::memory_order_release);
   }
 
-  /// By the owner: the slot is free, and `generation` even. Sequentially consistent: a peer that starts an
-  /// operation after our free returned sees the change.
+  /// Called by the owner: frees the slot; `generation` is even. Sequentially consistent: a peer that starts
+  /// an operation after free() has returned sees the change.
   void withdraw(std::uint64_t generation) noexcept {
     generation_.store(generation, std::memory_order_seq_cst);
   }
 
-  /// By anybody: false when the slot is free or changes meanwhile.
+  /// Called by any process: returns false if the slot is free or changes concurrently.
   bool read(PublishedRange* out) const noexcept {
     // Acquire: pairs with the last release in publish(); the values below are of that use or a later one.
     std::uint64_t const generation = generation_.load(std::memory_order_acquire);
     if (generation % 2 == 0) return false;
-    // Acquire: each pairs with the release of that value in publish(); a value of a later use shows below.
+    // Acquire: each load pairs with the release of that value in publish(); a value of a later use is
+    // detected below.
     PublishedRange const range{base_.load(std::memory_order_acquire), length_.load(std::memory_order_acquire),
                                number_.load(std::memory_order_acquire), generation,
                                rights_.load(std::memory_order_acquire)};
-    // Relaxed: the acquire loads above keep it behind them.
+    // Relaxed: the acquire loads above order it behind them.
     if (generation_.load(std::memory_order_relaxed) != generation) return false;
     *out = range;
     return true;
   }
 
-  /// Where the range begins, or one that stood here before. Acquire: pairs with the release in publish(); who
-  /// sees that of a later use sees what was changed before it.
+  /// Returns the base of the current or a previous range. Acquire: pairs with the release in publish(), so
+  /// that a reader that sees a later use also sees the changes before it.
   RemoteAddress base() const noexcept { return base_.load(std::memory_order_acquire); }
 
-  /// To be compared later with what read() gave: the range is gone when it differs.
+  /// For a later comparison with the result of read(): the range is gone if the values differ.
   Atomic<std::uint64_t> const& generation() const noexcept { return generation_; }
 
  private:

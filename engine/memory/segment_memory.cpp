@@ -1,4 +1,4 @@
-/// SegmentTable: the regions, and what allocations take of them.
+/// SegmentTable: the regions, and the allocations within them.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -25,9 +25,9 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
     }
   }
   if (index == no_region) {
-    // Regions start at a page: room to move up to the next multiple of a larger alignment.
+    // Regions are page-aligned, so a larger alignment needs additional room.
     std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
-    // What fills a region of its own does not leave huge pages unused.
+    // An allocation that fills its own region leaves no huge page unused.
     bool const huge = hints.huge_pages || (room > region_bytes_ && !hints.lazy);
     Status const status = add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
     if (failed(status)) return status;
@@ -73,7 +73,7 @@ bool SegmentTable::in_region(RemoteAddress address, std::size_t bytes) const {
   });
 }
 
-/// Offset in the region of `bytes` bytes whose address is a multiple of `alignment`.
+/// Allocates `bytes` bytes in the region at an address that is a multiple of `alignment`; returns the offset.
 std::optional<std::size_t> SegmentTable::take_from(Region& region, std::size_t bytes, std::size_t alignment) {
   auto const base = reinterpret_cast<std::uintptr_t>(region.mapping.base());
   return region.free_ranges.take(bytes, alignment, base % alignment);
@@ -126,7 +126,7 @@ void SegmentTable::remove_region(std::uint32_t index, Garbage* garbage) {
   garbage->regions_.back() = std::move(regions_[index]);
 }
 
-/// One empty region of the usual size stays, so that allocate and free in turn do not map and unmap.
+/// Keeps one empty region of the usual size, so that alternating allocate and free do not map and unmap.
 void SegmentTable::remove_if_unused(std::uint32_t index, Garbage* garbage) {
   Region const& region = *regions_[index];
   if (!region.free_ranges.all_free() || region.idle.bytes() != 0) return;
@@ -139,7 +139,7 @@ void SegmentTable::return_memory(OwnSegment const& segment, Garbage* garbage) {
   Region& region = *regions_[segment.region];
   std::size_t const offset = segment.base - reinterpret_cast<std::uint64_t>(region.mapping.base());
   std::size_t const taken = footprint(segment.length);
-  // What is set aside stays so: nobody looks whether there is any when it is used again.
+  // Huge pages stay allocated, because their availability would not be checked on reuse.
   bool const whole_pages = segment.length >= large_bytes && !region.set_aside;
   bool const kept = whole_pages && segment.committed && may_keep(taken, garbage);
   if (whole_pages && !kept) return garbage->parts_.push_back({&region, segment.region, offset, taken});
@@ -160,7 +160,7 @@ void SegmentTable::recycle(Garbage& garbage) {
   garbage.parts_.clear();
 }
 
-/// Whether so much more of freed memory is to be kept; what was freed before makes room for it.
+/// Whether `bytes` more freed bytes are to be kept; previously freed memory is dropped to make room.
 bool SegmentTable::may_keep(std::size_t bytes, Garbage* garbage) {
   if (idle_.may_keep(bytes, idle_bytes())) return true;
   return bytes <= idle_.limit() && drop_idle(garbage) && idle_.may_keep(bytes, 0);

@@ -18,7 +18,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   if (failed(status)) return status;
   control_mapping_ = Mapping::of(control_fd_, sizeof(ProcessControl));
   if (!control_mapping_) return Status::out_of_memory;
-  // The files read as zero, which is the initial state of every field but these.
+  // The files are zero-initialised, which is the initial state of every field but these.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
   control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));
   stripes_ = stripes != nullptr ? stripes : &control_->stripes;
@@ -122,7 +122,7 @@ Status SegmentTable::conceal(ExposureId id, Exposure* concealed) {
   return exposures_.remove(id, concealed) ? Status::ok : Status::stale_exposure;
 }
 
-/// The first segment that ends behind `address`.
+/// Returns the first segment that ends behind `address`.
 SegmentTable::Segments::iterator SegmentTable::first_after(RemoteAddress address) {
   auto const next = segments_.upper_bound(address);
   if (next == segments_.begin()) return next;
@@ -130,7 +130,7 @@ SegmentTable::Segments::iterator SegmentTable::first_after(RemoteAddress address
   return before->second.base + before->second.length > address ? before : next;
 }
 
-/// One more registration of user memory.
+/// Adds a registration of user memory.
 void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
   user_memory_.add(range);
   auto const first = first_after(range.begin);
@@ -144,15 +144,15 @@ void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replace
     replaced->push_back(it->second);
     remove(it++);
   }
-  (void)publish(range.begin, range.end - range.begin, no_region);  // there is a slot
+  (void)publish(range.begin, range.end - range.begin, no_region);  // a slot is free
   index_.finish_change();
 }
 
-/// One registration less.
+/// Removes a registration.
 void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
   user_memory_.remove(range);
   auto const it = first_after(range.begin);
-  if (it == segments_.end() || it->second.base > range.begin) return;  // for want of slots
+  if (it == segments_.end() || it->second.base > range.begin) return;  // for lack of slots
   Coverage::Range const whole{it->second.base, it->second.base + it->second.length};
   std::vector<Coverage::Range> const rest = user_memory_.unions_in(whole, range);
   if (rest.size() == 1 && rest[0] == whole) return;
@@ -176,7 +176,7 @@ void SegmentTable::renew(std::set<std::uint64_t> const& generations, std::vector
   for (std::size_t i = first; i < replaced->size(); ++i) {
     OwnSegment const& segment = (*replaced)[i];
     remove(segments_.find(segment.base));
-    (void)publish(segment.base, segment.length, no_region);  // there is a slot
+    (void)publish(segment.base, segment.length, no_region);  // a slot is free
   }
   index_.finish_change();
 }
@@ -210,7 +210,7 @@ bool SegmentTable::has_free_slot() const noexcept {
   return !free_slots_.empty() || segment_end_ != max_segments;
 }
 
-/// In a change of the index.
+/// Must be called within a change of the index.
 Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
   if (!has_free_slot()) return Status::out_of_memory;
   if (free_slots_.empty()) {
@@ -228,7 +228,7 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
   return Status::ok;
 }
 
-/// From here on peers do not see it. In a change of the index.
+/// Withdraws a segment from peers. Must be called within a change of the index.
 void SegmentTable::withdraw(OwnSegment& segment) {
   tables_->segments[segment.slot].withdraw(segment.generation + 1);
   index_.remove(segment.slot);

@@ -1,9 +1,9 @@
-/// The segments of this process: memory that it allocates for communication and user memory that it
-/// has registered. Owns what peers see of them. Not thread-safe: looked at with the lock of any channel,
-/// changed with those of all.
+/// The segments of this process: memory that it allocates for communication, and user memory that it has
+/// registered. Owns the tables that peers read. Not thread-safe: read with the lock of any channel, changed
+/// with the locks of all.
 ///
-/// Segments do not overlap, registrations may: those of user memory that overlap form one segment, and one
-/// within allocated memory is no more than a note that it is there.
+/// Segments do not overlap, but registrations may: overlapping registrations of user memory form one segment,
+/// and one within allocated memory is only recorded.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +36,11 @@ struct OwnSegment {
   std::size_t length = 0;
   std::uint32_t slot = 0;
   std::uint32_t region = no_region;
-  std::uint64_t generation = 0;  ///< of its slot; no other segment of this process ever has the same
-  bool hidden = false;           ///< on its way out: see SegmentTable::hide
-  bool committed = false;        ///< of our regions: all its pages were taken when it was made
+  std::uint64_t generation = 0;  ///< generation of its slot; unique among all segments of this process
+  bool hidden = false;           ///< being freed: see SegmentTable::hide
+  bool committed = false;        ///< in our regions: all its pages were allocated in advance
 
-  /// User memory may be unmapped behind the engine's back; memory of our regions may not.
+  /// The application may unmap user memory at any time, but not memory of the regions.
   bool user_memory() const noexcept { return region == no_region; }
   bool contains(RemoteAddress address, std::size_t bytes) const noexcept {
     return address >= base && address - base <= length && bytes <= length - (address - base);
@@ -52,107 +52,107 @@ class SegmentTable {
     FileDescriptor fd;
     Mapping mapping;
     FreeRanges free_ranges{0};
-    PageRanges idle;          ///< of the free ranges: pages that are taken
-    bool huge_pages = false;  ///< asked for
-    bool set_aside = false;   ///< its memory cannot be used by others
+    PageRanges idle;          ///< resident pages of the free ranges
+    bool huge_pages = false;  ///< huge pages were requested
+    bool set_aside = false;   ///< its memory is reserved
   };
 
  public:
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
 
-  /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: what is kept of it at most
-  /// when it was freed; `stripes`: in the place of its own, if not null.
+  /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: maximum of freed memory to
+  /// keep; `stripes` replaces its own stripes if not null.
   Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0,
               StripeTable* stripes = nullptr);
 
-  /// Memory on its way back to the system. That takes as long as to make its pages, and needs no lock: first
-  /// release(), without the lock, then recycle(), with it. What is destroyed with this object are mappings.
+  /// Memory to be returned to the system. That takes as long as allocating its pages, and needs no lock:
+  /// first release(), without the lock, then recycle(), with it. Destroying this object unmaps the regions.
   class Garbage {
    public:
     bool empty() const noexcept { return parts_.empty() && regions_.empty(); }
-    /// Gives the pages back. No other thread uses them: their range is still taken.
+    /// Returns the pages to the system. No other thread uses them: their range is still allocated.
     void release() const noexcept;
 
    private:
     friend class SegmentTable;
     struct Part {
       Region const* region;
-      std::uint32_t index;  ///< of the region
+      std::uint32_t index;  ///< index of the region
       std::size_t offset;
       std::size_t bytes;
     };
     std::vector<Part> parts_;
-    std::vector<std::unique_ptr<Region>> regions_;  ///< that nobody uses any more
+    std::vector<std::unique_ptr<Region>> regions_;  ///< regions that are no longer used
   };
-  /// Others may allocate the memory again. After release().
+  /// Makes the memory available for allocation, after release().
   void recycle(Garbage& garbage);
 
   /// An allocation in three steps: reserve(); commit(), which may take long and is called without the lock;
-  /// then publish() or, when either has failed, cancel(). Of a reservation with `uncommitted` null the second
-  /// can be left out.
+  /// then publish() or, if either has failed, cancel(). commit() may be skipped for a reservation with
+  /// `uncommitted` null.
   struct Reservation {
     OwnSegment segment;  ///< without a slot so far
     Region const* uncommitted = nullptr;
-    std::vector<PageRanges::Range> missing{};  ///< pages of that region that are to be taken
+    std::vector<PageRanges::Range> missing{};  ///< pages of that region to be allocated
   };
   Status reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out);
   Status commit(Reservation const& reservation) noexcept;
   Status publish(Reservation const& reservation, void** base);
   void cancel(Reservation const& reservation, Garbage* garbage);
-  /// Adds to `garbage` what is kept of freed memory. False: there was nothing.
+  /// Moves all kept freed memory to `garbage`. Returns false if there was none.
   bool drop_idle(Garbage* garbage);
 
-  /// First step of free() for who has to wait between the two: peers and find() see the allocation at `base`
-  /// no more, and its memory stays as it is. Exposures within it are withdrawn, and added to `concealed`.
-  /// bad_argument: there is none.
+  /// The first step of free() for callers that must wait between the steps: hides the allocation at `base`
+  /// from peers and find(), and leaves its memory unchanged. Exposures within it are withdrawn and added to
+  /// `concealed`. bad_argument: no such allocation.
   Status hide(void const* base, std::vector<ExposureId>* concealed);
-  /// Second step. Registrations within the memory end with it.
+  /// The second step. Ends the registrations within the memory.
   Status free(void const* base, Garbage* garbage);
 
-  /// Registers memory that the caller has found to be mapped. Segments that it overlaps, and does not lie
-  /// within, become part of a larger one: they are added to `replaced`. bad_argument: empty, or partly in
-  /// memory of our regions that is not one allocation.
+  /// Registers memory that the caller has found to be mapped. Segments that it overlaps without lying within
+  /// them become part of a larger segment and are added to `replaced`. bad_argument: empty, or partly in
+  /// memory of the regions outside of a single allocation.
   Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced);
-  /// Ends the newest registration of `bytes` bytes at `base`, of any length with 0. The segment of which it
-  /// was a part is added to `replaced` when it is not any more. `ended`: where the registration was.
+  /// Ends the newest registration of `bytes` bytes at `base`, of any length if 0. If the segment that it was
+  /// part of changes, the old segment is added to `replaced`. `ended` receives the range of the registration.
   Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
                 Coverage::Range* ended);
 
-  /// Gives segments of user memory with these numbers new ones, so that peers know them no more; adds what
-  /// they were to `replaced`.
+  /// Assigns new numbers to the segments of user memory with these numbers, so that peers drop them; adds the
+  /// old segments to `replaced`.
   void renew(std::set<std::uint64_t> const& generations, std::vector<OwnSegment>* replaced);
 
-  /// Lets peers use memory, which has to be registered, and stays so until the exposure is concealed.
-  /// bad_argument: it is not; out_of_memory.
+  /// Lets peers access memory, which must be registered and stay so until the exposure is withdrawn.
+  /// bad_argument: not registered; out_of_memory.
   Status expose(Exposure const& exposure, ExposureId* id);
   UnusedNames unused_names() const noexcept { return {exposures_.first_unused_slot(), generation_}; }
   /// As Engine::rename.
   Status rename(ExposureId from, ExposureId to);
-  /// Peers find the exposure no more; its memory is still registered. stale_exposure: there is none.
+  /// Withdraws the exposure; its memory stays registered. stale_exposure: it does not exist.
   Status conceal(ExposureId id, Exposure* concealed);
   ExposureTable const& exposures() const noexcept { return exposures_; }
 
-  /// The segment that holds `address`, or nullptr; none that is hidden.
+  /// Returns the segment that contains `address`, or nullptr; never a hidden segment.
   OwnSegment const* find(RemoteAddress address) const;
-  /// The addresses around `address`, where no segment stands, that no segment takes: [begin, end).
+  /// The range [begin, end) around an `address` that belongs to no segment.
   struct Gap {
     RemoteAddress begin;
     RemoteAddress end;
   };
   Gap gap_around(RemoteAddress address) const;
-  /// The segment that starts at `base`, hidden or not, or nullptr.
+  /// Returns the segment that starts at `base`, hidden or not, or nullptr.
   OwnSegment const* at(void const* base) const;
 
-  /// Whether [address, address + bytes) touches memory of our regions, allocated or not.
+  /// Whether [address, address + bytes) overlaps the regions, allocated or not.
   bool in_region(RemoteAddress address, std::size_t bytes) const;
 
-  /// Changes whenever segments come or go.
+  /// Changes whenever segments are added or removed.
   std::uint32_t version() const noexcept { return version_; }
 
   PublishedTables const& tables() const noexcept { return *tables_; }
   ProcessControl& control() const noexcept { return *control_; }
   StripeTable& stripes() const noexcept { return *stripes_; }
-  /// The files in which these two stand.
+  /// The files that contain these two tables.
   int tables_fd() const noexcept { return tables_fd_.get(); }
   int control_fd() const noexcept { return control_fd_.get(); }
 
@@ -184,22 +184,22 @@ class SegmentTable {
   std::size_t region_bytes_ = 0;
   FileDescriptor tables_fd_;
   Mapping tables_mapping_;
-  PublishedTables* tables_ = nullptr;  ///< written only: what is read back stands below
+  PublishedTables* tables_ = nullptr;  ///< written only; values that are read back are stored below
   FileDescriptor control_fd_;
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
   StripeTable* stripes_ = nullptr;
-  std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty where unused
-  std::vector<std::uint64_t> region_generations_;  ///< likewise
+  std::vector<std::unique_ptr<Region>> regions_;   ///< by slot number; empty if unused
+  std::vector<std::uint64_t> region_generations_;  ///< by slot number
   SegmentIndexWriter index_;
   std::vector<std::uint32_t> free_slots_;
-  std::uint32_t segment_end_ = 0;  ///< no slot from here on was ever used
+  std::uint32_t segment_end_ = 0;  ///< all slots from here on are unused
   std::uint64_t generation_ = 1;   ///< of the newest segment or exposure; odd
   std::uint32_t version_ = 1;
   Segments segments_;                                         ///< by base
   std::multimap<RemoteAddress, Registration> registrations_;  ///< by base, the newest last
   ExposureTable exposures_;
-  Coverage user_memory_;  ///< the registrations of it
+  Coverage user_memory_;  ///< its registrations
 };
 
 }  // namespace mpixrma::engine

@@ -19,7 +19,7 @@ Issued AgentPath::start_ahead(Peer& peer, MessageOperation message, Operation co
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, true);
-  // The acknowledgement of the stream may have to wait for an earlier message, and that for the stripes.
+  // The acknowledgement of the stream may wait for an earlier message, which may wait for the stripes.
   if (!message.expects_data()) message.header.flags |= wire::flag_tell;
   message.until_executed = message.travels_alone = true;
   message.completion = operation.completion;
@@ -35,12 +35,12 @@ Issued AgentPath::start_ahead(Peer& peer, MessageOperation message, Operation co
   entry.last_sequence = peer.reserve(fragments);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
   std::uint64_t const last = entry.last_sequence;
-  acquiring_.push_back(entry);  // `unfinished` is in the order of issue, and ends with what is not sent
+  acquiring_.push_back(entry);  // `unfinished` is in issue order and ends with unsent operations
   send_all(entry);
   return {Status::ok, false, last};
 }
 
-/// Messages that are not sent yet keep their positions before those of the entry.
+/// Unsent messages keep their positions before those of the entry.
 void AgentPath::send_all(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
@@ -56,7 +56,7 @@ void AgentPath::send_all(Outstanding& entry) {
     Fragment const fragment =
         fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
     entry.sent += fragment.bytes;
-    // Unsent operations fail with the report of the lost connection.
+    // Unsent operations fail when the lost connection is reported.
     if (failed(send_fragment(peer, operation, fragment, sequence, nullptr))) break;
   }
   if (!overtakes) return;

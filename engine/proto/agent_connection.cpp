@@ -1,4 +1,4 @@
-/// AgentPath: the beginning and the end of the connection to a peer.
+/// AgentPath: opening and closing the connection to a peer.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +31,7 @@ bool AgentPath::remove_peer(Peer& peer) {
   return true;
 }
 
-/// As long as nothing may be sent, what is to be sent waits; resume() comes here again.
+/// While the stream is suspended, operations wait; resume() calls this function again.
 bool AgentPath::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
@@ -41,13 +41,13 @@ bool AgentPath::connect(Peer& peer) {
   try {
     return introduce(peer);
   } catch (...) {
-    state.messages.endpoint = nullptr;  // nothing is sent there before a handshake
+    state.messages.endpoint = nullptr;  // nothing may be sent there before a handshake
     throw;
   }
 }
 
-/// Proves to the peer that it may be talked to, and tells how to answer. On a connection that is opened again
-/// the session is the old one.
+/// Sends the handshake, which proves knowledge of the peer's secret and contains the address for answers. A
+/// reopened connection continues the previous session.
 bool AgentPath::introduce(Peer& peer) {
   PeerState& state = peer.state();
   SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
@@ -75,7 +75,7 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
-  // At the end of a job peers go one after the other: only what is lost with them is worth a line.
+  // At the end of a job peers disconnect one after the other: only lost operations are worth a log line.
   bool const idle = finished(peer, stream.newest_told(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
@@ -128,8 +128,8 @@ bool AgentPath::is_idle(std::uint64_t process) const noexcept {
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == peer) return false;
   }
-  // What is quiet and has left has come to the peer before it is asked to part. Not so where the peer asks:
-  // then it must be no request for a lock.
+  // Delayed messages must have been executed before this process agrees to disconnect. If the peer requests
+  // the disconnect, they must also not include a lock request.
   bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest()) &&
                     !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
@@ -153,7 +153,7 @@ void AgentPath::part(std::uint64_t process) noexcept {
   std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == peer; });
 }
 
-/// What was issued meanwhile goes its way, over a new connection where the last one is closed.
+/// Sends the operations issued meanwhile, over a new connection if the last one is closed.
 void AgentPath::resume(std::uint64_t process) {
   Peer* const peer = peer_of(process);
   if (peer == nullptr) return;
@@ -163,7 +163,7 @@ void AgentPath::resume(std::uint64_t process) {
   if (connect(*peer)) {
     due_.push_back(peer);
   } else {
-    connections_.lose(process, "it cannot be connected to again");
+    connections_.lose(process, "the connection cannot be reopened");
   }
 }
 

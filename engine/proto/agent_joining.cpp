@@ -1,4 +1,4 @@
-/// AgentPath: small requests to one peer that travel together.
+/// AgentPath: batches of small requests to one peer.
 #include <algorithm>
 
 #include "engine/origin/peer_state.hpp"
@@ -6,8 +6,8 @@
 
 namespace mpixrma::engine {
 
-/// Whether the request leaves with others behind what is under way, whose acknowledgement is certain to come,
-/// or behind a request for a lock that has not left.
+/// Whether the request joins a batch: behind messages in flight whose acknowledgement is certain to arrive,
+/// or behind a lock request that has not been sent.
 bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
                       std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;
@@ -17,7 +17,7 @@ bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
   return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;
 }
 
-/// Takes the request into the message that leaves next; where its payload goes.
+/// Adds the request to the current batch; returns the location for its payload.
 std::byte* AgentPath::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   header.session = stream.session;
@@ -47,7 +47,7 @@ void AgentPath::begin_joined(Peer& peer) {
   is_joining_.store(true, std::memory_order_relaxed);
 }
 
-/// There is no message any more that others could be joined to.
+/// Starts over without a batch.
 void AgentPath::forget_joined(Peer& peer) noexcept {
   peer.state().messages.joined->message = nullptr;
   std::erase(joining_, &peer);
@@ -67,7 +67,7 @@ void AgentPath::send_joined(Peer& peer) {
   stream.newest_sent = std::max(stream.newest_sent, stream.joined->last_sequence);
   stream.sent_quiet = stream.joined->ends_quiet;
   stream.last_use = connections_.note_use();
-  // Unsent operations fail with the report of the lost connection.
+  // Unsent operations fail when the lost connection is reported.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
 }
 

@@ -12,16 +12,16 @@ bool is_quiet(MessageOperation const& operation) noexcept {
 
 }  // namespace
 
-/// Nobody waits for its execution: a grant is told, and the next holder comes behind a release.
+/// Its execution is not waited for: a grant is reported separately, and the next holder follows the release.
 MessageOperation AgentPath::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                          std::uint32_t owner) const noexcept {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(kind);
   operation.header.address = lock;
   operation.header.owner = owner;
-  // Behind everything; cut down to what stands before it when it is sent.
+  // After all earlier messages; reduced to the position before it when it is sent.
   operation.header.after = UINT64_MAX;
-  // Operations of a process on itself are not sent before what they have to come after is acknowledged.
+  // An operation of a process on itself is not sent before its predecessors are acknowledged.
   if (peer.process() != credentials_.process) operation.header.flags = wire::flag_quiet;
   return operation;
 }
@@ -59,7 +59,7 @@ std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const
 bool AgentPath::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const {
   MessageStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
-  // One message describes it, be it with two operands.
+  // One message must describe it, possibly with two operands.
   bool const small = target.size() <= settings_.fragment_bytes / 2 && target.segments.empty();
   return !small || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr || !window_open(peer);
 }
@@ -72,12 +72,12 @@ Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::Re
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && window_open(peer);
-  // With what it follows, which is acknowledged with it.
+  // Send it in a batch with its successors, whose acknowledgement covers it.
   operation.joins = at_once && stream.is_joining();
   if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_quiet);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : queue(peer, operation).last_sequence;
   if (is_quiet(operation)) stream.note_quiet(sequence);
-  // Should the connection be lost, so is the lock.
+  // If the connection is lost, so is the lock.
   if (at_once) {
     Status const status = send_fragment(peer, operation, Fragment{}, sequence, nullptr);
     send_joined(peer);

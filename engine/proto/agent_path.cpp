@@ -11,13 +11,13 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Messages under way to a peer; beyond, operations are queued here instead of in UCX.
+// Maximum number of messages in flight to a peer; further operations are queued here instead of in UCX.
 constexpr std::uint64_t max_in_flight = 1024;
-// From here on the origin buffer is handed to UCX instead of being copied into a message.
+// From this size on the origin buffer is passed to UCX instead of being copied into a message.
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
 
-/// What asks for atomicity of each element.
+/// Returns the flag for element-wise atomicity.
 wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
   return static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::update ? wire::flag_elements
                                                                                   : wire::flag_atomic;
@@ -38,7 +38,7 @@ Status AgentPath::reach(Peer& peer) {
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-/// Fills in what only messages have.
+/// Sets the fields that only messages have.
 template <typename Operation>
 Issued AgentPath::start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold) {
   message.header.context = operation.context;
@@ -60,7 +60,8 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
   if (atomic) {
     operation.until_executed = operation.travels_alone = true;
     if (!operation.expects_data()) header.flags |= wire::flag_tell;
-    // Who holds stripes of a process waits only for those of processes with a higher identity.
+    // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
+    // identity.
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
@@ -73,7 +74,7 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
     stream.note_forgotten(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
-  // Counted on the layout that the fragments are cut from: the normalised one.
+  // Counted on the layout that the fragments are split from: the normalised one.
   Outstanding& entry = remember(peer, operation);
   std::uint64_t const fragments =
       count_fragments(entry.operation.target, operation.total, limits_for(operation));
@@ -93,18 +94,18 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
   std::uint64_t const last = entry.last_sequence;
   std::uint64_t const token = entry.token;
   advance(peer);
-  // In the queue it must not keep others from stripes that the target may need to go on.
+  // While queued, it must not hold stripes that the target may need to continue.
   if (pool_.find(token) != nullptr && !entry.started()) entry.hold.release();
   return {Status::ok, false, last};
 }
 
-/// The next `messages` positions of the stream, behind what the operation has to come after; the last of
-/// them.
+/// Reserves the next `messages` positions of the stream, ordered after the operation's predecessors; returns
+/// the last one.
 std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                         std::uint64_t messages) {
   MessageStream& stream = peer.state().messages;
   bool const ordered = has(guarantees, Guarantee::ordered);
-  // Order among messages costs nothing: those that may overlap keep it with all ordered operations.
+  // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
   bool const in_order = ordered || has(guarantees, Guarantee::overlap_ordered);
   operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
@@ -113,7 +114,7 @@ std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation,
   return last;
 }
 
-/// Operations that need no further care once their only message is handed to UCX.
+/// Whether the operation needs no tracking once its only message is passed to UCX.
 bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
@@ -122,7 +123,7 @@ bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operatio
   return window_open(peer) && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
-/// Keeps what is still needed of the operation when its caller's arrays have gone.
+/// Copies the parts of the operation that must outlive the caller's arrays.
 Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = pool_.take();
   entry.operation = operation;
@@ -151,7 +152,7 @@ FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const no
 bool AgentPath::window_open(Peer& peer) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.suspended) return false;
-  // One message beyond the window, so that a large one always gets through.
+  // Permits one message beyond the credit, so that a large message always gets through.
   return stream.newest_sent - std::min(stream.newest_sent, stream.executed.load(std::memory_order_relaxed)) <
              max_in_flight &&
          (stream.sent == stream.done || stream.sent - stream.done < stream.window);
@@ -184,16 +185,16 @@ void AgentPath::advance(Peer& peer) {
       MessageOperation const& operation = entry.operation;
       Fragment const fragment =
           fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
-      // Before sending: UCX may complete at once and call back.
+      // Before sending, because UCX may complete at once and call back.
       std::uint64_t const sequence = entry.next_sequence++;
       entry.sent += fragment.bytes;
-      // Unsent operations fail with the report of the lost connection.
+      // Unsent operations fail when the lost connection is reported.
       if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
     }
     stream.unsent = entry.next;
     note_sent(entry);
     if (entry.is_a(wire::RequestKind::acquire)) {
-      // Whoever completes operations does not wait for locks.
+      // Completion calls do not wait for locks.
       stream.unfinished.remove(entry);
       acquiring_.push_back(entry);
     } else if (is_finished(entry, stream.executed.load(std::memory_order_relaxed))) {
@@ -202,9 +203,9 @@ void AgentPath::advance(Peer& peer) {
   }
 }
 
-/// An operation of this process on itself holds the stripes of both sides from its first message on. A
-/// message before it may wait for them: what it has to come after ends first, and, as that keeps the window
-/// closed, so does everything before an operation of several messages.
+/// An operation of this process on itself holds the stripes of both sides from its first message on, and
+/// earlier messages may wait for these stripes. So its predecessors must be executed first, and for an
+/// operation of several messages all earlier ones, because they would also exhaust the credit.
 bool AgentPath::may_start(Outstanding const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
@@ -213,7 +214,7 @@ bool AgentPath::may_start(Outstanding const& entry) const noexcept {
   return entry.peer->state().messages.executed.load(std::memory_order_relaxed) >= before;
 }
 
-/// The operation waits for answers only.
+/// Afterwards the operation waits for answers only.
 void AgentPath::note_sent(Outstanding& entry) noexcept {
   entry.peer->state().messages.queued_bytes -= entry.queued_bytes;
   queued_bytes_ -= entry.queued_bytes;
@@ -222,7 +223,7 @@ void AgentPath::note_sent(Outstanding& entry) noexcept {
 
 Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
-  // What was issued before is to be there before.
+  // Flush the batch first to preserve issue order.
   if (stream.is_joining()) send_joined(peer);
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
   if (header.sequence != 0) {
@@ -236,7 +237,7 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message
   return transport_.send(stream.endpoint, wire::MessageClass::request, message);
 }
 
-/// What the request counts against the window.
+/// Charges the cost of the request to the credit.
 void AgentPath::charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept {
   peer.state().messages.sent += wire::cost_of(header, payload_bytes);
   peer.state().traffic.add_message();
@@ -272,7 +273,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
   return send(peer, header, message, payload_bytes);
 }
 
-/// Asks the target to hold the operation's stripes. The first message of the operation.
+/// Requests the stripes of the operation from the target. It is the first message of the operation.
 void AgentPath::send_lock(Outstanding& entry) {
   wire::RequestHeader header = entry.operation.header;
   header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock);
@@ -280,7 +281,7 @@ void AgentPath::send_lock(Outstanding& entry) {
   if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
   header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;
   header.sequence = entry.first_sequence;
-  // Nothing of this stream waits for the stripes while they are held: it would keep the window closed.
+  // Wait for all earlier messages of this stream: one that waits for the stripes would exhaust the credit.
   header.after = header.sequence - 1;
   header.notify = header.exposure = header.notify_exposure = 0;
   (void)send(*entry.peer, header, transport_.message(), 0);
@@ -297,7 +298,7 @@ Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address, Exposure
   return &entry;
 }
 
-/// One message without data, behind those that are not sent yet.
+/// Queues one message without data, behind those that are not sent yet.
 Outstanding& AgentPath::queue(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);

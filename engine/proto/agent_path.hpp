@@ -1,4 +1,4 @@
-/// The origin's side of the agent path: operations become messages, replies complete them.
+/// The origin's side of the message path: operations become messages, replies complete them.
 /// Under the channel's lock throughout.
 #pragma once
 
@@ -29,16 +29,16 @@ class AgentPath {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;   ///< most that is under way to a peer
-    std::size_t target_bytes = 0;   ///< memory that operations waiting to be sent to one peer may take
+    std::size_t window_bytes = 0;   ///< maximum of data in flight to a peer
+    std::size_t target_bytes = 0;   ///< memory for operations that wait to be sent to one peer
     std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
-    std::size_t joined_bytes = 0;   ///< largest message of several requests; 0: each travels alone
+    std::size_t joined_bytes = 0;   ///< largest batch; 0: no batches
   };
 
-  /// Called with every answer about a segment, and with its key if there is one, before any other message.
+  /// Called with every answer about a segment, with its key if there is one, before any other message.
   using SegmentHandler =
       std::function<void(Peer&, wire::SegmentReply const&, std::span<std::byte const> key)>;
-  /// Called when the owner of a segment wants it forgotten, until it returns true.
+  /// Called when the owner of a segment revokes it, until it returns true.
   using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
   AgentPath(Transport& transport, Connections& connections, Credentials const& credentials,
@@ -50,7 +50,7 @@ class AgentPath {
         locks_(locks),
         log_(log) {}
 
-  /// Where this process tells every peer that it can be reached.
+  /// Sets this process's address, which every handshake contains.
   void set_address(std::span<std::byte const> address) { address_ = address; }
 
   void set_segment_handlers(SegmentHandler learn, RevokeHandler revoke) {
@@ -58,105 +58,107 @@ class AgentPath {
     revoke_ = std::move(revoke);
   }
 
-  /// The peer, which is lost, is not to be known any more. False: something still refers to it.
+  /// Removes a lost peer. Returns false if it is still referenced.
   bool remove_peer(Peer& peer);
 
-  /// Makes the loss of `peer` known. Called when the peer is made.
+  /// Adds a peer, so that its loss can be reported. Called when the peer is created.
   void add_peer(Peer& peer);
 
   bool knows(std::uint64_t process) const { return peers_.contains(process); }
 
-  /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
+  /// `hold` has the stripes of an atomic operation in this process; they are held until it is executed.
   Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
   Issued issue(Peer& peer, Update const& update, StripeHold hold);
 
-  /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
-  /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
-  /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
-  /// suspended. unsupported: too many messages are not executed yet.
+  /// Sends an operation for which the caller holds the stripes in both processes, ahead of all unsent
+  /// messages and regardless of the credit, because earlier messages may wait for these stripes. It has no
+  /// predecessors and at most a fragment's data; its completion reports its end. Must not be called while the
+  /// stream is suspended. unsupported: too many messages are not executed yet.
   Issued issue_ahead(Peer& peer, Transfer const& transfer);
   Issued issue_ahead(Peer& peer, Update const& update);
 
-  /// Asks the peer's agent for a lock, after everything that was issued before. The completion is told when
-  /// it is granted, or is not to be had.
+  /// Requests a lock from the peer's agent, after all earlier operations. The completion is called when the
+  /// lock is granted or the request has failed.
   Issued acquire(Peer& peer, LockRequest const& request);
-  /// Messages from here on wait at the peer for the lock. `with_next`: the request leaves with what is issued
-  /// next, or with the next progress. nullopt: it could not be sent at once.
+  /// Makes later messages wait at the peer for the lock. `with_next`: the request is sent in a batch with the
+  /// next operation, or at the next progress. Returns nullopt if it could not be sent at once.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           bool with_next);
-  /// Whether the stream waits for a lock, and the operation cannot follow at once without holding anything:
-  /// what is kept here behind the lock would keep answers to the peer waiting, too.
+  /// Never queue behind a pending in-stream lock: returns whether the stream waits for a lock and the
+  /// operation could not be sent at once. An operation queued here behind the lock would also delay answers
+  /// to the peer.
   bool must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const;
-  /// Gives it back, after everything that was issued before; a failure is kept under `context`.
+  /// Releases the lock, after all earlier operations; a failure is kept under `context`.
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind, std::uint32_t context);
 
-  /// Asks for the segment at `address`, or for the one that holds `exposure`; the answer is in the returned
-  /// object, to be given to release(): empty when there is none. nullptr when the peer cannot be reached.
+  /// Requests the segment at `address`, or the one that contains `exposure`. The returned object, to be
+  /// passed to release(), receives the answer, which is empty if there is no segment. Returns nullptr if the
+  /// peer is unreachable.
   Outstanding* find_segment(Peer& peer, RemoteAddress address, ExposureId exposure);
   void release(Outstanding& entry) noexcept { pool_.release(entry); }
 
   /// Whether everything up to `sequence` is executed and answered.
   static bool finished(Peer& peer, std::uint64_t sequence) noexcept;
-  /// The same for whoever waits: asks for the acknowledgement where it does not come by itself.
+  /// As finished(), for waiting callers: requests the acknowledgement if it is delayed.
   bool await(Peer& peer, std::uint64_t sequence);
-  /// Whether no operation up to `sequence` refers to origin or result buffers any more.
+  /// Whether no operation up to `sequence` uses origin or result buffers any more.
   static bool finished_locally(Peer& peer, std::uint64_t sequence) noexcept;
 
-  /// Takes a message of replies.
+  /// Handles a message with replies.
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
-  /// Replies that nobody is known to have sent, or that fit nothing.
+  /// Number of replies that came from unknown senders or matched no operation.
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
-  /// Finishes operations whose origin buffers UCX has let go of, and sends again what was refused. After each
-  /// progress of the transport.
+  /// Finishes operations whose origin buffers UCX has released, and resends rejected messages. Called after
+  /// each progress of the transport.
   void settle_due();
-  /// Something waits that no event announces: refused operations for stripes of this process, answers to
-  /// revocations for the end of what uses the keys.
+  /// Whether there is work that no event announces: rejected operations wait for stripes of this process, or
+  /// answers to revocations wait for users of the keys.
   bool has_waiting() const noexcept {
     return !refused_.empty() || !stalled_.empty() || !revocations_.empty();
   }
 
-  /// The process is out of reach: everything outstanding to it fails. The peer, if there is one.
+  /// Fails all outstanding operations to a process that is unreachable. Returns the peer, if there is one.
   Peer* lose(Connections::Loss const& loss);
 
-  /// With whom this process has the session with this token for replies; nothing for a stranger.
+  /// Returns the process whose session has this token for replies; nothing for an unauthenticated peer.
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
-  /// The token for requests of the session with the process; 0: there is none.
+  /// Returns the token for requests of the session with the process; 0: none.
   std::uint64_t session_with(std::uint64_t process) const noexcept;
 
-  // For engine/target/parting.hpp; of a process that is no peer there is nothing under way.
+  // For engine/target/parting.hpp; a process that is not a peer has nothing in flight.
   bool is_idle(std::uint64_t process) const noexcept;
   std::uint64_t last_use(std::uint64_t process) const noexcept;
-  /// Nothing is sent to the process, until resume().
+  /// Stops sending to the process until resume().
   void suspend(std::uint64_t process) noexcept;
-  /// The connection to the process is closed, and with it go the keys.
+  /// Closes the connection to the process, and drops its keys.
   void part(std::uint64_t process) noexcept;
   void resume(std::uint64_t process);
 
-  /// Whether whoever wants to issue more to the peer has to wait until some of what waits is sent.
+  /// Whether an issuing thread must wait until queued operations to the peer are sent.
   bool is_full(Peer& peer) const noexcept;
 
-  /// Sends what the window permits.
+  /// Sends as many operations as the credit permits.
   void advance(Peer& peer);
 
-  /// Sends the small requests to the peer that wait to leave together.
+  /// Sends the batch to the peer.
   void send_joined(Peer& peer);
-  /// Those to all peers.
+  /// Sends the batches to all peers.
   void send_joined() {
     while (!joining_.empty()) send_joined(*joining_.back());
   }
-  /// Whether there are some. By any thread: with relaxed order, for it is only about when to look.
+  /// Whether there are batches. Any thread; relaxed, because it only triggers a check.
   bool is_joining() const noexcept { return is_joining_.load(std::memory_order_relaxed); }
-  /// Messages of requests that were handed to the transport so far.
+  /// Number of request messages passed to the transport so far.
   std::uint64_t messages() const noexcept { return messages_; }
-  /// Requests that have travelled with others so far.
+  /// Number of requests sent in batches so far.
   std::uint64_t joined() const noexcept { return joined_; }
 
-  /// False: the peer cannot be connected to.
+  /// Returns false if the connection cannot be opened.
   bool connect(Peer& peer);
 
-  /// The requests for locks that are not answered, as text.
+  /// Describes the unanswered lock requests as text.
   void describe_lock_requests(BoundedText& text) const;
 
  private:
@@ -215,7 +217,7 @@ class AgentPath {
   std::uint64_t introductions_ = 0;
   std::size_t queued_bytes_ = 0;
   Settings settings_;
-  LockTable& locks_;  ///< whose clock hears those of the peers
+  LockTable& locks_;  ///< its clock is raised to those of the peers
   SegmentHandler learn_;
   Log const& log_;
   RevokeHandler revoke_;
@@ -236,11 +238,11 @@ class AgentPath {
     RemoteAddress base;
   };
   std::vector<Revocation> revocations_;
-  OutstandingList acquiring_;  ///< requests for locks that are sent, and what was sent ahead of others
-  /// The newest message that was sent ahead of others that were not sent yet, of the few peers with such.
+  OutstandingList acquiring_;  ///< lock requests in flight, and operations sent ahead of others
+  /// The newest message sent ahead of unsent ones, for the few peers with such messages.
   std::vector<std::pair<Peer const*, std::uint64_t>> ahead_;
-  std::vector<Peer*> stalled_;  ///< whose next operation waits for stripes of this process
-  std::vector<Peer*> joining_;  ///< to whom small requests wait to leave together
+  std::vector<Peer*> stalled_;  ///< the next operation waits for stripes of this process
+  std::vector<Peer*> joining_;  ///< peers with a batch
   std::atomic<bool> is_joining_{false};
   std::uint64_t messages_ = 0;
   std::uint64_t joined_ = 0;

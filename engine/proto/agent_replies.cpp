@@ -1,4 +1,4 @@
-/// AgentPath: what replies do, and what they have done.
+/// AgentPath: the processing of replies and completion of operations.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -40,18 +40,18 @@ void AgentPath::take(std::span<std::byte const> bytes, std::span<std::byte const
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
   auto const found = sessions_.find(header.session);
-  if (found == sessions_.end()) return drops_.note("it belongs to no session");
+  if (found == sessions_.end()) return drops_.note("it does not belong to a session");
   if (found->second->state().messages.broken) return;
   if (char const* const fault = take_reply(*found->second, header, payload)) drops_.note(fault);
   settle(*found->second);
 }
 
-/// Each as if it had come alone; what they have completed is finished when all are taken.
+/// Each reply is handled as if it had come alone; completed operations are finished after all replies.
 void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
   wire::JoinedHeader joined{};
   if (char const* const fault = wire::check(bytes, &joined)) return drops_.note(fault);
   auto const found = sessions_.find(joined.session);
-  if (found == sessions_.end()) return drops_.note("it belongs to no session");
+  if (found == sessions_.end()) return drops_.note("it does not belong to a session");
   if (found->second->state().messages.broken) return;
   wire::JoinedReader<wire::ReplyHeader> reader(joined.session, records);
   wire::ReplyHeader said{};
@@ -62,11 +62,11 @@ void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byt
     if (fault == nullptr) fault = take_reply(*found->second, header, payload);
     if (fault != nullptr) drops_.note(fault);
   }
-  if (reader.is_malformed()) drops_.note("a joined message that is cut off");
+  if (reader.is_malformed()) drops_.note("a truncated batch");
   settle(*found->second);
 }
 
-/// What is wrong with it, or nullptr.
+/// Returns the error of the reply, or nullptr.
 char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
                                   std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
@@ -107,7 +107,7 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
-    return drops_.note("data that no operation asked for");
+    return drops_.note("data for an operation that requested none");
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
   entry.answered += payload.size();
 }
@@ -118,23 +118,23 @@ void AgentPath::take_answer(Outstanding& entry, std::span<std::byte const> paylo
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
   bool const sound = payload.size() >= sizeof answer && answer.key_bytes == payload.size() - sizeof answer &&
                      answer.base + answer.length >= answer.base;
-  if (!sound) return log_.write(LogLevel::error, "dropped an answer about a segment that is malformed");
+  if (!sound) return log_.write(LogLevel::error, "dropped a malformed answer about a segment");
   entry.segment = answer;
   if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
 }
 
-/// The target holds the stripes of an atomic operation, or could not get them without making us wait while
-/// we hold our own: these are given back until the next attempt.
+/// The target holds the stripes of an atomic operation, or could not acquire them while this process holds
+/// its own: then these are released until the next attempt.
 void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = pool_.find(header.token);
   bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
   bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
   if (!awaited || (granted && entry->lock != LockState::asked)) {
-    drops_.note("an answer about stripes that nobody asked for");
+    drops_.note("an unsolicited answer about stripes");
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {
-    // Whoever waits here for the stripes that are given back now has to get a turn.
+    // Gives waiting threads a turn at the released stripes.
     constexpr unsigned longest_pause = 6;
     entry->hold.release();
     refused_.push_back({entry->token, 1u << std::min(entry->refusals++, longest_pause)});
@@ -158,7 +158,7 @@ void AgentPath::retry_refused() {
   }
 }
 
-/// The message that was refused, at its old position of the stream.
+/// Resends the rejected message at its old position of the stream.
 void AgentPath::send_again(Outstanding& entry) {
   if (entry.lock == LockState::asked) return send_lock(entry);
   MessageOperation const& operation = entry.operation;
@@ -166,7 +166,7 @@ void AgentPath::send_again(Outstanding& entry) {
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }
 
-/// `offset` of a failure is the number of bytes that will not be answered by data.
+/// `offset` of a failure is the number of bytes that will not be answered with data.
 void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header,
                              std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
@@ -177,18 +177,18 @@ void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header,
       entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
       return;
     }
-    // The operation was complete for its origin before: the error goes to whoever completes the rest.
+    // The operation was already complete for its origin, so later completion calls report the error.
   }
   peer.state().messages.errors.keep(header.context, wire::late_error(status, payload));
 }
 
-/// Tells owners that their segments are forgotten, once nothing uses the keys any more.
+/// Answers the owners of revoked segments once the keys are no longer in use.
 void AgentPath::answer_revocations() {
   std::vector<Revocation> asked;
   asked.swap(revocations_);
   for (Revocation const& revocation : asked) {
     MessageStream const& stream = revocation.peer->state().messages;
-    // Its position of the stream comes after those of what is still to be sent.
+    // The answer's position in the stream must follow those of unsent operations.
     bool const waits = stream.suspended || stream.unsent != nullptr;
     if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {
       revocations_.push_back(revocation);
@@ -206,14 +206,14 @@ void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
   (void)send_fragment(peer, operation, Fragment{}, peer.reserve(1), nullptr);
 }
 
-/// Finishes what the newest reply has completed, and uses the window that it has opened.
+/// Finishes the operations that the newest reply has completed, and uses the additional credit.
 void AgentPath::settle(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
-  // Nothing is under way any more that announces its end by an answer.
+  // Nothing is in flight any more whose answer would send the batch.
   if (stream.is_joining() && !stream.is_busy()) send_joined(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
-  // In order of issue: entries behind one that is not sent completely cannot be finished.
+  // In issue order: entries behind one that is not sent completely cannot be finished.
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
     Outstanding* const next = entry->next;
     if (is_finished(*entry, executed)) finish(*entry);
@@ -237,7 +237,7 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
-  // A question is finished by its answer: the acknowledgement may come earlier with another reply.
+  // A query is finished by its answer: the acknowledgement may come earlier with another reply.
   bool const is_question =
       entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::acquire);
   if (is_question || entry.executed) return entry.executed || failed(entry.status);
@@ -248,7 +248,7 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   Peer& peer = *entry.peer;
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
-    entry.live = false;  // whoever asked reads the answer and releases it
+    entry.live = false;  // the caller reads the answer and releases it
     return;
   }
   Completion* const completion = entry.operation.completion;
@@ -277,7 +277,7 @@ bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
   MessageStream const& stream = peer.state().messages;
   bool const told = sequence <= stream.newest_told(peer.newest());
   if (told || failed(reach(peer))) return false;
-  // A put of nothing: its acknowledgement is that of everything before it.
+  // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;
   nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
   (void)queue(peer, nothing);
@@ -288,7 +288,7 @@ bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
 bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.broken) return stream.unfinished.front() == nullptr;
-  // From the newest one, which is the likeliest to be still waiting.
+  // Starts with the newest one, which is the most likely to be outstanding.
   for (Outstanding const* entry = stream.unfinished.back(); entry != nullptr; entry = entry->previous) {
     if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
   }

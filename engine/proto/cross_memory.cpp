@@ -17,14 +17,14 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Pieces per system call. The kernel's limit is 1024; the arrays stand on the stack.
+// Pieces per system call. The kernel's limit is 1024; the arrays are on the stack.
 constexpr std::size_t batch_pieces = 256;
-// Updates go through a buffer of this size at most.
+// Maximum size of the buffer for updates.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
-/// Which side of a call that stopped with EFAULT it could not touch.
+/// Returns which side of a call that stopped with EFAULT is inaccessible.
 Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
-  constexpr std::size_t page = 4096;  // no more: a probe brings the memory in
+  constexpr std::size_t page = 4096;  // no more, because a probe allocates the memory
   if (!accessible(local.iov_base, std::min(local.iov_len, page), !write)) return Status::bad_origin;
   std::byte byte{};
   iovec const here{&byte, 1};
@@ -33,7 +33,7 @@ Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& r
   return readable ? Status::not_writable : Status::bad_address;
 }
 
-/// Where the call stopped: at the first byte that is left, of which neither side has been touched.
+/// Returns the reason why the call stopped at the first remaining byte, which is untouched on both sides.
 Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
   switch (errno) {
     case EFAULT: return status_of_fault(pid, write, local, remote);
@@ -45,7 +45,7 @@ Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& r
   }
 }
 
-/// Takes the first `bytes` bytes away; returns how many pieces have nothing left.
+/// Removes the first `bytes` bytes; returns the number of pieces that are consumed completely.
 std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
   std::size_t done = 0;
   for (; bytes != 0 && bytes >= pieces[done].iov_len; ++done) bytes -= pieces[done].iov_len;
@@ -56,10 +56,10 @@ std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
   return done;
 }
 
-/// Moves pieces of which none is empty, and whose lengths are the same on both sides.
+/// Transfers nonempty pieces whose lengths are the same on both sides.
 Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size_t pieces) noexcept {
   auto const call = write ? &::process_vm_writev : &::process_vm_readv;
-  // The kernel stops at the first page that it cannot touch, and may do so earlier: the next call tells.
+  // The kernel stops at the first inaccessible page, and may stop earlier: the next call returns the reason.
   while (pieces != 0) {
     ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
     if (moved < 0) return status_of_errno(pid, write, *local, *remote);
@@ -73,19 +73,19 @@ Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size
   return Status::ok;
 }
 
-/// Where the data go, and how.
+/// The process and direction of a transfer.
 struct Way {
   pid_t pid;
   bool write;
   std::size_t bytes_per_call;
 };
 
-/// Pairs of pieces with equal lengths, moved by one system call.
+/// Pairs of pieces with equal lengths, transferred by one system call.
 class Batch {
  public:
   explicit Batch(Way const& way) noexcept : way_(way) {}
 
-  /// Bytes that fit in yet.
+  /// Number of bytes that still fit.
   std::size_t room() const noexcept { return used_ == batch_pieces ? 0 : way_.bytes_per_call - bytes_; }
 
   void add(std::byte* local, RemoteAddress remote, std::size_t bytes) noexcept {
@@ -95,7 +95,7 @@ class Batch {
     bytes_ += bytes;
   }
 
-  /// Adds to `*moved` what it has moved.
+  /// Adds the number of transferred bytes to `*moved`.
   Status move(std::size_t* moved) noexcept {
     std::size_t const pieces = std::exchange(used_, 0);
     std::size_t const bytes = std::exchange(bytes_, 0);
@@ -128,8 +128,8 @@ Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, s
   return Status::ok;
 }
 
-/// Moves bytes [position, position + bytes) of the two layouts' data. `*moved` is raised by what was moved,
-/// also where the rest fails.
+/// Transfers bytes [position, position + bytes) of the two layouts' data. Adds the number of transferred
+/// bytes to `*moved`, even if the rest fails.
 Status move(Way const& way, std::byte* local, Layout const& local_layout, std::size_t local_position,
             RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position, std::size_t bytes,
             std::size_t* moved) noexcept {
@@ -162,7 +162,7 @@ Status move(Way const& way, std::byte* local, Layout const& local_layout, std::s
 }  // namespace
 
 bool cross_memory_permitted(pid_t pid) noexcept {
-  // Nothing stands at this address in any process: permission is denied before that is found out.
+  // No process has memory at this address: the permission check comes first.
   std::byte byte{};
   iovec const local{&byte, 1};
   iovec const remote{nullptr, 1};
@@ -171,7 +171,7 @@ bool cross_memory_permitted(pid_t pid) noexcept {
 
 bool is_scattered(Layout const& layout) noexcept {
   constexpr std::size_t many_pieces = 64;
-  constexpr std::size_t small_piece = 512;  // bytes
+  constexpr std::size_t small_piece = 512;  // in bytes
   std::size_t pieces = std::max<std::size_t>(layout.segments.size(), 1);
   for (Dimension const& dimension : layout.dims) pieces *= dimension.count;
   return pieces >= many_pieces && layout.size() / pieces <= small_piece;
@@ -186,7 +186,7 @@ Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per
   return status;
 }
 
-/// Reads a chunk of the target, updates it, writes it back.
+/// Reads a chunk of the target, updates it, and writes it back.
 Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   std::size_t const total = update.target_layout.size();
   std::size_t const chunk = std::min(whole_elements(update.type, chunk_bytes), total);

@@ -1,4 +1,4 @@
-/// Outstanding operations to a peer, as text for mpix-rma ps.
+/// Describes the outstanding operations to a peer for mpix-rma ps.
 #pragma once
 
 #include "engine/base/text.hpp"
@@ -7,10 +7,10 @@
 
 namespace mpixrma::engine {
 
-/// A request in words, such as "put of 8 bytes at 7f12", without the end of a line.
+/// Describes a request, such as "put of 8 bytes at 7f12", without the end of the line.
 void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text);
 
-/// The operations to `peer` that are not complete; nothing where there are none. With the channel's lock
+/// Describes the incomplete operations to `peer`; adds nothing if there are none. With the channel's lock
 /// held.
 void describe_outstanding(Peer& peer, BoundedText& text);
 

@@ -32,7 +32,7 @@ void execute_directly(Update const& operation, std::byte* target, UpdateModes& m
 
 namespace {
 
-/// An update of contiguous elements: all that can be known before their stripes are held is.
+/// An update of contiguous elements, prepared as far as possible before its stripes are held.
 class ElementsUpdate {
  public:
   ElementsUpdate(Reduction const& reduction, std::byte* target, PackedSides const& sides, UpdateModes& modes,
@@ -45,11 +45,11 @@ class ElementsUpdate {
         rows_{target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale},
         by_rows_(kernel_for(reduction, sides)) {}
 
-  /// 0: none is needed.
+  /// Returns 0 if no stripe is needed.
   StripeSet stripes() const noexcept {
     return needs_stripes(modes_, elements_) ? stripes_of(elements_.begin, elements_.end) : 0;
   }
-  /// With these.
+  /// Executes the update with these stripes held.
   void run() noexcept {
     reduction_.element_atomic = uses_cpu_atomics(modes_, elements_);
     if (by_rows_ != nullptr && !reduction_.element_atomic) return by_rows_(rows_);
@@ -58,7 +58,7 @@ class ElementsUpdate {
   }
 
  private:
-  /// nullptr: no such kernel serves.
+  /// Returns nullptr if no such kernel applies.
   static UpdateRows kernel_for(Reduction const& reduction, PackedSides const& sides) noexcept {
     if (sides.result == nullptr && operand_count(reduction.operation) < 2) return nullptr;
     return active_kernels->update.get(reduction.type, reduction.operation, reduction.scale != nullptr);

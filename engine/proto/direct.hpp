@@ -1,6 +1,6 @@
-/// Operations on memory that is mapped here: loads, stores and CPU atomics. Complete when they return,
-/// at both sides, up to the store fence that Engine::complete makes. Stores that bypass the caches are fenced
-/// before the operation returns: the fence may be another thread's.
+/// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when they return,
+/// except for the store fence in Engine::complete. Stores that bypass the caches are fenced before the
+/// operation returns, because another thread may make that store fence.
 #pragma once
 
 #include "engine/op/kernel/kernels.hpp"
@@ -11,11 +11,11 @@
 namespace mpixrma::engine {
 
 /// `target` is the local address of the operation's target, in memory of a process with these modes. The
-/// caller holds the stripes that footprint_of() has asked for.
+/// caller holds the stripes that footprint_of() requires.
 void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
 void execute_directly(Update const& update, std::byte* target, UpdateModes& modes) noexcept;
 
-/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+/// Whether the stripes of the target must be held for an operation without the atomic guarantee.
 inline bool locks_target(Transfer const& transfer, UpdateModes const&) noexcept {
   return has(transfer.guarantees, Guarantee::element_atomic);
 }
@@ -24,9 +24,9 @@ inline bool locks_target(Update const& update, UpdateModes const& modes) noexcep
       update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes);
 }
 
-/// The same with the stripes that the operation, without the atomic guarantee, asks for in `table`. Its
-/// target is the virtual address in the process with that, not an offset in an exposure; it touches [begin,
-/// end).
+/// As execute_directly(), with the stripes that the operation, without the atomic guarantee, requires in
+/// `table`. Its target is a virtual address in the process of that table, not an offset in an exposure; it
+/// accesses [begin, end).
 template <typename Operation>
 inline void execute_with_stripes(Operation const& operation, std::byte* target, StripeTable& table,
                                  RemoteAddress begin, RemoteAddress end) noexcept {
@@ -35,7 +35,7 @@ inline void execute_with_stripes(Operation const& operation, std::byte* target, 
   execute_directly(operation, target, table.modes);
 }
 
-/// Contiguous accumulate, element by element atomic, of a type on which the CPU's atomics work. `single`: as
+/// Contiguous accumulate with element-wise atomicity, of a type that the CPU's atomics support. `single`: as
 /// in ElementUpdate.
 inline void accumulate_elements(Reduction reduction, void const* origin, std::byte* target,
                                 StripeTable& table, RemoteAddress address, std::size_t bytes,
@@ -51,14 +51,14 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
   accumulate_contiguous(reduction, target, from, bytes);
 }
 
-/// Contiguous update, element by element atomic, of elements from `address` on in the process with the table.
-/// `reduction` is valid. False, with nothing done, when somebody holds a stripe of theirs.
+/// Contiguous update with element-wise atomicity, of elements from `address` on in the process of the table.
+/// `reduction` is valid. Returns false without side effects if a stripe of the elements is held.
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
                          RemoteAddress address) noexcept;
 
-/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
-/// instruction; Word is the unsigned type of that size. False, with nothing done, for the other operations,
-/// and then `operand` is not read.
+/// Executes a sum, increment, swap or compare-and-swap for equality on one aligned 4- or 8-byte integer by
+/// one instruction; Word is the unsigned type of that size. For other operations returns false without side
+/// effects, and does not read `operand`.
 template <typename Word>
 inline bool update_word(Word* word, Operation operation, Word const& operand, Word operand2,
                         Word* result) noexcept {

@@ -1,4 +1,4 @@
-/// Operations by load and store, run by run, where the runs of the target lie in several mapped segments.
+/// Operations by load and store, run by run, for targets whose runs lie in several mapped segments.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace mpixrma::engine {
 
-/// Carries out the part of a transfer that is one run of the target's layout. `position`: where the run
-/// begins in the data, bytes; `mapped`: its memory in this process.
+/// Executes the part of a transfer that is one run of the target's layout. `position` is the offset of the
+/// run in the data in bytes; `mapped` is its memory in this process.
 inline void direct_run(Transfer const& transfer, Segment const& run, std::size_t position, std::byte* mapped,
                        UpdateModes&) {
   if (transfer.direction == Direction::get) {
@@ -20,7 +20,7 @@ inline void direct_run(Transfer const& transfer, Segment const& run, std::size_t
     pack(mapped, transfer.origin, transfer.origin_layout, position, run.length);
   }
 }
-/// The same for an update. The caller holds the stripes that footprint_of() asks for.
+/// As above, for an update. The caller holds the stripes that footprint_of() requires.
 inline void direct_run(Update const& update, Segment const& run, std::size_t position, std::byte* mapped,
                        UpdateModes& modes) {
   PackedUpdate packed(update, run.length);

@@ -19,7 +19,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Whether it fits into a slot.
+/// Whether the operation fits into a slot.
 bool suits(Transfer const& transfer) noexcept {
   return transfer.target_layout.is_contiguous() && transfer.target_layout.block <= Mail::most_data;
 }
@@ -29,20 +29,20 @@ bool suits(Update const& update) noexcept {
          update.target_layout.block * std::max<std::size_t>(operands, 1) <= Mail::most_data;
 }
 
-/// Whether it is worth while to stage it, beside the other ways.
+/// Whether staging the operation is worthwhile, compared with the other paths.
 bool suits_staging(Transfer const& transfer, MailRoute const& route) noexcept {
-  // What is staged is copied twice, by one processor and by the other: the kernel copies more than this in
-  // the time, but not in many small pieces.
+  // Staged data is copied twice, once by each processor: the kernel copies more than this in the same time,
+  // but not in many small pieces.
   constexpr std::size_t most_beside_kernel = 16 * 1024;
   if (!route.across) return !route.held;
   return transfer.target_layout.size() <= most_beside_kernel || is_scattered(transfer.target_layout);
 }
 bool suits_staging(Update const&, MailRoute const& route) noexcept {
-  // The stripes are held until the last part is executed: whatever is left must not ask for them.
+  // The stripes are held until the last part is executed, so the remainder must not need to acquire them.
   return !route.held || route.across;
 }
 
-/// An origin that is not there is to be an error, as it is where the kernel moves the data.
+/// An unmapped origin must be an error, as it is when the kernel transfers the data.
 bool origin_is_there(Transfer const& transfer, DataRange range) noexcept {
   if (!transfer.origin_layout.is_contiguous()) return true;
   return accessible(transfer.origin + range.offset, range.bytes, transfer.direction == Direction::get);
@@ -67,7 +67,7 @@ void write(Mail& mail, Update const& update) noexcept {
   if (operands > 1) pack(mail.data + mail.bytes, update.operand2, update.origin_layout, 0, mail.bytes);
 }
 
-/// What was fetched: as much as was asked for, whatever stands in the answer.
+/// Reads the fetched data: as much as was requested, regardless of the sizes in the answer.
 void read(Mail const& mail, Transfer const& transfer) noexcept {
   if (transfer.direction == Direction::get)
     unpack(transfer.origin, transfer.origin_layout, 0, mail.data, transfer.target_layout.block);
@@ -82,7 +82,7 @@ Status status_of(Mail const& mail) noexcept {
   return known ? static_cast<Status>(mail.status) : Status::malformed;
 }
 
-/// nullptr: all that this process tries are in use.
+/// Returns nullptr if all slots that this process tries are in use.
 MailSlot* claim(MailRoute const& route) {
   RemoteSegments& target = *route.peer.state().segments;
   if (MailSlot* const slot = target.mailbox().claim(route.origin, own_process)) return slot;
@@ -94,7 +94,7 @@ MailSlot* claim(MailRoute const& route) {
 
 enum class Outcome : std::uint8_t { answered, unseen, lost };
 
-/// Until the slot is answered, or nobody has taken it for the route's patience.
+/// Waits until the slot is answered, or no thread has taken it for the route's patience.
 Outcome wait(MailSlot& slot, MailRoute const& route) {
   constexpr unsigned looks_per_time = 16;
   constexpr unsigned patient_looks = 4096;
@@ -143,7 +143,7 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
   return status == Status::busy ? std::nullopt : std::optional(status);
 }
 
-/// An operation in fragments, of which some are under way at once.
+/// An operation in fragments, of which several are in flight at once.
 template <typename Operation>
 class StagedDelivery {
  public:
@@ -164,7 +164,7 @@ class StagedDelivery {
     if (failed(status_)) return status_;
     if (sent_ < message_.total) left->push_back({sent_, message_.total - sent_});
     if (left->empty()) return Status::ok;
-    // Nothing was executed: all of it may go another way.
+    // Nothing was executed, so the whole operation may take another path.
     if (executed_ == 0) left->clear();
     return std::nullopt;
   }
@@ -229,7 +229,7 @@ class StagedDelivery {
     if (packed_ != nullptr) copy_past_caches(staged.payload, packed_.get(), bytes);
   }
 
-  /// The end of the oldest one.
+  /// Completes the oldest fragment.
   void receive(std::vector<DataRange>* left) {
     UnderWay const oldest = under_way_[first_];
     first_ = (first_ + 1) % depth;
@@ -237,7 +237,7 @@ class StagedDelivery {
     Outcome const outcome =
         unseen_ && oldest.slot->try_take_back() ? Outcome::unseen : wait(*oldest.slot, route_);
     switch (outcome) {
-      case Outcome::lost: return fail(Status::transport);  // the slot is lost, too
+      case Outcome::lost: return fail(Status::transport);  // the slot is lost too
       case Outcome::unseen:
         if (!unseen_) target_.mailbox_use().note_unseen();
         unseen_ = stopped_ = true;
@@ -273,12 +273,12 @@ class StagedDelivery {
   MailRoute const& route_;
   RemoteSegments& target_;
   Staging staging_ = Staging::cached;
-  std::unique_ptr<std::byte[]> packed_;  ///< payload on its way past the caches; else null
+  std::unique_ptr<std::byte[]> packed_;  ///< payload to be copied past the caches; else null
   std::array<UnderWay, depth> under_way_;
   std::size_t first_ = 0;
   std::size_t used_ = 0;
-  std::size_t sent_ = 0;      ///< bytes
-  std::size_t executed_ = 0;  ///< bytes
+  std::size_t sent_ = 0;      ///< in bytes
+  std::size_t executed_ = 0;  ///< in bytes
   bool stopped_ = false;      ///< nothing more is sent
   bool unseen_ = false;
   Status status_ = Status::ok;
@@ -288,7 +288,7 @@ template <typename Operation>
 std::optional<Status> deliver_any(Operation const& operation, MailRoute const& route,
                                   std::vector<DataRange>* left) {
   bool const small = suits(operation);
-  // No message describes more dimensions.
+  // Messages cannot describe more dimensions.
   bool const described = operation.target_layout.dims.size() <= max_dimensions;
   if (!small && !(described && suits_staging(operation, route))) return std::nullopt;
   if (!route.peer.state().segments->mailbox_use().permits()) return std::nullopt;

@@ -1,4 +1,4 @@
-/// Operations on memory of a process of this host that is not mapped here, by the process's mailbox.
+/// Operations on unmapped memory of a process of this host, through the process's ring.
 /// Complete when the call returns.
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace mpixrma::engine {
 
-/// Who asks whom, and how.
+/// The two processes of an operation, and its conditions.
 struct MailRoute {
   std::uint64_t origin;  ///< process
   Peer& peer;
-  bool held;                          ///< the caller holds the stripes that the guarantees ask for
-  bool across;                        ///< the kernel would move the data
-  std::chrono::nanoseconds patience;  ///< with a process that does not look
-  /// Called while this process waits: others may wait for it in the same way.
+  bool held;                          ///< the caller holds the stripes that the guarantees require
+  bool across;                        ///< the kernel could transfer the data
+  std::chrono::nanoseconds patience;  ///< time to wait for a process that does not poll
+  /// Called while this process waits, because others may wait for it in the same way.
   std::function<void()> const& serve;
 };
 
-/// nullopt: the operation does not suit, or the target has not looked for `patience`; if it stopped looking
-/// in the middle, `left` tells what is left of the operation. bad_origin: the memory of a put or get is not
-/// there; else what the target says.
+/// Returns nullopt if the operation is unsuitable, or the target has not polled for `patience`; if it stopped
+/// polling in the middle, `left` receives the remaining ranges. Returns bad_origin if the memory of a put or
+/// get is not mapped, or else the target's status.
 std::optional<Status> deliver(Transfer const& transfer, MailRoute const& route, std::vector<DataRange>* left);
 std::optional<Status> deliver(Update const& update, MailRoute const& route, std::vector<DataRange>* left);
 

@@ -1,5 +1,4 @@
-/// The sides of an update that are in this process, piece by piece in contiguous memory, for paths on which
-/// the target's data come in pieces.
+/// The local sides of an update, packed piece by piece, for paths on which the target's data comes in pieces.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ class PackedUpdate {
         capacity_(capacity),
         memory_(std::make_unique_for_overwrite<std::byte[]>(3 * capacity)) {}
 
-  /// Gets the operands of bytes [position, position + bytes) of the data.
+  /// Packs the operands of bytes [position, position + bytes) of the data.
   void take(std::size_t position, std::size_t bytes) noexcept {
     position_ = position;
     bytes_ = bytes;
@@ -31,7 +30,7 @@ class PackedUpdate {
     return {memory_.get(), operand2(), update_.result != nullptr ? fetched() : nullptr, bytes_};
   }
 
-  /// Scatters what was fetched for the piece.
+  /// Scatters the values fetched for the piece.
   void give_result() const noexcept {
     if (update_.result != nullptr)
       unpack(update_.result, update_.result_layout, position_, fetched(), bytes_);

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Below this size of a contiguous run, one message with all the data is faster than many small puts.
+// For shorter contiguous runs, one message with all the data is faster than many small puts.
 constexpr std::size_t shortest_run = 2048;
 
 bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std::size_t bytes) noexcept {
@@ -26,7 +26,7 @@ RdmaState const& RdmaState::none() noexcept {
 }
 
 bool RdmaPath::suits(Transfer const& transfer) noexcept {
-  // What has to lock or to count is done by the target's agent.
+  // Locking and counting are done by the target's agent.
   if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
@@ -72,11 +72,11 @@ void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std
   RemoteKey made{answer.number, answer.length, nullptr, 0};
   auto it = state.keys.upper_bound(answer.base);
   if (it != state.keys.begin()) --it;
-  // What lay there before is not the peer's segment any more: its revocation is on the way.
+  // The previous segment at this address is gone; its revocation is in flight.
   while (it != state.keys.end() && it->first < answer.base + answer.length) {
     auto const old = it++;
     if (old->first + old->second.length <= answer.base) continue;
-    if (old->second.number == answer.number) return;  // two threads have asked
+    if (old->second.number == answer.number) return;  // two threads have queried
     state.revoked.emplace(old->second.number, old->second);
     state.keys.erase(old);
   }
@@ -117,17 +117,17 @@ void RdmaPath::forget_all(Peer& peer) noexcept {
   state->revoked.clear();
 }
 
-/// One operation until UCX has completed all its parts and, where that is asked for, a flush has ended.
+/// An operation until UCX has completed all its parts and, if required, a flush has ended.
 struct RdmaOperation {
   Peer* peer;
   Completion* completion;
   std::uint32_t context;
   std::uint64_t number;
   std::size_t bytes;
-  std::uint64_t parts;  ///< that UCX has not completed, and one until all are posted
-  bool flushed;         ///< or need not be
+  std::uint64_t parts;  ///< parts that UCX has not completed, plus one until all are posted
+  bool flushed;         ///< a flush has covered it, or is not needed
   Status status;
-  bool told;  ///< whoever waits for it
+  bool told;  ///< its completion has been called
   OperationKind kind;
   TargetMemory memory;
 };
@@ -152,7 +152,7 @@ void tell(RdmaOperation& operation) {
   }
 }
 
-/// Ends the operation when nothing is missing any more.
+/// Ends the operation if all its parts are done.
 void settle(RdmaOperation& operation) {
   if (operation.parts != 0) return;
   RdmaState& state = operation.peer->state().make_rdma();
@@ -212,7 +212,7 @@ struct Flush {
 
 void start_flush(Peer& peer);
 
-/// Unknown of exposed memory: the offset is not kept.
+/// Unknown for exposed memory, whose offset is not stored.
 OperationKind kind_of(Transfer const& transfer) noexcept {
   if (transfer.exposed.target != ExposureId::none) return OperationKind::unknown;
   return transfer.direction == Direction::put ? OperationKind::put : OperationKind::get;
@@ -237,7 +237,7 @@ void end_flush(Flush const& flush, ucs_status_t status) {
   if (!state.awaiting_flush.empty()) start_flush(*flush.peer);
 }
 
-/// At most one flush of an endpoint is under way: UCX counts them in few bits.
+/// At most one flush per endpoint, because UCX counts flushes in few bits.
 void start_flush(Peer& peer) {
   RdmaState& state = peer.state().make_rdma();
   if (state.flushing) return;
@@ -252,7 +252,7 @@ void start_flush(Peer& peer) {
       flush.get());
   ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.state().messages.endpoint, &param);
   if (UCS_PTR_IS_PTR(request)) {
-    (void)flush.release();  // the callback takes it back
+    (void)flush.release();  // the callback frees it
   } else {
     end_flush(*flush, UCS_PTR_RAW_STATUS(request));
   }
@@ -289,12 +289,12 @@ Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
     state.newest_put = number;
     state.unflushed[transfer.context] = number;
   }
-  // A position of the message stream that is reached already: Engine::complete waits for this path too.
+  // A position of the message stream that is already reached; Engine::complete waits for this path too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
-  (void)owned.release();  // settle() takes it back
+  (void)owned.release();  // settle() frees it
   if (peer.state().location.same_machine) ++peer.state().unannounced_rdma->count;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);

@@ -1,4 +1,4 @@
-/// Which of the transports that UCX finds do remote memory access in hardware.
+/// Detects transports of UCX that access remote memory in hardware.
 #include <algorithm>
 #include <initializer_list>
 
@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Transports whose put and get bypass the target's processor. UCX itself does not tell them apart from
+/// Transports whose put and get bypass the target's processor. UCX itself does not distinguish them from
 /// those, such as tcp, that emulate put.
 bool bypasses_target(NetworkDevice const& device) noexcept {
   for (char const* const prefix : {"rc_", "dc_", "ugni_rdma", "gga_", "srd_"}) {

@@ -14,13 +14,13 @@
 
 namespace mpixrma::engine {
 
-/// Thread-safe, for peers ask on any channel.
+/// Thread-safe, because peers may request keys on any channel.
 class Registrations {
  public:
   explicit Registrations(UcxContext const& context) : context_(context) {}
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
-  /// Whether somebody has asked for the key of the segment.
+  /// Whether a peer has requested the key of the segment.
   bool has(OwnSegment const& segment) const {
     std::lock_guard const held(lock_);
     return registered_.contains(segment.generation);

@@ -1,4 +1,4 @@
-/// Parts of an operation as an operation of its own.
+/// Parts of an operation, represented as an operation.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace mpixrma::engine {
 
-/// Of an operation's data.
+/// A range of an operation's data.
 struct DataRange {
   std::size_t offset;
   std::size_t bytes;
@@ -18,7 +18,7 @@ struct DataRange {
 class LayoutParts {
  public:
   LayoutParts() = default;
-  /// Nothing of a layout that describes nothing.
+  /// Empty if the layout has no data.
   LayoutParts(Layout const& whole, std::span<DataRange const> ranges) {
     if (whole.size() == 0) return;
     LayoutCursor cursor(whole);
@@ -36,7 +36,8 @@ class LayoutParts {
   std::vector<Segment> segments_;
 };
 
-/// `ranges` of the operation, without its notification and its completion. As long as this exists.
+/// The `ranges` of the operation, without its notification and completion. Valid as long as this object
+/// exists.
 template <typename Operation>
 class Remainder {
  public:

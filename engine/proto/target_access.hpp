@@ -1,4 +1,4 @@
-/// The target memory that an operation touches, as it is compared with that of others.
+/// The target memory of an operation, for comparison with other operations.
 #pragma once
 
 #include "engine/op/operation.hpp"
@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 inline bool writes_target(Transfer const& transfer) noexcept { return transfer.direction == Direction::put; }
 inline bool writes_target(Update const& update) noexcept { return update.operation != Operation::no_op; }
 
-/// In the terms in which the operation names it.
+/// In the operation's own terms: address or exposure.
 TargetAccess access_of(auto const& operation) noexcept {
   Extent const extent = operation.target_layout.extent();
   return {operation.exposed.target, operation.target + static_cast<std::uint64_t>(extent.begin),

@@ -23,12 +23,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A polling application is seen to poll within this time.
+// A polling application polls at least once within this time.
 constexpr microseconds glance{20};
-// Looks without a message after which the agent goes back to the event descriptor.
+// Number of polls without a message after which the agent returns to the event descriptor.
 constexpr int idle_looks = 16;
-// How often processes are looked at that announce their end by no descriptor, and connections that nobody
-// uses.
+// Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int look_interval_ms = 1000;
 
 }  // namespace
@@ -37,7 +36,7 @@ Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::out_of_memory;
   channel_.set_wake([this] { wake(); });
-  // Signals are the application's business, but for faults of this thread.
+  // Signals belong to the application, except for faults of this thread.
   sigset_t blocked;
   sigset_t before;
   sigfillset(&blocked);
@@ -75,19 +74,18 @@ void Agent::forget_wake() noexcept {
 void Agent::run() {
   pthread_setname_np(pthread_self(), "mpix-agent");
   FaultScope::admit_always();
-  // Default slack rounds short sleeps up by 50 us.
+  // The default slack rounds short sleeps up by 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   if (!serve()) return;
-  // With the first event other processes of the job are there, and bound.
+  // By the first event, the other processes of the job have started and are bound.
   place_agent(cores_, log_);
   while (serve()) {
-    // No poll since the last event: the application computes, and its messages are executed at once.
+    // No poll since the last event: the application computes, so the agent executes messages at once.
     if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
 
-/// sleep_until_event(), whatever memory runs short: what could not be done is tried again with the next
-/// event.
+/// As sleep_until_event(), but tolerates lack of memory: failed work is retried at the next event.
 bool Agent::serve() {
   for (;;) {
     try {
@@ -108,17 +106,17 @@ void Agent::handle_arrived() {
   if (handled) note_handled();
 }
 
-/// What came without the agent sleeping counts as if it had come at once.
+/// Messages handled without sleeping count as if they had arrived at once.
 void Agent::note_handled() noexcept {
   auto const now = std::chrono::steady_clock::now();
-  // What is far beyond the limit is not to count for long.
+  // Limits the effect of a very long gap.
   auto const gap =
       std::min<std::chrono::nanoseconds>(std::max(arrived_, handled_) - handled_, 4 * longest_linger_);
   gap_ = (3 * gap_ + gap) / 4;
   handled_ = now;
 }
 
-/// Where nobody else takes the messages, and as long as one after the other comes.
+/// Polls while no other thread handles the messages and they keep arriving.
 bool Agent::linger() {
   if (gap_ > longest_linger_) return false;
   std::uint64_t const polls = channel_.polls();
@@ -149,7 +147,7 @@ bool Agent::sleep_until_event() {
         break;
       }
     }
-    // A full queue to a peer, or stripes that somebody holds: nothing tells when that ends.
+    // A full queue to a peer, or held stripes: no event announces their end.
     if (busy && pause(glance)) forget_wake();
   }
   polls_seen_ = channel_.polls();
@@ -158,7 +156,7 @@ bool Agent::sleep_until_event() {
   return !stopping_.load(std::memory_order_relaxed);
 }
 
-/// `looks`: not for longer than the interval at which something has to be looked at.
+/// `looks`: limits the sleep to the interval of the periodic checks.
 void Agent::sleep(bool looks) {
   pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},

@@ -1,10 +1,10 @@
 /// The thread that executes the messages of a channel when the application does not.
 ///
-/// It sleeps on the worker's event descriptor. Where messages come faster than it can fall asleep and be
-/// woken, it looks for the next one for a short while before. When something arrives it first finds out
-/// whether the application polls; if so it leaves the messages to it and only looks from time to time whether
-/// that has ended, so that on few cores it never competes with a polling application. After a while without
-/// messages it goes back to the descriptor and the application's polls become free of charge.
+/// It sleeps on the worker's event descriptor. If messages arrive faster than it can fall asleep and be
+/// woken, it first polls for the next one briefly. When a message arrives, it first determines whether the
+/// application polls; if so, it leaves the messages to the application and only checks from time to time
+/// whether the polling has ended, so that on few cores it never competes with a polling application. After a
+/// while without messages it returns to the descriptor, and the application's polls cost nothing again.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ class Channel;
 
 class Agent {
  public:
-  /// `trust`: how long a poll is taken as a sign that the application goes on polling.
-  /// `longest_linger`, `cores`: as in mpix_engine_config.
+  /// `trust`: how long a poll is taken as a sign that the application continues to poll. `longest_linger`,
+  /// `cores`: as in mpix_engine_config.
   Agent(Channel& channel, std::chrono::microseconds trust, std::chrono::microseconds longest_linger,
         char const* cores, Log const& log)
       : channel_(channel),
@@ -37,14 +37,15 @@ class Agent {
         log_(log) {}
   ~Agent() { stop(); }
 
-  /// Has `take` called, while the channel is not locked, when `fd` is readable, and now and then. Before
+  /// Calls `take`, with the channel unlocked, when `fd` is readable, and periodically. Call it before
   /// start().
   void attend(int fd, std::function<void()> take) {
     attended_ = fd;
     take_ = std::move(take);
   }
 
-  /// Has `answer` called when `fd` is readable, and only then: never while the channel is locked. Before start().
+  /// Calls `answer` when `fd` is readable, and only then; never with the channel locked. Call it before
+  /// start().
   void inspect(int fd, std::function<void()> answer) {
     inspected_ = fd;
     answer_inspection_ = std::move(answer);
@@ -56,17 +57,17 @@ class Agent {
  private:
   void run();
   bool serve();
-  /// Handles everything, then sleeps until an event; false when the agent is to stop.
+  /// Handles everything, then sleeps until an event; returns false if the agent is to stop.
   bool sleep_until_event();
   /// Handles everything that has arrived.
   void handle_arrived();
-  /// Looks for another message; true when there was one.
+  /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
   void sleep(bool looks);
-  /// Leaves the messages to the application for as long as it polls.
+  /// Leaves the messages to the application as long as it polls.
   void yield_to_application();
-  /// Sleeps; true when somebody woke the agent.
+  /// Sleeps; returns true if the agent was woken.
   bool pause(std::chrono::microseconds duration) const;
   void inspect_if(short events) const;
   void wake() noexcept;
@@ -75,9 +76,9 @@ class Agent {
   Channel& channel_;
   std::chrono::microseconds trust_;
   std::chrono::nanoseconds longest_linger_;
-  std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, on average of the newest
-  std::chrono::steady_clock::time_point handled_;           ///< when the newest was
-  std::chrono::steady_clock::time_point arrived_;           ///< when the agent was woken last
+  std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
+  std::chrono::steady_clock::time_point handled_;           ///< time of the newest message
+  std::chrono::steady_clock::time_point arrived_;           ///< time of the last wake-up
   std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;

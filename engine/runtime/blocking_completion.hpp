@@ -1,4 +1,4 @@
-/// A completion that the thread which has issued the operation waits for.
+/// A completion that the issuing thread waits for.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ struct BlockingCompletion : Completion {
     done = [](Completion& self, Status result, std::size_t) noexcept {
       auto& completion = static_cast<BlockingCompletion&>(self);
       completion.status = result;
-      // Release: whoever sees it reads the status, and leaves.
+      // Release: the waiting thread reads the status and destroys the object.
       completion.has_come.store(true, std::memory_order_release);
     };
   }

@@ -1,4 +1,4 @@
-/// What the C interface calls engines and peers.
+/// The types of engines and peers in the C interface.
 #pragma once
 
 #include "engine/runtime/engine.hpp"

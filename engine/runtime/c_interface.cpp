@@ -1,4 +1,4 @@
-/// The C interface: beginning and end of an engine.
+/// The C interface: creation and destruction of an engine.
 #include <sched.h>
 #include <sys/statvfs.h>
 
@@ -24,15 +24,15 @@ using mpixrma::engine::Status;
 
 namespace {
 
-/// A worker of UCX takes some MiB of it in each process of a host, and MPI libraries do not survive when
-/// nothing is left for them.
+/// A UCX worker takes some MiB of shared memory in each process of a host, and MPI libraries fail when none
+/// is left.
 bool has_ample_shared_memory() noexcept {
   constexpr std::uint64_t ample = std::uint64_t{1} << 30;
   struct statvfs found {};
   return ::statvfs("/dev/shm", &found) == 0 && std::uint64_t{found.f_bavail} * found.f_frsize >= ample;
 }
 
-/// Threads of which only one runs at a time gain nothing by more than one.
+/// Threads that run one at a time gain nothing from several channels.
 int default_channels(bool several_threads) noexcept {
   constexpr int most = 4;
   cpu_set_t usable;
@@ -41,7 +41,7 @@ int default_channels(bool several_threads) noexcept {
   return std::min(most, CPU_COUNT(&usable));
 }
 
-/// What a host knows that was built with an older, shorter struct; the rest is zero.
+/// Copies the fields that a host built with an older, shorter struct knows; the others are zero.
 template <typename Struct>
 Struct copy_known(Struct const& given) noexcept {
   Struct copy{};
@@ -49,7 +49,7 @@ Struct copy_known(Struct const& given) noexcept {
   return copy;
 }
 
-/// Every number of the table; `unset`: only where it is 0, which stands for the default.
+/// Sets every number of the table to its default; `unset`: only those that are 0, which means the default.
 void set_defaults(mpix_engine_config& config, bool unset) noexcept {
   std::size_t count = 0;
   mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
@@ -72,16 +72,16 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   set_defaults(config, true);
   config.max_endpoints = std::min(config.max_endpoints, affordable_endpoints());
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
-  // Fragments must not cut elements.
+  // Fragments must not split elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
   config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
-  // A message holds two operations at least.
+  // A batch must hold at least two operations.
   if (config.join_bytes != MPIX_ENGINE_NEVER_JOIN)
     config.join_bytes = std::clamp<std::size_t>(config.join_bytes, 1024, 1u << 20) / 8 * 8;
   return config;
 }
 
-/// Whether what is to be encrypted can be: messages of sessions, and no others.
+/// Whether encryption is possible: it covers only messages of sessions.
 bool can_encrypt(mpix_engine_config const& config) noexcept {
   return config.exposed_only != 0 && (config.paths & unsigned{MPIX_ENGINE_PATH_RDMA}) == 0;
 }

@@ -1,4 +1,4 @@
-/// The C interface: the engine's functions under other names. No exception leaves it.
+/// The C interface: wrappers of the engine's functions. No exception leaves it.
 #include <algorithm>
 #include <cstddef>
 #include <new>
@@ -42,7 +42,7 @@ ExposedMemory exposed_by(Operation const& given) noexcept {
   return {static_cast<ExposureId>(given.exposure), static_cast<ExposureId>(given.notify_exposure)};
 }
 
-/// Stands in the private part of the caller's completion.
+/// Placed in the private part of the caller's completion.
 struct Teller : Completion {
   static Completion* of(mpix_engine_completion* told) noexcept {
     static_assert(sizeof(Teller) <= sizeof told->engine_private);

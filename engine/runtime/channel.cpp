@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 void Channel::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
-    // Remote keys go before the endpoint that they were made for.
+    // Remote keys must be destroyed before their endpoint.
     if (Peer* const peer = agent_path.lose(loss)) {
       RdmaPath::lose(*peer);
       PeerState& state = peer->state();

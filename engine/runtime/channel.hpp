@@ -1,5 +1,5 @@
-/// A way on which the process exchanges messages: what application threads and its agent share, which is the
-/// lock, the transport, and both sides of the agent path behind it.
+/// A channel for messages: the state shared by application threads and its agent, which consists of the lock,
+/// the transport, and both sides of the message path.
 #pragma once
 
 #include <atomic>
@@ -48,9 +48,9 @@ class Channel final : public MessageHandler {
     executor.set_wake([this] { wake_(); });
   }
 
-  /// For everything below it, and for the PeerState of those peers that are reached through this channel.
+  /// Protects everything below it, and the PeerState of the peers of this channel.
   std::mutex lock;
-  LockTable& locks;  ///< of the process
+  LockTable& locks;  ///< locks of the process
   Transport transport;
   ProcessWatch watch;
   Connections connections;
@@ -60,22 +60,22 @@ class Channel final : public MessageHandler {
   Agent agent;
   UnannouncedRdma unannounced_rdma;
 
-  /// Handles what has arrived. With the lock held. Returns the number of events.
+  /// Handles all arrivals. With the lock held. Returns the number of events.
   int drive() {
-    FaultScope const faults;  // of requests on memory that may be gone
+    FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
-    // No event: nobody is kept awake for it.
+    // No event announces these requests, so this does not keep any thread awake.
     if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
     if (connections.has_losses()) settle_losses();
     parting.drive();
     try {
-      // A message that the second sends to this process itself has arrived when it returns.
+      // A message that drive() sends to this process itself has arrived when drive() returns.
       do {
         executor.drive();
         agent_path.settle_due();
       } while (executor.owes_answers());
     } catch (std::bad_alloc const&) {
-      // The agent tries it again. No event tells it to.
+      // The agent retries. No event announces the retry.
       needs_polling_.store(true, std::memory_order_relaxed);
       wake_();
       throw;
@@ -88,14 +88,14 @@ class Channel final : public MessageHandler {
     return events;
   }
 
-  /// By who waits for something: what small operations have left to be sent goes, too.
+  /// Called by waiting threads: also sends the batches.
   int drive_waiting() {
     agent_path.send_joined();
     return drive();
   }
 
-  /// By who has issued something: who does so again and again looks for what has arrived often enough for the
-  /// agent to leave it alone. What leaves with others later (`joined`) is no occasion for that each time.
+  /// Called by issuing threads, which thereby poll often enough for the agent to leave the messages to them.
+  /// An operation added to a batch (`joined`) does not trigger a poll each time.
   void drive_issuing(bool joined) {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
@@ -105,53 +105,53 @@ class Channel final : public MessageHandler {
     leave();
   }
 
-  /// By who has issued an operation of UCX put or get.
+  /// Called by a thread that has issued a UCX put or get.
   void drive_rdma() {
     if (unannounced_rdma.count == 0) return;
     (void)drive();
     leave();
   }
 
-  /// By who has sent something and goes away: what this process has sent to itself has arrived before the
-  /// send returned, and no event tells that it is to be answered. With the lock held.
+  /// Called by a thread that has sent a message and leaves: a message of this process to itself has arrived
+  /// before the send returned, and no event announces that it must be answered. With the lock held.
   void answer_itself() noexcept {
     try {
       if (executor.owes_answers()) drive();
       leave();
     } catch (std::bad_alloc const&) {
-      wake_();  // the agent tries it again
+      wake_();  // the agent retries
     }
   }
 
-  /// Notes down which processes of this host have ended. With the lock held.
+  /// Records which processes of this host have ended. With the lock held.
   void look_at_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
     executor.look_at_holders();
   }
 
-  /// Some of them, or of those who hold locks, tell their end to nobody, or have ended before.
+  /// Whether some processes or lock holders must be polled, because no event announces their end.
   bool needs_looks() const noexcept { return watch.needs_looks() || locks.needs_looks(); }
 
-  /// The process has gone: it has said so, and others tell. With the lock held.
+  /// Handles the end of a process, announced by itself or by others. With the lock held.
   void lose(std::uint64_t process) {
     if (connections.knows(process) || agent_path.knows(process))
       connections.lose(process, "the process has gone");
   }
 
-  /// Something is to be done that no event will announce.
+  /// Whether there is work that no event will announce.
   bool needs_polling() const noexcept { return needs_polling_.load(std::memory_order_relaxed); }
 
-  /// To be called by a thread that has driven and goes away without waiting for the rest.
+  /// Called by a thread that has driven the channel and leaves without waiting for the rest.
   void leave() const {
     if (needs_polling() && quiet()) wake_();
   }
 
-  /// How to wake the agent.
+  /// Sets the function that wakes the agent.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  /// From the MPI library's progress: does next to nothing while the agent sleeps on the event
-  /// descriptor, for then nothing has arrived. While messages come, it looks more often than the library
-  /// would let it: a turn of the library's own progress costs about as much as a message.
+  /// Called by the MPI library's progress. Does almost nothing while the agent sleeps on the event
+  /// descriptor, because then nothing has arrived. While messages arrive, it polls more often than the
+  /// library would: a turn of the library's own progress costs about as much as a message.
   int poll() {
     count_poll();
     int const mail = take_mail();
@@ -165,22 +165,21 @@ class Channel final : public MessageHandler {
     return mail + events;
   }
 
-  /// Executes what is in the process's mailbox: of all that may come, what nobody is woken for. Returns the
-  /// number of requests.
+  /// Executes the requests in the process's ring, for which no thread is woken. Returns their number.
   int take_mail() {
     if (!executor.has_mail(mailbox())) return 0;
     std::unique_lock const held(lock, std::try_to_lock);
     return held.owns_lock() ? take_mail_of_stream() : 0;
   }
 
-  /// From a thread that waits: always looks.
+  /// For a waiting thread: always polls.
   int poll_now() {
     count_poll();
     std::unique_lock const held(lock, std::try_to_lock);
     return held.owns_lock() ? drive_waiting() : 0;
   }
 
-  /// Connections that were lost so far.
+  /// Number of connections lost so far.
   std::uint64_t losses() const noexcept { return losses_.load(std::memory_order_relaxed); }
 
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
@@ -190,18 +189,18 @@ class Channel final : public MessageHandler {
 
  private:
   static constexpr int looks_per_poll = 4;
-  // Some exchanges of messages between hosts: what comes meanwhile is handled together.
+  // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
   static constexpr std::chrono::microseconds look_interval{100};
 
   static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
     return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
   }
 
-  /// Who has had an answer often asks for the next thing within the time that a turn of the MPI library's
-  /// progress takes. In a stream of requests that follow each other more slowly it pays to look for longer,
-  /// too: each new FaultScope costs a system call.
+  /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's
+  /// progress. For a stream of slower requests, polling for longer pays off too, because each new FaultScope
+  /// costs a system call.
   int take_mail_of_stream() noexcept {
-    constexpr int longest_stream = 64;  // the library has other things to do
+    constexpr int longest_stream = 64;  // the library must make progress too
     constexpr int few_looks = 16;
     constexpr int many_looks = 64;
     constexpr std::chrono::microseconds soon{3};
@@ -220,12 +219,12 @@ class Channel final : public MessageHandler {
 
   Mailbox& mailbox() const noexcept { return segments_.control().mailbox; }
 
-  /// Not an atomic increment: only whether it moves matters.
+  /// Not an atomic increment, because only a change matters.
   void count_poll() noexcept {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  /// Both sides of the agent path take note before the connection is closed.
+  /// Notifies both sides of the message path before the connection is closed.
   void settle_losses();
 
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
@@ -246,7 +245,7 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
-  std::chrono::steady_clock::time_point looked_;    ///< by who issues
+  std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
   std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_mail_of_stream()
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};

@@ -6,10 +6,10 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Of a message, beside its data: the header, and the description of a layout.
+// Size of a message without its data: the header, and the description of a layout.
 constexpr std::size_t most_beside_data = 32 * 1024;
 
-/// Of what the process may use, each of its channels has the same share.
+/// Divides the process's limits equally among its channels.
 mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channels) noexcept {
   mpix_engine_config share = config;
   share.process_memory_bytes /= channels;

@@ -1,5 +1,5 @@
-/// The channels of a process. Each process that it talks to is reached through one of them, so that threads
-/// that talk to processes on different channels have nothing in common.
+/// The channels of a process. Each peer is assigned to one of them, so that threads that communicate with
+/// peers on different channels share nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Channels {
   Channels(Credentials const& credentials, mpix_engine_config const& config, HostIdentity const& host,
            SegmentTable const& segments, LockTable& locks, Log const& log);
 
-  /// Makes the workers. Where the system does not permit all of them there are fewer channels.
+  /// Creates the workers. If the system does not permit all of them, there are fewer channels.
   Status open(bool remote_memory, char const* interfaces);
   /// Starts the agents.
   Status start();
@@ -30,11 +30,11 @@ class Channels {
   Channel& front() noexcept { return *channels_.front(); }
   std::size_t size() const noexcept { return channels_.size(); }
 
-  /// The one that exchanges messages with `process`. Its worker has the same place among the addresses.
+  /// Returns the channel that communicates with `process`. Its worker has the same index among the addresses.
   Channel& of(std::uint64_t process) noexcept { return *channels_[worker_for(process, channels_.size())]; }
-  /// nothing on failure.
+  /// Returns nothing on failure.
   std::vector<std::vector<std::byte>> worker_addresses() const;
-  /// No message of the session is executed any more; its connections are closed.
+  /// Closes the connections of a session; afterwards no message of the session is executed.
   void end_session(std::uint64_t session);
 
   template <typename Action>
@@ -42,7 +42,7 @@ class Channels {
     for (auto const& channel : channels_) action(*channel);
   }
 
-  /// All locks: as a lock of its own, for what each channel only looks at under its lock.
+  /// Acquires the locks of all channels, to change data that each channel reads under its own lock.
   void lock();
   void unlock() noexcept;
 
@@ -57,7 +57,7 @@ class Channels {
     for (auto const& channel : channels_) events += channel->poll_now();
     return events;
   }
-  /// Executes what is in the process's mailbox.
+  /// Executes the requests in the process's ring.
   void take_mail() {
     for (auto const& channel : channels_) {
       if (channel->take_mail() != 0) return;
@@ -72,8 +72,8 @@ class Channels {
   void open_others();
 
   Log const& log_;
-  std::shared_ptr<SessionSecrets> sessions_;  ///< nullptr: none ends on its own
-  std::size_t message_bytes_;                 ///< of the largest message
+  std::shared_ptr<SessionSecrets> sessions_;  ///< nullptr: sessions do not end separately
+  std::size_t message_bytes_;                 ///< size of the largest message
   UcxContext context_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< at least one
 };

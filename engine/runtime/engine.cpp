@@ -1,4 +1,4 @@
-/// Engine: life and peers.
+/// Engine: construction, destruction and peers.
 #include "engine/runtime/engine.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Status Engine::start() {
   state.device_memory.open(state.channels.context().get());
   if (char const* const kind = state.device_memory.known_kind())
     state.log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
-  if (state.device_memory.is_possible()) issue_all();  // whose origins are looked at there
+  if (state.device_memory.is_possible()) issue_all();  // whose origins are checked there
   if (state.rdma_usable) {
     state.channels.for_each([&state](Channel& channel) {
       channel.executor.set_key_provider(
@@ -111,14 +111,14 @@ void Engine::lose(std::uint64_t process) noexcept {
   std::lock_guard const held(channel.lock);
   try {
     channel.lose(process);
-    // No event tells others of it.
+    // No event announces it to other threads.
     (void)channel.drive();
     channel.leave();
-  } catch (std::bad_alloc const&) {  // drive() has woken the agent, which tries it again
+  } catch (std::bad_alloc const&) {  // drive() has woken the agent, which retries
   }
 }
 
-/// Forgets unused peers whose processes have ended since the last time.
+/// Removes unused peers whose processes have ended since the last call.
 void Engine::State::forget_lost() {
   std::uint64_t lost = 0;
   channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
@@ -142,7 +142,7 @@ bool Engine::State::forget(Peer& peer) {
   return true;
 }
 
-/// Under `peers_lock`. `published`: its address; empty where the bootstrap is to be asked.
+/// Under `peers_lock`. `published`: its address; if empty, the bootstrap is queried.
 Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const> published) {
   forget_lost();
   bool const own = process == bootstrap.process;
@@ -193,7 +193,7 @@ void Engine::State::take_gone() {
   }
 }
 
-/// What there is to know of the process with this address before anything is issued to it.
+/// Determines the properties of the process with this address before anything is issued to it.
 std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   auto peer = std::make_unique<PeerState>();
   std::uint64_t const process = its.process;
@@ -203,7 +203,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   peer->channel = &channels.of(process);
   peer->unannounced_rdma = &peer->channel->unannounced_rdma;
   peer->location = peer->channel->connections.locate(std::move(its));
-  // Without these, neighbours are treated like processes of another host.
+  // Without these paths, neighbours are treated like processes of another host.
   bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
   if (!local_paths || !peer->location.same_machine) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
@@ -261,14 +261,14 @@ Traffic Engine::traffic(std::uint64_t process) const {
 }
 
 void Engine::issue_all() noexcept { state_->issues_all.store(true, std::memory_order_relaxed); }
-// Relaxed, as the store above: whoever issues operations was told by other means that the engine is set up.
+// Relaxed, as the store above: issuing threads know by other means that the engine is set up.
 bool Engine::issues_all() const noexcept { return state_->issues_all.load(std::memory_order_relaxed); }
 
 void Engine::count_direct() noexcept {
   issue_all();
   state_->counts_direct.store(true, std::memory_order_relaxed);
 }
-// Relaxed: as above.
+// Relaxed, as above.
 bool Engine::counts_direct() const noexcept { return state_->counts_direct.load(std::memory_order_relaxed); }
 
 void Engine::watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
@@ -291,8 +291,8 @@ void Engine::wait_step(unsigned spins) {
 }
 
 void Engine::wait_step(Peer& peer, unsigned spins) {
-  // The other channels are for the threads that wait there, and for the agents; for this one, too, now and
-  // then, so that their messages need not wake an agent while a thread is awake.
+  // The other channels belong to the threads that wait there, and to the agents. This thread also polls them
+  // now and then, so that their messages need not wake an agent while a thread is awake.
   constexpr unsigned others_interval = 16;
   Channels& channels = state_->channels;
   int events = channel_of(peer).poll_now() + state_->watches.check();
@@ -303,7 +303,7 @@ void Engine::wait_step(Peer& peer, unsigned spins) {
 void Engine::rest(unsigned spins) const {
   constexpr unsigned host_interval = 128;
   constexpr unsigned yield_after = 512;
-  // The peer that is waited for may itself wait in MPI for something that this process has to move.
+  // The awaited peer may itself wait in MPI for progress of this process.
   mpix_engine_config const& config = state_->config;
   if (spins % host_interval == host_interval - 1 && config.progress != nullptr)
     config.progress(config.context);

@@ -1,4 +1,4 @@
-/// Engine: texts for failed operations.
+/// Engine: error texts of failed operations.
 #include <cinttypes>
 #include <cstdio>
 
@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Empty where the memory begins in no segment, or lies in one completely.
+/// Returns an empty text if the memory begins in no segment, or lies completely in one.
 std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory) {
   std::uint64_t const left = segment.length - (memory.address - segment.base);
   char text[160];

@@ -1,4 +1,4 @@
-/// Engine: failures that no completion tells.
+/// Engine: failures that no completion reports.
 #include <algorithm>
 #include <new>
 #include <vector>

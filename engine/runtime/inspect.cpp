@@ -1,5 +1,5 @@
-/// State of a process as text for mpix-rma ps: its waits, and the waits of others for it. By the agent, while
-/// other threads may hang: no lock is waited for longer than `patience`.
+/// Describes the state of a process for mpix-rma ps: its waits, and the waits of others for it. Called by the
+/// agent while other threads may hang: no lock is waited for longer than `patience`.
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds patience{500};
-constexpr std::size_t most_bytes = 48 * 1024;  // less than sockets take at once
+constexpr std::size_t most_bytes = 48 * 1024;  // less than a socket buffers
 
 template <typename Lockable>
 std::unique_lock<Lockable> lock_patiently(Lockable& lock) {

@@ -28,7 +28,7 @@ void Inspection::open() noexcept {
   if (!made) return;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // The first byte stays 0: an abstract name.
+  // The first byte stays 0, for an abstract name.
   int const length =
       std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s%d/%u", prefix,
                     static_cast<int>(::getpid()), engines.fetch_add(1, std::memory_order_relaxed));
@@ -46,10 +46,10 @@ void Inspection::answer(std::function<std::string()> const& describe) const noex
     if (!may_ask(connection.get())) continue;
     try {
       std::string const text = describe();
-      // As much as the socket takes at once: who asks does not read slowly on the agent's time.
+      // As much as the socket buffers: a slow reader must not delay the agent.
       (void)!::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     } catch (std::exception const&) {
-      // Without memory: who asks gets nothing, and asks again.
+      // Without memory the client gets no answer and must ask again.
     }
   }
 }

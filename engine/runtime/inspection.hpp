@@ -1,6 +1,6 @@
-/// The socket at which a process says what it waits for, also while its threads hang: mpix-rma ps connects to
-/// it, and the agent answers. One abstract Unix socket for each engine, whose name has the process's id;
-/// nothing of it is left in a file system. Only processes of the same user, and root, get an answer.
+/// The socket through which a process describes its state, even while its threads hang: mpix-rma ps connects
+/// to it, and the agent answers. One abstract Unix socket per engine, whose name contains the pid; nothing is
+/// left in a file system. Only processes of the same user, and root, get an answer.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,14 @@ namespace mpixrma::engine {
 
 class Inspection {
  public:
-  /// Prefix of the names; behind it stand the process's id, a slash, and the number of the engine in
-  /// it.
+  /// Prefix of the names, followed by the pid, a slash, and the number of the engine in the process.
   static constexpr char const* prefix = "mpix-rma/";
 
-  /// Without a socket, as where the system permits none, nobody is answered, and nothing else changes.
+  /// Without a socket, if the system permits none, there are no answers, and nothing else changes.
   void open() noexcept;
-  /// Readable when somebody asks; -1 without a socket.
+  /// Readable when a client connects; -1 without a socket.
   int fd() const noexcept { return socket_.get(); }
-  /// Answers all who ask with what `describe` returns. Never waits.
+  /// Answers all clients with the result of `describe`. Never waits.
   void answer(std::function<std::string()> const& describe) const noexcept;
 
  private:

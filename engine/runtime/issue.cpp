@@ -37,7 +37,7 @@ TargetRange touched_by(auto const& operation) noexcept {
   return {plus(operation.target, extent.begin), static_cast<std::size_t>(extent.end - extent.begin)};
 }
 
-/// The CPU's atomics do not reach into another address space.
+/// The CPU's atomics do not work across address spaces.
 bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
 bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
   return reduction_for(update, modes).element_atomic;
@@ -50,8 +50,8 @@ bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.
 bool is_notification(Transfer const&) noexcept { return false; }
 bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
-/// The segment that holds [begin, begin + bytes): bad_address where none holds the first byte, overrun where
-/// the segment ends before the range does.
+/// Returns the segment that contains [begin, begin + bytes): bad_address if none contains the first byte,
+/// overrun if the segment ends before the range does.
 Status find_all(RemoteSegments& segments, RemoteAddress begin, std::size_t bytes,
                 RemoteSegments::Found* found) {
   if (!segments.find(begin, found)) return Status::bad_address;
@@ -60,9 +60,9 @@ Status find_all(RemoteSegments& segments, RemoteAddress begin, std::size_t bytes
 
 }  // namespace
 
-/// Local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if need be.
-/// `*refused`, where the range is memory of the peer's regions and not of one segment: bad_address or
-/// overrun.
+/// Returns a local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if
+/// necessary. `*refused` is set to bad_address or overrun if the range is in the peer's regions but not in
+/// one segment.
 std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
   if (std::byte* const known = peer.reach(begin, bytes)) return known;
   RemoteSegments& segments = *peer.state().segments;
@@ -90,8 +90,7 @@ Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
   return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
 }
 
-/// Puts the address in the place of an exposure of a peer on this host and the offset in it, and sees to it
-/// that the counter is one.
+/// Replaces an exposure of a peer on this host and an offset by the address, and validates the counter.
 template <typename Operation>
 Status Engine::resolve(Peer& peer, Operation* operation) {
   RemoteSegments const& segments = *peer.state().segments;
@@ -109,7 +108,7 @@ Status Engine::resolve(Peer& peer, Operation* operation) {
                                                 : Status::stale_exposure;
 }
 
-/// Whether what the exposures say still holds. Of addresses nothing is asked.
+/// Revalidates the exposures. Addresses need no validation.
 template <typename Operation>
 Status Engine::look_again(Peer& peer, Operation const& named) {
   if (!named.exposed.is_named()) return Status::ok;
@@ -117,7 +116,7 @@ Status Engine::look_again(Peer& peer, Operation const& named) {
   return resolve(peer, &again);
 }
 
-/// What needs no message, or nullopt.
+/// Executes an operation that needs no message, or returns nullopt.
 template <typename Operation>
 std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation) {
   if (!operation.exposed.is_named()) return issue_local(peer, operation, operation);
@@ -126,14 +125,14 @@ std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation)
   return failed(status) ? status : issue_local(peer, resolved, operation);
 }
 
-/// An operation that was not refused.
+/// Counts an operation that was not rejected.
 template <typename Operation>
 void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
   if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
 }
 
-/// Runs an operation whose target lies in several mapped segments, run by run. False, with nothing done,
-/// when some run is not mapped; `*refused` as above.
+/// Runs an operation whose target lies in several mapped segments, run by run. Returns false without side
+/// effects if a run is not mapped; `*refused` as above.
 template <typename Operation>
 bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* refused) {
   if (cuts_elements(operation)) return false;
@@ -154,7 +153,7 @@ bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* re
   return true;
 }
 
-/// By load and store, or nullopt.
+/// Executes the operation by load and store, or returns nullopt.
 template <typename Operation>
 std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
                                            std::size_t bytes) {
@@ -171,22 +170,22 @@ std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operatio
   return failed(refused) ? std::optional(refused) : std::nullopt;
 }
 
-/// Whether the kernel moves it. The caller holds the stripes that it asks for.
+/// Whether the kernel can transfer the data. The caller holds the stripes that the operation requires.
 template <typename Operation>
 bool Engine::reaches_across(Peer& peer, Operation const& operation) noexcept {
   return peer.state().cross_memory.load(std::memory_order_relaxed) &&
          !needs_cpu_atomics(operation, peer.stripes()->modes);
 }
 
-/// The same for operations that a message would not serve better.
+/// The same for operations for which a message is not better.
 template <typename Operation>
 bool Engine::moves_across(Peer& peer, Operation const& operation) noexcept {
   bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
   return !by_message && reaches_across(peer, operation);
 }
 
-/// Whether no other path leads to the target while messages are under way. Stripes are not asked for: whoever
-/// takes another path looks again.
+/// Whether no other path leads to the target while messages are in flight. Stripes are not considered,
+/// because the other paths check again.
 template <typename Operation>
 bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes) {
   if (moves_across(peer, operation)) return false;
@@ -198,18 +197,18 @@ bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress
 
 namespace {
 
-/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
-/// nobody sees the part, and nobody may see it afterwards.
+/// Whether a partially executed operation may be repeated as a whole. While the stripes are held, no other
+/// process sees the partial state, and none may see it afterwards.
 bool may_be_repeated(Transfer const&, bool held) noexcept { return !held; }
 bool may_be_repeated(Update const&, bool) noexcept { return false; }
 
 }  // namespace
 
-/// Through the kernel, where it reaches across; nullopt when it has come to refuse that and the operation may
-/// go another way as a whole. `held`: the stripes of the target are.
+/// Transfers through the kernel if possible; nullopt if it has started to deny access and the whole operation
+/// may take another path. `held`: the stripes of the target are held.
 template <typename Operation>
 std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation, bool held) {
-  // Kept out of freed memory of the regions, which is still mapped at the peer.
+  // Must not access freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   auto const [begin, bytes] = touched_by(operation);
   if (!looked_up && peer.state().segments->in_region(begin, begin + bytes)) {
@@ -233,13 +232,13 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
   return status;
 }
 
-/// Through the peer's mailbox, or nullopt. `held`: the stripes of the target are. `across`: the kernel would
-/// move it. `left`: what the peer did not look for any more.
+/// Uses the peer's ring, or returns nullopt. `held`: the stripes of the target are held. `across`: the kernel
+/// could transfer the data. `left` receives the parts that the peer no longer polled for.
 template <typename Operation>
 std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
                                          std::vector<DataRange>* left) {
   auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
-  // Of messages that are under way it would be executed before.
+  // It would be executed before messages in flight.
   bool const first = peer.state().messages.executed.load(std::memory_order_acquire) >= peer.newest();
   if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
   std::function<void()> const serve = [this] { state_->channels.take_mail(); };
@@ -248,7 +247,7 @@ std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation,
   return status;
 }
 
-/// The rest of an operation that the mailbox or the kernel has left.
+/// Executes the rest of an operation that the ring or the kernel has left.
 template <typename Operation>
 Status Engine::issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
                           std::span<DataRange const> left) {
@@ -272,7 +271,8 @@ Status Engine::issue_left(Peer& peer, Operation const& operation, Operation cons
   return end.status;
 }
 
-/// By load and store or through the kernel, or nullopt. `named`: the same with exposures, if it has them.
+/// Executes by load and store or through the kernel, or returns nullopt. `named`: the same operation with
+/// exposures, if it has any.
 template <typename Operation>
 std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
   wait_for_held_stores(peer);
@@ -301,7 +301,7 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
   return issue_across(peer, operation, held);
 }
 
-/// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
+/// Completes an operation whose memory accesses are done: its notification, if requested.
 template <typename Done>
 Issued Engine::notify(Peer& peer, Done const& done) {
   if (!notifies(done)) return {};
@@ -322,7 +322,7 @@ Issued Engine::notify(Peer& peer, Done const& done) {
 namespace {
 
 bool is_sound(Transfer const&) noexcept { return true; }
-/// No path takes an element apart, or looks for what the operation does.
+/// Whether no path needs to split an element, and the operation is defined.
 bool is_sound(Update const& update) noexcept {
   if (!is_valid({update.type, update.operation, false, update.scale})) return false;
   auto const whole = [&](Layout const& layout) {
@@ -342,14 +342,14 @@ template <typename Operation>
 Issued Engine::issue_any(Peer& peer, Operation const& operation) {
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (operation.target_layout.size() == 0)
-    return notify(peer, operation);  // whatever it would do to elements
+    return notify(peer, operation);  // regardless of the operation on elements
   if (!is_sound(operation)) return {Status::bad_argument, true, 0};
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
   order_before_store(ordered);
   if (is_get(operation) && ordered) {
     // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
-    // it is read. Where the store was is not recorded, so the fence does not depend on an overlap.
+    // it is read. The location of the store is not recorded, so the fence is unconditional.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     wait_for_puts_to_self();
   }
@@ -365,7 +365,7 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
 Issued Engine::issue(Peer& peer, Transfer const& transfer) { return issue_any(peer, transfer); }
 Issued Engine::issue(Peer& peer, Update const& update) { return issue_any(peer, update); }
 
-/// Until another operation may be queued for the peer.
+/// Waits until another operation may be queued for the peer.
 void Engine::wait_for_room(Peer& peer) {
   Channel& channel = channel_of(peer);
   wait_until(peer, [&] {
@@ -374,16 +374,17 @@ void Engine::wait_for_room(Peer& peer) {
   });
 }
 
-/// What neither loads and stores nor the kernel can do.
+/// Issues an operation that neither loads and stores nor the kernel can execute.
 template <typename Operation>
 Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   wait_for_room(peer);
   wait_for_lock_in_stream(peer, operation.target_layout, operation.guarantees);
   Channel& channel = channel_of(peer);
-  // Before the lock: whoever waits for stripes must let messages through.
+  // Before the lock, because a thread that waits for stripes must let messages through.
   StripeHold origin = hold_origin(peer, footprint_of(operation));
   std::unique_lock held(channel.lock);
-  // What UCX puts and gets has no place in the stream of messages: it ends before what must come after it.
+  // UCX puts and gets have no position in the stream of messages: they must end before their successors
+  // start.
   TargetAccess const access = access_of(operation);
   Predecessors const before = predecessors_of(peer, operation.guarantees, access);
   wait_for_rdma(peer, before.rdma, held);

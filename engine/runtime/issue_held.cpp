@@ -20,8 +20,8 @@ std::size_t whole_part(Update const& update, std::size_t bytes) noexcept {
 
 }  // namespace
 
-/// Part by part, each a message or a few that overtake all others, and waits for each: whatever waits for the
-/// stripes, here or at the peer, keeps none of these waiting.
+/// Sends the operation part by part and waits for each part; its messages overtake all others, so that
+/// messages that wait for the stripes, here or at the peer, do not block them.
 template <typename Operation>
 Status Engine::issue_held(Peer& peer, Operation const& operation) {
   Channel& channel = channel_of(peer);

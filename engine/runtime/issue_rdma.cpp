@@ -1,4 +1,4 @@
-/// Engine: operations by UCX put and get, and what is to be known of a peer for them.
+/// Engine: operations by UCX put and get, and the state of a peer that they need.
 #include <algorithm>
 #include <optional>
 
@@ -10,8 +10,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Whether there is nothing to ask the peer about the exposure: its key is here, or there is none. A key that
-/// was taken back has another one in its place.
+/// Whether the peer need not be queried about the exposure: its key is known, or it has none. A revoked key
+/// is replaced by another one.
 bool knows_key(Peer& peer, Transfer const& transfer) noexcept {
   RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
   if (found == nullptr || !found->usable) return found != nullptr;
@@ -22,7 +22,7 @@ bool knows_key(Peer& peer, Transfer const& transfer) noexcept {
 
 }  // namespace
 
-/// Waits with the lock of the peer's channel in hand, which others get in between.
+/// Waits with the lock of the peer's channel held, which other threads acquire in between.
 template <typename Predicate>
 void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
   if (done()) return;
@@ -35,12 +35,12 @@ void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predica
   channel.leave();
 }
 
-/// Until every operation by UCX put and get up to `number` has ended.
+/// Waits until every operation by UCX put and get up to `number` has ended.
 void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
   drive_until(peer, held, [&] { return RdmaPath::reached(peer, number); });
 }
 
-/// Once the message `after` is executed. nullopt: the path does not serve.
+/// Issues once the message `after` is executed. nullopt: the path does not apply.
 std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
                                          std::unique_lock<std::mutex>& held) {
   if (!state_->rdma_usable || peer.state().same_host) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, s
                : issue_rdma_at_address(peer, transfer, after, held);
 }
 
-/// nullopt: the memory is not registered, or the path does not suit.
+/// nullopt: the memory is not registered, or the path is unsuitable.
 std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
                                                     std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
@@ -60,11 +60,11 @@ std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& 
     if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
       return std::nullopt;
   }
-  // Messages that are to be executed before this operation travel another way.
+  // Messages that must be executed before this operation take another path.
   MessageStream const& stream = peer.state().messages;
   drive_until(peer, held,
               [&] { return !stream.suspended && channel_of(peer).agent_path.await(peer, after); });
-  // The key may have been revoked while the lock was open, and the connection may be lost.
+  // While the lock was released, the key may have been revoked or the connection lost.
   RemoteKey* const key = RdmaPath::find_key(peer, transfer);
   RemoteExposure* const exposure = RdmaPath::find_exposure(peer, transfer);
   bool const gone = transfer.exposed.target != ExposureId::none && exposure == nullptr;
@@ -76,7 +76,7 @@ std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& 
   return issued;
 }
 
-/// nullopt: the path does not serve; the agent says why, if it is for the exposure.
+/// nullopt: the path does not apply; if the exposure is the reason, the agent reports the error.
 std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const& transfer,
                                                      std::uint64_t after,
                                                      std::unique_lock<std::mutex>& held) {
@@ -94,8 +94,8 @@ std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const&
   return issue_rdma_at_address(peer, resolved, after, held);
 }
 
-/// Asks the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, released
-/// while waiting.
+/// Queries the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, which
+/// is released while waiting.
 Status Engine::query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
                      std::unique_lock<std::mutex>& held) {
   AgentPath& path = channel_of(peer).agent_path;

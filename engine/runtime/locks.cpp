@@ -1,4 +1,4 @@
-/// Engine: locks, those of this process and of others.
+/// Engine: locks of this process and of others.
 #include <sched.h>
 
 #include <atomic>
@@ -36,8 +36,8 @@ LockClock* Engine::lock_clock(Peer& peer) noexcept {
   return state.same_host ? &state.segments->lock_clock() : nullptr;
 }
 
-/// Waits for a lock that is held for moments: it comes free sooner than the agent answers. Those who wait at
-/// the agent come first; nobody waits here for long, and at the agent it is first come, first served.
+/// Waits briefly for a lock that is held for a short time: it becomes free before the agent could answer.
+/// Requests at the agent take precedence; longer waits go to the agent's FIFO queue.
 bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
   constexpr std::chrono::microseconds patience{50};
   constexpr unsigned looks_per_turn = 64;
@@ -54,7 +54,7 @@ bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
     auto const now = std::chrono::steady_clock::now();
     if (looks == looks_per_turn) end = now + patience;
     if (now >= end) return false;
-    // Who has it may need this processor, or an answer.
+    // The holder may need this processor, or an answer.
     progress();
     sched_yield();
   }
@@ -70,7 +70,7 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
     auto const [outcome, tell] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
-    // The agent may have granted shares.
+    // The agent may have granted shared locks.
     bool const open = request.mode == LockMode::shared && word->is_queued();
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
     if (given_up && tell) (void)tell_left(peer, request.lock, request.owner, 0);
@@ -111,7 +111,8 @@ void Engine::wait_for_lock() {
   wait_until(peer, [&] { return finished(peer, locking_at_); });
 }
 
-/// What would not leave at once does not follow a lock that the stream waits for.
+/// Never queue behind a pending in-stream lock: waits for the lock if the operation could not be sent at
+/// once.
 void Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
   MessageStream& stream = peer.state().messages;
   if (!stream.locks.load(std::memory_order_relaxed)) return;
@@ -131,11 +132,11 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = shared_lock(peer, lock)) {
     Holder const holder = own_holder(owner);
-    // What was issued under the lock and travels as messages comes before the next holder.
+    // Messages issued under the lock must precede the next holder's operations.
     if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
     if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
   }
-  // Stores that were made under the lock leave this processor before the message does.
+  // Stores made under the lock leave this processor's store buffer before the message is sent.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
 }
@@ -156,7 +157,7 @@ Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::
   wait_for_lock_in_stream(peer, {}, Guarantee::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
-  // What UCX puts and gets has no place in the stream of messages.
+  // UCX puts and gets have no position in the stream of messages.
   wait_for_rdma(peer, peer.state().rdma().issued, held);
   Issued const issued = channel.agent_path.release(peer, lock, owner, kind, context);
   channel.drive();

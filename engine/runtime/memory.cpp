@@ -1,4 +1,4 @@
-/// Engine: memory of this process that others may reach.
+/// Engine: memory of this process that others may access.
 #include "engine/runtime/engine.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// To the system. Without a lock.
+/// Returns memory to the system, without a lock.
 void give_back(SegmentTable::Garbage& garbage, Channels& channels, SegmentTable& segments) {
   if (garbage.empty()) return;
   garbage.release();
@@ -22,7 +22,7 @@ void give_back(SegmentTable::Garbage& garbage, Channels& channels, SegmentTable&
 
 }  // namespace
 
-/// Pages are made, and given back, without a lock: gigabytes take seconds.
+/// Pages are allocated and freed without a lock, because gigabytes take seconds.
 Status Engine::try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   SegmentTable& segments = state_->segments;
   std::unique_lock held(state_->channels);
@@ -46,7 +46,7 @@ Status Engine::try_to_allocate(std::size_t bytes, AllocationHints const& hints, 
 Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   Status const status = try_to_allocate(bytes, hints, base);
   if (status != Status::out_of_memory) return status;
-  // Freed memory that is kept for later may be the memory that is missing.
+  // Kept freed memory may be the memory that is missing.
   SegmentTable::Garbage garbage;
   {
     std::lock_guard const held(state_->channels);
@@ -62,7 +62,7 @@ bool Engine::is_allocated(void const* base) const {
   return segment != nullptr && !segment->user_memory();
 }
 
-/// Peers are to forget the segment, or the exposure, with this number. With all channels locked.
+/// Makes peers drop the segment or exposure with this number. With all channels locked.
 void Engine::revoke(std::uint64_t number, RemoteAddress base) {
   state_->channels.for_each([&](Channel& channel) { channel.executor.revoke(number, base); });
 }
@@ -75,7 +75,7 @@ bool Engine::is_forgotten(std::uint64_t number) {
   return forgotten;
 }
 
-/// Segments that are none any more: peers are to forget their keys. With all channels locked.
+/// Makes peers drop the keys of segments that no longer exist. With all channels locked.
 void Engine::revoke(std::vector<OwnSegment> const& segments) {
   for (OwnSegment const& segment : segments) {
     if (!state_->registrations.has(segment)) continue;
@@ -84,7 +84,7 @@ void Engine::revoke(std::vector<OwnSegment> const& segments) {
   }
 }
 
-/// Whether no peer has a key any more for what stood in [begin, end) and is revoked.
+/// Whether no peer has a key any more for revoked memory in [begin, end).
 bool Engine::is_forgotten(RemoteAddress begin, RemoteAddress end) {
   bool all = true;
   std::erase_if(state_->revoked, [&](OwnSegment const& segment) {
@@ -103,8 +103,8 @@ void Engine::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
   });
 }
 
-/// Access rights of memory that is to be registered; bad_address where it cannot be read. The time that
-/// the kernel's map takes grows with the program, so no channel is locked meanwhile.
+/// Determines the access rights of memory to be registered; bad_address if it is not readable. Reading the
+/// kernel's map takes longer in larger programs, so no channel is locked meanwhile.
 Status Engine::look_at(void const* base, std::size_t bytes, MemoryRights* found) const {
   *found = {true, true, true};
   {
@@ -161,7 +161,7 @@ Status Engine::free(void* base) {
     OwnSegment const* const found = segments.at(base);
     if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
     segment = *found;
-    // From here on nobody finds it, or gets a key of it.
+    // From here on no peer finds it or gets a key for it.
     (void)segments.hide(base, &concealed);
     for (ExposureId const id : concealed) revoke(static_cast<std::uint64_t>(id), segment.base);
     revoke({segment});

@@ -1,4 +1,4 @@
-/// Engine: completion, order and atomicity: what operations wait for.
+/// Engine: completion, order and atomicity: the waits of operations.
 #include <algorithm>
 #include <utility>
 
@@ -23,8 +23,8 @@ void Engine::wait_for_held_stores(Peer& peer) {
   peer.allow_stores(held);
 }
 
-/// An ordered get may write to memory of this process where an earlier ordered put of this process to
-/// itself has to write first. Without messages to itself there is nothing to wait for.
+/// An ordered get may write to memory of this process that an earlier ordered put of this process to itself
+/// must write first. Without messages to itself there is nothing to wait for.
 void Engine::wait_for_puts_to_self() {
   Peer* const self = state_->self.load(std::memory_order_acquire);
   if (self == nullptr || self->newest() == 0) return;
@@ -36,7 +36,7 @@ void Engine::wait_for_puts_to_self() {
 
 template <typename Hold>
 void Engine::acquire(Hold& hold) {
-  // Most holders are about to let go; some wait for messages that this process has to handle.
+  // Most holders release soon; some wait for messages that this process must handle.
   constexpr unsigned relaxed_spins = 64;
   for (unsigned spins = 0; spins < relaxed_spins; ++spins) {
     if (hold.acquire()) return;
@@ -62,7 +62,7 @@ Holds Engine::hold(Peer& peer, Footprint const& footprint) {
 }
 
 StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
-  // An operation of this process on itself is executed by its own agent: everything is taken here.
+  // An operation of this process on itself is executed by its own agent, so all stripes are acquired here.
   bool const self = peer.process() == process() && !footprint.origin.empty();
   StripeSets const wanted = self ? footprint.origin | footprint.target : footprint.origin;
   if (wanted.empty()) return {};
@@ -87,7 +87,7 @@ bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t 
 }
 
 void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
-  // Stores, loads and the kernel's copies are done when the call that makes them returns.
+  // Stores, loads and the kernel's copies are done when their call returns.
   if (sequence == 0) return;
   std::uint64_t const last = std::min(sequence, peer.newest());
   std::uint64_t rdma = 0;
@@ -130,8 +130,8 @@ bool Engine::test(Peer& peer, std::uint64_t sequence) {
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
-  // The stores of this thread, and those of others that it knows of, are visible to all before a later load
-  // is performed. A release would leave them in the processor's store buffer, where a load overtakes them.
+  // The stores of this thread, and those of others that it knows of, must be visible to all before a later
+  // load is performed. A release fence would leave them in the store buffer, where a load overtakes them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sequence == 0) return;
   std::lock_guard const held(channel_of(peer).lock);

@@ -1,4 +1,4 @@
-/// Engine: order of operations on overlapping memory of a peer, whatever paths they take.
+/// Engine: order of operations on overlapping memory of a peer, on any paths.
 #include <algorithm>
 #include <memory>
 
@@ -8,12 +8,12 @@
 
 namespace mpixrma::engine {
 
-/// Only where an operation can overtake messages.
+/// Only if an operation can overtake messages.
 bool Engine::keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept {
   return has(guarantees, Guarantee::overlap_ordered) && (peer.state().same_host || state_->rdma_usable);
 }
 
-/// Waits for the messages that an operation by load and store, through the kernel or by the mailbox would
+/// Waits for the messages that an operation by load and store, through the kernel or through the ring would
 /// overtake.
 void Engine::wait_for_overlapping(Peer& peer, TargetAccess const& access) {
   std::uint64_t last = 0;
@@ -25,7 +25,8 @@ void Engine::wait_for_overlapping(Peer& peer, TargetAccess const& access) {
   if (last != 0) wait_until(peer, [&] { return finished(peer, last); });
 }
 
-/// Of what is about to be issued as a message, or by UCX put and get. Under the channel's lock.
+/// Returns the predecessors of an operation about to be issued as a message, or by UCX put and get. Under the
+/// channel's lock.
 Predecessors Engine::predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access) {
   MessageStream& stream = peer.state().messages;
   RdmaState const& rdma = peer.state().rdma();
@@ -42,8 +43,8 @@ Predecessors Engine::predecessors_of(Peer& peer, Guarantee guarantees, TargetAcc
   return before;
 }
 
-/// An operation was issued for which predecessors_of() was asked. Under the channel's lock, not released
-/// since it was issued.
+/// Records an operation for which predecessors_of() was called. Under the channel's lock, which was not
+/// released since the operation was issued.
 void Engine::note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
                          Issued const& issued) const noexcept {
   if (failed(issued.status) || !keeps_accesses(peer, guarantees)) return;

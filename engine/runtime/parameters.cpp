@@ -78,7 +78,7 @@ constexpr mpix_engine_parameter table[] = {
      "How long the agent polls for the next message before it sleeps, if messages arrive that fast. "
      "Falling asleep and waking up takes about 10 microseconds of the core's time. A thread that "
      "computes on the same core waits meanwhile. 0: the agent does not poll."},
-    // The time that a wake-up of the agent takes: a process that polls pauses for as long now and then.
+    // The time of a wake-up of the agent: a polling process occasionally pauses for that long.
     {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
      "How long an origin waits for a process of its host to poll its ring, which serves operations on "
      "memory that is not mapped, before it uses another protocol (docs/semantics.md, Paths). After such "
@@ -103,10 +103,10 @@ constexpr mpix_engine_parameter table[] = {
 
 #undef FIELD
 
-/// Of a size or a number.
+/// Stores a size or a number.
 void store(mpix_engine_config& config, mpix_engine_parameter const& parameter, std::uint64_t value) noexcept {
   auto* const field = reinterpret_cast<char*>(&config) + parameter.field;
-  // In these fields 0 stands for the default, and all bits for none or never.
+  // In these fields 0 means the default, and all bits set mean none or never.
   bool const never = value == 0 && parameter.permits_zero != 0 && parameter.initial != 0;
   if (parameter.kind == MPIX_ENGINE_PARAMETER_SIZE) {
     std::size_t const number = never ? SIZE_MAX : static_cast<std::size_t>(value);
@@ -144,7 +144,7 @@ constexpr PathName path_names[] = {
     {"agent", MPIX_ENGINE_PATH_AGENT},
 };
 
-/// Beside `rdma`, which takes away the same bit whether it is set before or after.
+/// Independent of `rdma`, which clears the same bit whether it is set before or after.
 int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
   if (text == "auto") return 0;
   unsigned paths = 0;

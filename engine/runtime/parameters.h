@@ -1,6 +1,4 @@
-/**
- * The parameters of an engine by name: one table for all hosts, and for the documents. Plain C.
- */
+/** The parameters of an engine by name: one table for all hosts, and for the documents. Plain C. */
 #ifndef MPIX_ENGINE_PARAMETERS_H
 #define MPIX_ENGINE_PARAMETERS_H
 
@@ -35,22 +33,22 @@ struct mpix_engine_parameter {
   const char* help;          /**< one paragraph without unit, range and default, ends with a period */
 };
 
-/** The table. Its entries stay where they are. */
+/** Returns the table, whose entries have static addresses. */
 MPIX_ENGINE_API const struct mpix_engine_parameter* mpix_engine_parameters(size_t* count);
 
-/** Sets a parameter with a number. BAD_ARGUMENT: out of its range; nothing is set, and `why`, which has room
- * for `bytes` characters, names the parameter, the value and the range. Other return value: 0. */
+/** Sets a numeric parameter. BAD_ARGUMENT: out of range; nothing is set, and `why`, a buffer of `bytes`
+ * characters, names the parameter, the value and the range. Otherwise returns 0. */
 MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
                                            const struct mpix_engine_parameter* parameter, int64_t value,
                                            char* why, size_t bytes);
 
-/** The same with a text, a decimal number where the parameter is one. The text has to stay valid as long as
- * the engine. A host that gives "interfaces" a meaning of "auto" sets that field itself. */
+/** As above from a text, a decimal number if the parameter is numeric. The text must stay valid as long as
+ * the engine. A host that defines "auto" for "interfaces" sets that field itself. */
 MPIX_ENGINE_API int mpix_engine_set_text(struct mpix_engine_config* config,
                                          const struct mpix_engine_parameter* parameter, const char* text,
                                          char* why, size_t bytes);
 
-/** Whether the parameters fit each other, once all are set: 0, or BAD_ARGUMENT and the reason. */
+/** Whether the parameters are consistent, once all are set: 0, or BAD_ARGUMENT and the reason. */
 MPIX_ENGINE_API int mpix_engine_check_config(const struct mpix_engine_config* config, char* why,
                                              size_t bytes);
 

@@ -33,7 +33,7 @@ bool move_to(Cores const& cores) noexcept {
   return ::sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-/// What the system lets this thread have when it asks for everything: cpusets still hold.
+/// Returns the cores that the system grants when this thread requests all: cpusets still apply.
 Cores cores_permitted() noexcept {
   Cores const own = cores_of_thread();
   Cores all;
@@ -44,7 +44,7 @@ Cores cores_permitted() noexcept {
   return permitted;
 }
 
-/// Cores that a process is bound to; none when it may run anywhere, or nothing can be learned about it.
+/// Returns the cores that a process is bound to; none if it may run anywhere, or if this is unknown.
 Cores binding_of(pid_t process, Cores const& permitted) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   constexpr std::string_view key = "Cpus_allowed_list:\t";
@@ -56,8 +56,8 @@ Cores binding_of(pid_t process, Cores const& permitted) {
   return {};
 }
 
-/// Cores that the other processes of the job on this host are bound to: one daemon has started them all.
-/// False when they cannot be told.
+/// Determines the cores that the other processes of the job on this host are bound to; one daemon has started
+/// all of them. Returns false if they cannot be determined.
 bool cores_taken(Cores const& permitted, Cores* taken) {
   pid_t const parent = ::getppid();
   std::string const id = std::to_string(parent);
@@ -81,7 +81,7 @@ void place_automatically(Log const& log) {
   if (!cores_taken(permitted, &taken)) return;
   Cores const cores = cores_for_agent(own, permitted, taken);
   if (cores.none() || !move_to(cores)) return;
-  log.write(LogLevel::life, "the agent has %zu cores that nobody is bound to", cores.count());
+  log.write(LogLevel::life, "the agent has %zu cores that no process is bound to", cores.count());
 }
 
 }  // namespace

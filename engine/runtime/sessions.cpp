@@ -1,4 +1,4 @@
-/// The C interface: sessions that end on their own.
+/// The C interface: sessions that end separately.
 #include "engine/runtime/sessions.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace mpixrma::engine;
 
-/// As random as the secrets, and beyond the identities that jobs give.
+/// As random as the secrets, and outside of the range of jobs' identities.
 std::uint64_t session_of(Credentials const& random) noexcept {
   std::uint64_t session = 0;
   std::memcpy(&session, random.nonce.data(), sizeof session);

@@ -52,22 +52,22 @@ struct Engine::State {
 
   std::vector<std::byte> key_of(OwnSegment const& segment);
 
-  /// State of the process as text: its waits, and the waits of others for it.
+  /// Returns the state of the process as text: its waits, and the waits of others for it.
   std::string inspect();
 
-  /// Takes note of processes that have gone, as the bootstrap tells.
+  /// Handles processes that have ended according to the bootstrap.
   void take_gone();
 
-  // Failures whose completions could tell nobody.
+  // Failures whose completions could not report them.
   std::mutex untold_lock;
   LateErrors untold;
-  std::atomic<bool> has_untold{false};  ///< there may be some
+  std::atomic<bool> has_untold{false};  ///< there may be failures
 
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
   Log log;
   pid_t pid = own_process_id();
-  HostIdentity identity;  ///< of no host where nobody is to share memory with this process
+  HostIdentity identity;  ///< empty if no process may share memory with this one
   Credentials credentials;
   bool rdma_usable = false;
   DeviceMemory device_memory;
@@ -75,22 +75,22 @@ struct Engine::State {
   LockTable locks;
   Channels channels;
   Registrations registrations;
-  std::vector<OwnSegment> revoked;  ///< whose keys some peer has not forgotten
+  std::vector<OwnSegment> revoked;  ///< segments whose keys some peer still has
   Watches watches;
   Inspection inspection;
-  std::vector<std::byte> address;      ///< the blob that others are told
-  std::vector<std::byte> publication;  ///< the blob that the host publishes: with the secret
+  std::vector<std::byte> address;      ///< the blob without the secret
+  std::vector<std::byte> publication;  ///< the blob with the secret, which the host publishes
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
   std::vector<Peer*> unused;         ///< peers without users
-  std::uint64_t losses = 0;          ///< of connections, when unused peers were last looked at
-  Traffic traffic_of_forgotten;      ///< with peers that were forgotten
-  std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, once it is one
+  std::uint64_t losses = 0;          ///< number of lost connections at the last check of unused peers
+  Traffic traffic_of_forgotten;      ///< traffic with removed peers
+  std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, if it is one
 
-  /// No mapping is kept where Peer::reach looks.
+  /// Peer::reach finds no mapping.
   std::atomic<bool> issues_all;
-  /// Operations by load and store are counted where issue() finds them.
+  /// issue() counts operations by load and store.
   std::atomic<bool> counts_direct;
 };
 

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Whether they are complete; `*failure` is what has gone wrong then. With the channel's lock held.
+/// Whether they are complete; then `*failure` is their failure. With the channel's lock held.
 bool are_complete(Watches::Operations const& operations, Status* failure) noexcept {
   Peer& peer = *operations.peer;
   Channel& channel = channel_of(peer);
@@ -25,7 +25,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
     *failure = peer.state().messages.errors.take(operations.context).first.status;
     return true;
   } catch (std::bad_alloc const&) {
-    return false;  // for now
+    return false;  // not yet
   }
 }
 
@@ -61,7 +61,7 @@ int Watches::check_all() {
                   return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
                 }) +
          settle(operations_, [](OperationsWatch& watch) {
-           // Whoever has the lock drives what is waited for.
+           // Another holder of the lock drives the awaited progress.
            std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
            return held.owns_lock() && are_complete(watch.operations, &watch.status);
          });
@@ -76,7 +76,7 @@ void Watches::forget(void const* begin, void const* end) {
   });
 }
 
-/// Takes out those that are due and tells them, without the lock: they may be reused at once.
+/// Removes the due entries and calls their completions without the lock, because they may be reused at once.
 template <typename Any, typename Look>
 int Watches::settle(std::vector<Any>& watches, Look look) {
   std::vector<Any> ready;

@@ -1,6 +1,6 @@
-/// Who waits for what no event announces, during progress: that a counter which others increment, maybe by a
-/// store of another process, has got somewhere, and that what was issued to a peer is complete. They are
-/// looked at only while somebody waits.
+/// Waits that no event announces, checked during progress: for a counter that others increment, possibly by a
+/// store of another process, and for the completion of operations to a peer. They are checked only while
+/// there are waits.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,25 @@ class Peer;
 
 class Watches {
  public:
-  /// What was issued to a peer so far.
+  /// The operations issued to a peer so far.
   struct Operations {
     Peer* peer;
-    std::uint64_t sequence;  ///< of the newest message
+    std::uint64_t sequence;  ///< sequence of the newest message
     std::uint64_t rdma;      ///< number of the newest operation by UCX put and get
-    bool local;              ///< only the buffers have to be free
-    std::uint32_t context;   ///< whose failure is told
+    bool local;              ///< only the buffers must be reusable
+    std::uint32_t context;   ///< context whose failure is reported
   };
 
   void add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
-  /// Tells `completion` at once where they are complete, and where there is no memory.
+  /// Calls `completion` at once if they are complete, or if memory is exhausted.
   void add(Operations const& operations, Completion& completion) noexcept;
 
-  /// Tells those who have waited long enough. Returns how many.
+  /// Calls the completions of ended waits. Returns their number.
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
   void forget(void const* begin, void const* end);
 
-  /// The counters and their values, as text.
+  /// Describes the counters and their values as text.
   void describe(BoundedText& text);
 
  private:

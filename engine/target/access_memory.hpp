@@ -1,4 +1,4 @@
-/// Executor: accesses to memory of this process that other processes name.
+/// Executor: accesses to memory of this process at addresses from other processes.
 #pragma once
 
 #include "engine/base/status.hpp"
@@ -7,8 +7,8 @@
 
 namespace mpixrma::engine {
 
-/// Calls access(), which accesses memory in `accessed`. The memory may have been unmapped or protected since
-/// it was exposed or probed: then the access fails, and its effects so far stay. After admit_faults().
+/// Calls access(), which accesses memory in `accessed`. If the memory was unmapped or protected since it was
+/// exposed or probed, the access fails, and its effects so far remain. Must be called after admit_faults().
 template <typename Access>
 Status access_memory(FaultRange accessed, bool write, Access&& access) noexcept {
   auto const fault = run_guarded(accessed, access);

@@ -1,4 +1,4 @@
-/// Executor: what goes back to origins.
+/// Executor: answers to origins.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -19,7 +19,7 @@ Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
   return replies_.back();
 }
 
-/// Where the payload of the newest reply goes; at once, before there is another one.
+/// Returns the location for the payload of the newest reply; must be called before there is another reply.
 std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
   if (bytes > settings_.joined_bytes / 2) {
     try {
@@ -34,7 +34,7 @@ std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
   return small_.data() + reply.begin;
 }
 
-/// Takes back the replies from the one with this index on, which are not sent yet.
+/// Removes the unsent replies from this index on.
 void Executor::drop_replies(std::size_t first) noexcept {
   if (first == replies_.size()) return;
   small_.resize(replies_[first].begin);
@@ -46,7 +46,7 @@ void Executor::drop_replies(std::size_t first) noexcept {
   replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
 }
 
-/// `exposed_base`: what resolve() has added to the request's address.
+/// `exposed_base`: the base that resolve() has added to the request's address.
 void Executor::answer_failure(Origin& origin, wire::RequestHeader const& request, Status status,
                               std::uint64_t exposed_base) {
   Reply& reply = new_reply(origin, wire::ReplyKind::failed, request);
@@ -64,8 +64,8 @@ void Executor::owe(Origin& origin) {
 }
 
 void Executor::answer() {
-  // To a process itself UCX delivers inside of the send: the answer may lead to the next request, and
-  // that to the next answer, while this one is being sent.
+  // UCX delivers a message of a process to itself inside of the send: the answer may lead to the next
+  // request, and that to the next answer, while this one is being sent.
   if (is_answering_) return;
   is_answering_ = true;
   try {
@@ -77,7 +77,7 @@ void Executor::answer() {
   is_answering_ = false;
 }
 
-/// Sends the batch of answers that lack of memory kept back, or else a new one of all answers that are due.
+/// Sends the batch of answers that lack of memory has delayed, or else a new one with all due answers.
 void Executor::send_batch() {
   if (sending_.is_sent()) {
     sending_.replies.clear();
@@ -98,7 +98,7 @@ void Executor::send_batch() {
   }
 }
 
-/// The origin has gone.
+/// Removes the answers to an origin that is gone.
 void Executor::Batch::forget(Origin const* origin, Transport& transport) noexcept {
   auto const first = replies.begin() + static_cast<std::ptrdiff_t>(sent);
   auto const is_its = [&](Reply const& reply) { return reply.origin == origin; };
@@ -110,7 +110,8 @@ void Executor::Batch::forget(Origin const* origin, Transport& transport) noexcep
   owing.erase(std::remove(next, owing.end(), origin), owing.end());
 }
 
-/// With a payload of this size. All memory that a reply needs is there before it counts as sent.
+/// Creates a message with a payload of this size. All memory that a reply needs is allocated before it counts
+/// as sent.
 Message& Executor::new_message(std::size_t payload_bytes) {
   Message& message = transport_.message();
   try {
@@ -122,7 +123,7 @@ Message& Executor::new_message(std::size_t payload_bytes) {
   return message;
 }
 
-/// How many of the first replies go to one process, and are small.
+/// Returns how many of the first replies go to one process and are small.
 std::size_t Executor::count_together(std::span<Reply const> replies) const noexcept {
   if (settings_.joined_bytes == 0) return 1;
   std::size_t count = 0;
@@ -132,7 +133,7 @@ std::size_t Executor::count_together(std::span<Reply const> replies) const noexc
   return std::max<std::size_t>(count, 1);
 }
 
-/// Several small ones, or a single one. Returns how many of them one message has taken.
+/// Sends several small replies in a batch, or a single one. Returns how many replies the message contains.
 std::size_t Executor::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
   if (replies.size() != 1) return send_joined(replies, payloads);
   send_alone(replies[0], payloads);
@@ -183,8 +184,8 @@ void Executor::acknowledge(Origin& origin) {
   send(origin, wire::MessageClass::reply, message);
 }
 
-/// With the acknowledgement of everything that is executed, once nothing else that has to be told of it
-/// waits: an origin that sees it has seen every failure before.
+/// Adds the acknowledgement of everything that is executed, once no other reply about it waits: an origin
+/// that sees the acknowledgement has seen every failure before.
 void Executor::complete(Origin& origin, wire::ReplyHeader& header) {
   if (origin.replies_waiting == 0) {
     origin.acknowledged = origin.executed;
@@ -200,7 +201,7 @@ void Executor::complete(Origin& origin, wire::ReplyHeader& header) {
 }
 
 void Executor::send(Origin& origin, wire::MessageClass kind, Message& message) {
-  // Its connection is still to be opened, or has gone.
+  // Its connection is not open yet, or is closed.
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {
@@ -209,7 +210,7 @@ void Executor::send(Origin& origin, wire::MessageClass kind, Message& message) {
   }
 }
 
-/// Of the memory that is meant for what origins have under way, each gets the same share.
+/// Returns the credit of an origin: each gets the same share of the memory for operations in flight.
 std::uint64_t Executor::window() const noexcept {
   std::size_t const share = settings_.memory_bytes / std::max<std::size_t>(origins_.size(), 1);
   return std::min(std::max(share, wire::first_window), settings_.window_bytes);
@@ -306,7 +307,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
     found.exposed_base = exposure->base;
     found.exposed_length = exposure->length;
     found.rights = static_cast<std::uint64_t>(exposure->rights);
-    // Who can only send messages need not forget anything before the exposure ends.
+    // Peers that can only send messages need not drop anything before the exposure ends.
     if (!credentials_.exposed_only || !key.empty())
       holders_[request.header.exposure].processes.insert(origin.process);
   }

@@ -1,4 +1,4 @@
-/// Requests and locks that others wait for, as text for mpix-rma ps.
+/// Describes the requests and locks that others wait for, for mpix-rma ps.
 #include <cstring>
 
 #include "engine/proto/describe.hpp"

@@ -1,4 +1,4 @@
-/// Executor: carrying out one request on this process's memory.
+/// Executor: the execution of one request on this process's memory.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -16,7 +16,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Bytes relative to the base that bytes [position, position + bytes) of the layout's data touch.
+/// Returns the bytes relative to the base that bytes [position, position + bytes) of the layout's data
+/// occupy.
 Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
   if (bytes == 0) return {0, 0};
   if (layout.is_contiguous()) {
@@ -32,7 +33,7 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
   return extent;
 }
 
-/// Whether there are not many more pages in the range that the request touches than it has pieces.
+/// Whether the range has not many more pages than the request has pieces.
 bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t page = 4096;
   constexpr std::uint64_t few_pages = 8;
@@ -43,14 +44,14 @@ bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept
 
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
-/// What an update guarantees.
+/// Returns the guarantee of an update.
 Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
   if ((header.flags & wire::flag_elements) != 0) return Guarantee::element_atomic;
   bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
   return whole ? Guarantee::atomic : Guarantee::none;
 }
 
-/// The elements of an update; touched_range() has not failed.
+/// Returns the elements of an update for which touched_range() has succeeded.
 ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   wire::RequestHeader const& header = request.header;
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
@@ -65,7 +66,7 @@ bool uses_memory(wire::RequestKind kind) noexcept {
   return kind == put || kind == get || kind == update;
 }
 
-/// What an exposure has to permit.
+/// Returns the rights that an exposure must grant.
 Rights rights_for(wire::RequestHeader const& header) noexcept {
   switch (static_cast<wire::RequestKind>(header.kind)) {
     case wire::RequestKind::get: return Rights::read;
@@ -108,9 +109,9 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
 }
 
-/// Memory of our own regions is there as long as its segment is, and registered memory as long as an origin
-/// vouches for it; everything else is probed.
-/// `*accessed`: the addresses that the request accesses.
+/// Memory of the regions is valid as long as its segment, and registered memory as long as an origin
+/// guarantees it; everything else is probed.
+/// `*accessed` receives the addresses that the request accesses.
 Status Executor::reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
@@ -123,18 +124,18 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write, Faul
     bool const sure = segment != nullptr && (vouched || !segment->user_memory());
     if (sure && segment->contains(from, bytes)) return Status::ok;
     bool const overruns = segment != nullptr && !segment->contains(from, bytes);
-    // A range that begins in freed memory of a region is mapped, but nothing stands there any more.
+    // A range that begins in freed memory of a region is mapped but invalid.
     if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
     if (accessible(pointer(from), bytes, write)) return Status::ok;
     Status const reason = reason_for_fault(pointer(from), bytes, write);
     return overruns && reason == Status::bad_address ? Status::overrun : reason;
   };
   bool const contiguous = request.layout.is_contiguous();
-  // At once: to be looked at makes pages of memory that was never used, which gaps are not worth.
+  // At once if dense: a probe allocates pages of untouched memory, so large gaps should not be probed.
   bool const at_once = contiguous || is_dense(request, end - begin);
   Status status = at_once ? probe(begin, end - begin) : Status::bad_address;
   if (contiguous || !failed(status)) return status;
-  // The gaps of a layout need not be mapped: look at what is really touched.
+  // The gaps of a layout need not be mapped, so probe only the accessed memory.
   LayoutCursor cursor(request.layout);
   cursor.seek(request.header.position);
   for (std::size_t rest = request.header.bytes; rest != 0;) {
@@ -146,7 +147,7 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write, Faul
   return Status::ok;
 }
 
-/// Puts addresses in the place of exposures and offsets; a refused request keeps its offset.
+/// Replaces exposures and offsets by addresses; a rejected request keeps its offset.
 Status Executor::resolve(wire::CheckedRequest& request) const {
   wire::RequestHeader& header = request.header;
   auto const kind = static_cast<wire::RequestKind>(header.kind);
@@ -175,21 +176,21 @@ Status Executor::resolve(wire::CheckedRequest& request) const {
   return Status::ok;
 }
 
-/// The base that resolve() has added to the address of a request that it has not refused.
+/// Returns the base that resolve() has added to the address of a request that it has accepted.
 std::uint64_t Executor::exposed_base(wire::RequestHeader const& header) const noexcept {
   if (header.exposure == 0 || !uses_memory(static_cast<wire::RequestKind>(header.kind))) return 0;
   Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
   return exposure != nullptr ? exposure->base : 0;
 }
 
-/// Executes the request, unless `status` is a failure already, and raises its counter. Answers a failure.
+/// Executes the request, unless `status` is a failure already, and increments its counter. Answers a failure.
 void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
   std::size_t const replies = replies_.size();
   bool const refused = failed(status);
   if (!failed(status)) status = execute(origin, request);
   if (Status const counted = count(origin, request, failed(status)); !failed(status)) status = counted;
   if (!failed(status)) return;
-  drop_replies(replies);  // with what was fetched before the failure
+  drop_replies(replies);  // including data fetched before the failure
   answer_failure(origin, request.header, status, refused ? 0 : exposed_base(request.header));
 }
 
@@ -211,7 +212,7 @@ Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   return carry_out(origin, request, accessed);
 }
 
-/// The answer comes with LockTable's. What is told with a position is the context of its errors.
+/// LockTable gives the answer. For an in-stream lock, the answer's token is the context of its errors.
 void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& header) {
   auto const kind = static_cast<wire::AcquireKind>(header.operation);
   bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
@@ -241,7 +242,7 @@ bool Executor::counter_exists(RemoteAddress counter) const {
   return segment != nullptr && !segment->user_memory() && segment->contains(counter, sizeof(std::uint64_t));
 }
 
-/// Increments the operation's counter when this was the last message of it and none has failed.
+/// Increments the operation's counter if this was its last message and none has failed.
 Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
   wire::RequestHeader const& header = request.header;
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
@@ -263,7 +264,8 @@ Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool
 
 Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
-  // Effects of its predecessors are visible to processes that load and store here before this request reads.
+  // Effects of its predecessors must be visible to processes that load and store here before this request
+  // reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<wire::RequestKind>(header.kind)) {
     case wire::RequestKind::put:
@@ -277,7 +279,7 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, 
   }
 }
 
-/// What is fetched goes back in replies of a fragment each.
+/// Fetched data is returned in replies of one fragment each.
 Status Executor::update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
   bool const fetch = wire::is_fetching(header);
@@ -296,8 +298,8 @@ Status Executor::update_memory(Origin& origin, wire::CheckedRequest const& reque
   return Status::ok;
 }
 
-/// The `bytes` bytes from `done` on of those that the request is about. `fetched`: where their values before
-/// go, or nullptr.
+/// Updates the `bytes` bytes from `done` on of the request's range. `fetched` receives their previous values,
+/// or is nullptr.
 void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
                               std::size_t bytes, std::byte* fetched) const noexcept {
   wire::RequestHeader const& header = request.header;
@@ -318,7 +320,8 @@ void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* ba
               atomic ? atomic_places(modes, elements, base, header.address) : AtomicPlaces{});
 }
 
-/// A reply for the `bytes` bytes from `done` on of those that the request is about; where they go.
+/// Creates a reply for the `bytes` bytes from `done` on of the request's range; returns the location for
+/// them.
 std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                               std::size_t bytes) {
   Reply& reply = new_reply(origin, wire::ReplyKind::data, header);

@@ -1,4 +1,4 @@
-/// Executor: which request may be executed when.
+/// Executor: the order in which requests are executed.
 #include "engine/target/executor.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> he
   }
 }
 
-/// The payload at an address that is a multiple of 8, until the next message.
+/// Returns the payload at an 8-byte-aligned address, valid until the next message.
 std::span<std::byte const> Executor::aligned(std::span<std::byte const> payload) {
   if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) == 0) return payload;
   aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
@@ -72,7 +72,7 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
   if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drops_.note(fault);
   std::uint64_t const sequence = request.header.sequence;
   if (sequence > origin.executed + wire::max_sequence_gap || origin.has_seen(sequence))
-    return drops_.note("its position of the stream is taken, or far off");
+    return drops_.note("its stream position is taken or out of range");
   if (fault != nullptr) {
     drops_.note(fault);
     return refuse(origin, request.header, payload.size(), Status::malformed);
@@ -90,42 +90,43 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
   release_held(origin);
 }
 
-/// Only an introduction is taken from somebody without a session.
+/// An unauthenticated peer may send only a handshake.
 void Executor::take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
                                   std::span<std::byte const> payload) {
-  if (ended_.contain(token)) return;  // what a process that has gone has left behind
+  if (ended_.contain(token)) return;  // left behind by an ended process
   wire::CheckedRequest request{};
   char const* fault = token != 0 ? "its session does not exist" : wire::check(header, payload, &request);
   if (fault == nullptr && request.header.kind != static_cast<std::uint8_t>(wire::RequestKind::introduction))
-    fault = "it belongs to no session";
+    fault = "it does not belong to a session";
   if (fault == nullptr) fault = take_introduction(request.data);
   if (fault != nullptr) drops_.note(fault);
 }
 
-/// Returns what is wrong with it, or nullptr. The connection back is opened outside of the callback that this
-/// is called from.
+/// Returns the error of the handshake, or nullptr. The connection back is opened later, outside of the
+/// callback that this function is called from.
 char const* Executor::take_introduction(std::span<std::byte const> data) {
   Introduction said;
   std::optional<Secret> const secret = credentials_.secret_of(target_of(data));
-  if (!secret) return "an introduction to another process";
-  if (!read_introduction(*secret, data, &said)) return "an introduction without proof";
+  if (!secret) return "a handshake with another process";
+  if (!read_introduction(*secret, data, &said)) return "a handshake without a valid proof";
   SessionOpening const& opening = said.opening;
   ProcessAddress address;
   if (!decode(said.address, &address) || address.process != opening.origin ||
       address.incarnation != opening.origin_incarnation)
-    return "an introduction that does not fit its sender";
-  if (worker_for(address.process, executors_) != place_)
-    return "an introduction on a channel that is not its sender's";
-  introductions_.reserve(introductions_.size() + 1);  // whoever is admitted is met
+    return "a handshake that does not match its sender";
+  if (worker_for(address.process, executors_) != place_) return "a handshake on the wrong channel";
+  introductions_.reserve(introductions_.size() +
+                         1);  // reserve first: recording an admitted peer must not throw
   address.process = name_of(opening);
   if (char const* const fault = admit(opening, *secret); fault != nullptr) return fault;
   introductions_.push_back(std::move(address));
   return nullptr;
 }
 
-/// By which an origin is known here. Those of several jobs may have the same identity, and no two the same
-/// nonce; one that has several sessions is a process for each. The highest bit keeps the order in which the
-/// two look at each other (Parting::hear): jobs give smaller identities than those who serve several of them.
+/// Returns the identity by which an origin is known here. Origins of several jobs may have equal identities,
+/// but never equal nonces; an origin with several sessions counts as one process per session. The highest bit
+/// preserves the order in which both sides see each other (Parting::hear): jobs assign smaller identities
+/// than processes that serve several jobs.
 std::uint64_t Executor::name_of(SessionOpening const& opening) const noexcept {
   if (!credentials_.exposed_only) return opening.origin;
   std::uint64_t name = 0;
@@ -134,10 +135,10 @@ std::uint64_t Executor::name_of(SessionOpening const& opening) const noexcept {
   return name & ~(std::uint64_t{1} << 63);
 }
 
-/// Makes the origin of a proven introduction known. Each introduction is good for once.
+/// Creates the origin of a verified handshake. Each handshake is accepted once.
 char const* Executor::admit(SessionOpening const& opening, Secret const& secret) {
   std::uint64_t const name = name_of(opening);
-  if (gone_.contain(name, opening.origin_incarnation)) return "an introduction of a process that has gone";
+  if (gone_.contain(name, opening.origin_incarnation)) return "a handshake of an ended process";
   SessionTokens const session = tokens_of(secret, opening);
   auto const known = origins_.find(name);
   if (known == origins_.end()) {
@@ -153,12 +154,12 @@ char const* Executor::admit(SessionOpening const& opening, Secret const& secret)
     return nullptr;
   }
   Origin& origin = *known->second;
-  if (origin.session != session) return "an introduction of another process with the same identity";
-  if (opening.connection <= origin.connection) return "an introduction that was used before";
+  if (origin.session != session) return "a handshake of another process with the same identity";
+  if (opening.connection <= origin.connection) return "a replayed handshake";
   if (origin.endpoint != nullptr) {
     Connections::Connection const* const connection = connections_.find(name);
     if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
-    // It has agreed to close the last one; its answer may come later.
+    // It has agreed to close the last connection; its answer may come later.
     connections_.note_farewell(name, wire::Farewell::agree, connection->asked, true);
   }
   origin.connection = opening.connection;
@@ -181,7 +182,7 @@ void Executor::meet_introduced() {
     if (known == origins_.end() || known->second->endpoint != nullptr) continue;
     Origin& origin = *known->second;
     Location location = connections_.locate(address);
-    // The origin expects replies where it reaches the identity by which it knows this process.
+    // The origin expects replies on the worker for the identity by which it knows this process.
     location.worker = address.workers[worker_for(origin.target, address.workers.size())];
     ucp_ep_h const endpoint = connections_.open(process, location);
     if (endpoint == nullptr) {
@@ -194,7 +195,7 @@ void Executor::meet_introduced() {
   }
 }
 
-/// An origin of ours that keeps to its window always finds room.
+/// A legitimate origin that respects its credit always finds room.
 bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
   std::size_t const one = 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
   std::size_t const all =
@@ -213,14 +214,14 @@ void Executor::note_released(Origin& origin, Kept const& kept) noexcept {
   kept_bytes_ -= kept.footprint();
 }
 
-/// Takes the request's position of the stream without executing it.
+/// Consumes the request's position in the stream without executing it.
 void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                       Status status) {
   answer_failure(origin, header, status);
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
-/// True when it has everything.
+/// Returns true if all stripes are acquired.
 bool Executor::acquire_shortly(StripeHold& hold) noexcept {
   constexpr int short_spins = 64;
   for (int spins = 0; spins < short_spins; ++spins) {
@@ -230,7 +231,7 @@ bool Executor::acquire_shortly(StripeHold& hold) noexcept {
   return false;
 }
 
-/// Executes the request as soon as its stripes are free: now, later, or when the origin asks again.
+/// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
 void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
   Status const resolved = resolve(request);
@@ -253,7 +254,7 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
   note_kept(origin, deferred_.back().kept);
 }
 
-/// The origin sends it again.
+/// The origin will resend the request.
 void Executor::answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes) {
   origin.done += wire::cost_of(request.header, payload_bytes);
   new_reply(origin, wire::ReplyKind::busy, request.header);
@@ -271,13 +272,13 @@ void Executor::retry_deferred() {
     wire::CheckedRequest request{};
     (void)wire::check(ready.kept.header(), ready.kept.payload(), &request);  // it passed when it arrived
     ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
-    Status const resolved = resolve(request);  // again: an exposure may be gone
+    Status const resolved = resolve(request);  // again, because an exposure may be gone
     perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size(), resolved);
     release_held(*ready.origin);
   }
 }
 
-/// The stripes, if any, are held. `resolved`: a failure that is known already.
+/// The required stripes are held. `resolved`: a failure that is known already.
 void Executor::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
                        std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
@@ -290,7 +291,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   }
   if (wire::locks_in_stream(header)) {
     OutOfOrder& rest = origin.make_out_of_order();
-    // Those of ours come behind the one that they wait for.
+    // Legitimate requests are ordered behind the lock that they wait for.
     if (rest.lock != 0) return refuse(origin, header, payload_bytes, Status::malformed);
     rest.lock = header.sequence;
     return acquire_lock(origin, header);
@@ -303,22 +304,22 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     if (ended) origin.out_of_order()->locks.erase(header.token);
   }
   note_executed(origin, header, cost);
-  // The acknowledgement of the stream may have to wait for an earlier request, and that for stripes which
-  // the origin holds for this operation.
+  // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
+  // holds for this operation.
   if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
 }
 
-/// What came behind the request for a lock may go on, whatever has become of it. Only where there is no room
-/// for the request it must not: it would be done without a lock that others have.
+/// Requests behind the lock request continue, whatever its result. Only if there was no memory for it they
+/// must not: they would be executed without a lock that others hold.
 void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
   OutOfOrder* const rest = origin.out_of_order();
   if (rest == nullptr || rest->lock != told.position) return;
   if (told.status == Status::out_of_memory)
-    return connections_.lose(origin.process, "no room for its request for a lock");
+    return connections_.lose(origin.process, "no memory for its lock request");
   rest->lock = 0;
   auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
   asked.sequence = told.position;
-  // What was executed ahead of it has been acknowledged, and is told with it.
+  // Requests executed ahead of it have been acknowledged, and are reported with it.
   asked.flags = rest->ahead.empty() ? wire::flag_quiet : 0;
   asked.context = static_cast<std::uint32_t>(told.token);
   if (failed(told.status)) answer_failure(origin, asked, told.status);
@@ -351,7 +352,7 @@ void Executor::take_position(Origin& origin, std::uint64_t sequence) {
 void Executor::release_held(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
-  // Whatever runs may let the next one run.
+  // Executing a request may unblock the next buffered one.
   while (std::optional<Kept> const kept = rest->held.take(origin.executed)) {
     note_released(origin, *kept);
     wire::CheckedRequest request{};
@@ -390,8 +391,8 @@ void Executor::forget(std::uint64_t process) {
   if (credentials_.encrypt) retire_session(session);
 }
 
-/// A session whose connection was lost admits nobody any more: its messages could be sent once more by who
-/// has recorded them.
+/// A session whose connection was lost accepts no further handshake, because its recorded messages could be
+/// replayed.
 void Executor::retire_session(std::uint64_t session) {
   auto const is_of_it = [=](auto const& entry) { return entry.second->target == session; };
   if (credentials_.sessions != nullptr && std::none_of(origins_.begin(), origins_.end(), is_of_it))

@@ -1,4 +1,4 @@
-/// The target's side of the agent path: executes requests and answers them.
+/// The target's side of the message path: executes requests and answers them.
 /// Under the channel's lock throughout.
 #pragma once
 
@@ -34,12 +34,12 @@ class Executor {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;  ///< most that one origin may have under way
-    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
-    std::size_t joined_bytes = 0;  ///< largest message of several replies; 0: each travels alone
+    std::size_t window_bytes = 0;  ///< maximum credit of one origin
+    std::size_t memory_bytes = 0;  ///< memory for the data in flight from all origins
+    std::size_t joined_bytes = 0;  ///< largest batch of replies; 0: no batches
   };
 
-  /// Packs the remote key of a segment for a peer that wants to use it; empty where there is none.
+  /// Packs the remote key of a segment for a peer that wants to use it; empty if there is none.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
   Executor(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
@@ -52,12 +52,12 @@ class Executor {
         settings_(settings),
         log_(log) {}
 
-  /// How to wake the agent, for answers that come about elsewhere.
+  /// Sets the function that wakes the agent, for answers from elsewhere.
   void set_wake(std::function<void()> wake) { lock_answers_.wake = std::move(wake); }
-  /// Locks whose holders have ended unnoticed go to those who wait for them.
+  /// Detects ended lock holders and grants their locks to waiting requests.
   void look_at_holders() { locks_.look_at_holders(lock_answers_); }
 
-  /// It is executor `place` of `executors`: processes that belong to another one are turned away.
+  /// This is executor `place` of `executors`: processes that belong to another one are rejected.
   void set_place(std::size_t place, std::size_t executors) noexcept {
     place_ = place;
     executors_ = executors;
@@ -65,64 +65,64 @@ class Executor {
 
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
-  /// Takes a message of requests. Without memory for it, its origin is lost.
+  /// Handles a message of requests. Without memory for it, the connection to its origin is lost.
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
 
-  /// By any thread.
+  /// Any thread.
   bool has_mail(Mailbox const& mailbox) const noexcept { return mail_.has_news(mailbox); }
-  /// Executes the requests in the process's mailbox; how many these were.
+  /// Executes the requests in the process's ring; returns their number.
   int take_mail(Mailbox& mailbox) noexcept;
 
-  /// Does what may be done now and sends the answers: replies, and one acknowledgement per origin. After each
-  /// progress of the transport, outside of UCX's callbacks.
+  /// Executes requests that may be executed now and sends the answers: replies, and one acknowledgement per
+  /// origin. Called after each progress of the transport, outside of UCX's callbacks.
   void drive() {
     if (!introductions_.empty()) meet_introduced();
     if (!deferred_.empty()) retry_deferred();
     if (locks_.is_patience_over()) locks_.admit_impatient(lock_answers_);
-    while (lock_answers_.has_news()) answer_locks();  // who goes on may give back others
+    while (lock_answers_.has_news()) answer_locks();  // a continued request may release other locks
     answer();
   }
-  /// Something is executed that was not answered yet.
+  /// Whether executed requests are unanswered.
   bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
-  /// Requests wait for stripes that nobody announces to be free.
+  /// Whether requests wait for stripes, whose release no event announces.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
 
-  /// The process has gone: nothing of it waits, and what it held is free.
+  /// Removes a process that is gone: its requests are dropped and its locks released.
   void forget(std::uint64_t process);
-  /// Forgets all processes of a session, and returns them.
+  /// Removes all processes of a session, and returns them.
   std::vector<std::uint64_t> end_session(std::uint64_t session);
 
   // For engine/target/parting.hpp.
   bool is_idle(std::uint64_t process) const noexcept;
   std::uint64_t last_use(std::uint64_t process) const noexcept;
-  /// The process has a lock by the agent's grant, or waits for one: it is known by its connection.
+  /// Whether the process has a lock by the agent's grant, or waits for one: the connection identifies it.
   bool has_locks(std::uint64_t process) const noexcept { return locks_.concerns(process); }
-  /// The connection to the process is closed, and with it go its keys. It introduces itself again.
+  /// Closes the connection to the process, and drops its keys. A later connection needs a new handshake.
   void part(std::uint64_t process) noexcept;
 
-  /// Tells every peer that knows the segment or the exposure with this number, at `base`, to forget it.
+  /// Makes every peer that knows the segment or exposure with this number, at `base`, drop it.
   void revoke(std::uint64_t number, RemoteAddress base);
-  /// True when all have done so.
+  /// Whether all peers have done so.
   bool revoked(std::uint64_t number) const {
     auto const found = holders_.find(number);
     return found == holders_.end() || found->second.processes.empty();
   }
-  /// Adds to `numbers` those of segments and exposures that processes knew which have gone, since the last
-  /// forget_left(). What they knew stays with whoever has it.
+  /// Adds to `numbers` the segments and exposures known to processes that have ended since the last
+  /// forget_left(). Whoever copied their keys still has them.
   void find_left(std::set<std::uint64_t>* numbers) const;
   void forget_left() noexcept;
 
-  /// Whose session has this token for requests; nothing for a stranger.
+  /// Returns the process whose session has this token for requests; nothing for an unauthenticated peer.
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
-  /// The token for replies of the process's session; 0: there is none.
+  /// Returns the token for replies of the process's session; 0: none.
   std::uint64_t session_with(std::uint64_t process) const noexcept;
 
-  /// The requests that cannot be executed yet, as text.
+  /// Describes the requests that cannot be executed yet.
   void describe_waiting(BoundedText& text) const;
 
   std::uint64_t executed() const noexcept { return executed_; }
-  /// Of these, the requests of one process; of one that has ended as long as it is among the last.
+  /// Number of executed requests of one process; also for recently ended processes.
   std::uint64_t executed_for(std::uint64_t process) const;
   std::uint64_t dropped() const noexcept { return drops_.count(); }
   std::size_t origins() const noexcept { return origins_.size(); }
@@ -135,14 +135,14 @@ class Executor {
     Kept kept;
     StripeHold hold;
   };
-  /// A reply that is not sent yet.
+  /// An unsent reply.
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
-    std::size_t begin;  ///< there
+    Message* message;   ///< with its payload; nullptr: the payload is in `small_`
+    std::size_t begin;  ///< offset there
   };
-  /// Answers that are being sent. Where memory runs short meanwhile, the rest stays for the next time.
+  /// Answers that are being sent. If memory runs short, the rest is sent next time.
   struct Batch {
     bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
     void forget(Origin const* origin, Transport& transport) noexcept;
@@ -150,15 +150,15 @@ class Executor {
     std::vector<Reply> replies;
     std::vector<std::byte> small;  ///< as `small_`
     std::vector<Origin*> owing;
-    std::size_t sent = 0;          ///< of `replies`
-    std::size_t acknowledged = 0;  ///< of `owing`
+    std::size_t sent = 0;          ///< number of `replies`
+    std::size_t acknowledged = 0;  ///< number of `owing`
   };
 
-  // joined_requests.cpp: several requests in one message.
+  // joined_requests.cpp: batches of requests.
   void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* take_records(Origin& origin, std::span<std::byte const> records);
 
-  // executor.cpp: which request may be executed when.
+  // executor.cpp: the order in which requests are executed.
   std::span<std::byte const> aligned(std::span<std::byte const> payload);
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
@@ -205,12 +205,12 @@ class Executor {
   Status send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   Status reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const;
 
-  // mail.cpp: requests in the mailbox.
+  // mail.cpp: requests in the ring.
   Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
   Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
   Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
 
-  // answers.cpp: what goes back.
+  // answers.cpp: answers.
   void answer();
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   std::byte* new_payload(Reply& reply, std::size_t bytes);
@@ -248,34 +248,36 @@ class Executor {
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process
   std::unordered_map<std::uint64_t, Origin*> sessions_;                 ///< by SessionTokens::request
   EndedOrigins gone_;
-  RecentTokens ended_;                         ///< of their sessions
-  std::vector<ProcessAddress> introductions_;  ///< whose connections are to be opened
+  RecentTokens ended_;                         ///< tokens of ended sessions
+  std::vector<ProcessAddress> introductions_;  ///< origins whose connections must be opened
   std::vector<Origin*> owing_;
   std::vector<Reply> replies_;
-  std::vector<std::byte> small_;  ///< payloads of small ones of them, each at a multiple of 8 bytes
+  std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned
   Batch sending_;
   bool is_answering_ = false;
   std::list<Deferred> deferred_;  ///< in the order of arrival
-  std::size_t kept_bytes_ = 0;    ///< of requests that are held or deferred
+  std::size_t kept_bytes_ = 0;    ///< bytes of held or deferred requests
   NeighbourStripes neighbours_;
   MailReader mail_;
-  alignas(64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it goes past the caches
+  alignas(
+      64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it is copied past the caches
   struct Holders {
     std::set<std::uint64_t> processes;
-    bool has_left = false;  ///< a process that knew it has gone
+    bool has_left = false;  ///< a process that knew it has ended
   };
-  std::map<std::uint64_t, Holders> holders_;  ///< of a segment or exposure, by its number
-  bool any_has_left_ = false;                 ///< Holders::has_left of any
-  std::vector<std::uint64_t> aligned_;        ///< scratch for misaligned payloads
+  std::map<std::uint64_t, Holders> holders_;  ///< holders of a segment or exposure, by its number
+  bool any_has_left_ = false;                 ///< Holders::has_left of any entry
+  std::vector<std::uint64_t> aligned_;        ///< scratch buffer for misaligned payloads
   std::uint64_t executed_ = 0;
   Drops drops_{"request", log_};
 };
 
-/// Stripes that have to be held while the request is executed on memory with these modes; none where they are
-/// held already.
+/// Returns the stripes that must be held while the request is executed on memory with these modes; none if
+/// they are held already.
 StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept;
 
-/// Range of target addresses that the request touches, [begin, end). False when it wraps around.
+/// Computes the range of target addresses that the request accesses, [begin, end). Returns false if it wraps
+/// around.
 bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;
 
 }  // namespace mpixrma::engine

@@ -1,4 +1,4 @@
-/// Executor: requests in the mailbox.
+/// Executor: requests in the ring.
 #include <array>
 
 #include "engine/base/backoff.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire::flag_held |
                                      wire::flag_registered | wire::flag_elements | wire::flag_scale;
 
-/// The header of a message with the same request.
+/// Returns the header of a message with the same request.
 wire::RequestHeader header_of(Mail const& mail) noexcept {
   auto header = wire::begin_header<wire::RequestHeader>(static_cast<wire::RequestKind>(mail.kind));
   header.element_type = mail.element_type;
@@ -27,13 +27,13 @@ wire::RequestHeader header_of(Mail const& mail) noexcept {
   return header;
 }
 
-/// Whether there is nothing in it that only makes sense in a stream of messages.
+/// Whether the request has no fields that only make sense in a stream of messages.
 bool is_plain(wire::RequestHeader const& header) noexcept {
   return wire::moves_data(header) && (header.flags & ~permitted_flags) == 0 &&
          (header.notify | header.notify_exposure) == 0;
 }
 
-/// All lines at once: the processor itself does not look ahead beyond a page.
+/// Prefetches all lines at once, because the processor does not prefetch beyond a page.
 void fetch_all(std::span<std::byte const> memory) noexcept {
   constexpr std::size_t line = 64;
   for (std::size_t i = 0; i < memory.size(); i += line) __builtin_prefetch(&memory[i]);
@@ -43,7 +43,7 @@ void fetch_all(std::span<std::byte const> memory) noexcept {
 
 int Executor::take_mail(Mailbox& mailbox) noexcept {
   return mail_.take(mailbox, [this](Mail& mail, StagedRequest& staged) {
-    Mail const request = mail;  // what its origin writes from here on does not matter
+    Mail const request = mail;  // a copy, so that later writes of its origin have no effect
     Status const status = request.staging == Staging::none ? execute_mail(request, mail.data)
                                                            : execute_staged(staged, request.staging);
     mail.status = static_cast<std::uint8_t>(status);
@@ -53,7 +53,7 @@ int Executor::take_mail(Mailbox& mailbox) noexcept {
 Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
   wire::RequestHeader const header = header_of(mail);
   wire::CheckedRequest request{};
-  char const* fault = "mail that is none";
+  char const* fault = "malformed ring request";
   if (mail.bytes <= Mail::most_data && mail.data_bytes <= Mail::most_data)
     fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(mail.data).first(mail.data_bytes),
                         &request);
@@ -63,14 +63,14 @@ Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
 Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
   alignas(8) std::array<std::byte, StagedRequest::most_description> description;
   wire::CheckedRequest request{};
-  char const* fault = "mail that is none";
-  std::uint64_t const payload_bytes = staged.payload_bytes;  // once: its origin may change it
+  char const* fault = "malformed ring request";
+  std::uint64_t const payload_bytes = staged.payload_bytes;  // read once, because its origin may change it
   if (payload_bytes <= StagedRequest::most_payload) {
     if (staging == Staging::past_caches) fetch_all(std::span(staged.payload).first(payload_bytes));
     fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
                         std::span(staged.payload).first(payload_bytes), &request, description);
   }
-  if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "more mail than fits";
+  if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "oversized ring request";
   bool const fetches = fault == nullptr && wire::is_fetching(request.header);
   if (!fetches || staging != Staging::past_caches) return execute_mail(request, fault, staged.fetched);
   Status const status = execute_mail(request, fault, fetched_.data());
@@ -78,9 +78,9 @@ Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept
   return status;
 }
 
-/// busy: the stripes are not free. `fault`: what the check of the request has found.
+/// busy: the stripes are not free. `fault`: the error that the check of the request has found.
 Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
-  if (fault == nullptr && !is_plain(request.header)) fault = "mail that is none";
+  if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";
   if (fault != nullptr) {
     drops_.note(fault);
     return Status::malformed;

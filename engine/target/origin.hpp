@@ -1,4 +1,4 @@
-/// What the executor keeps of each process that sends requests to this one.
+/// The executor's state of each process that sends requests to this one.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -21,7 +21,7 @@
 
 namespace mpixrma::engine {
 
-/// A request that is kept because it may not be executed yet. It passed its check when it arrived.
+/// A buffered request that may not be executed yet. It passed its check when it arrived.
 class Kept {
  public:
   Kept(std::span<std::byte const> header, std::span<std::byte const> payload)
@@ -32,11 +32,11 @@ class Kept {
   }
 
   std::span<std::byte const> header() const noexcept { return header_; }
-  /// Aligned as wire::check wants it.
+  /// Aligned as wire::check requires.
   std::span<std::byte const> payload() const noexcept {
     return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
   }
-  /// What it takes of this process's memory, about.
+  /// Approximate memory that it takes in this process.
   static std::size_t footprint(std::size_t payload_bytes) noexcept { return payload_bytes + 512; }
   std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
 
@@ -46,10 +46,10 @@ class Kept {
   std::size_t payload_bytes_;
 };
 
-/// The stripes that one request of a joined message leaves to the next one.
+/// A cache of the stripes that one request of a batch passes on to the next one.
 class NeighbourStripes {
  public:
-  /// While there is one, requests may leave their stripes.
+  /// Within this scope, requests may leave their stripes.
   class Scope {
    public:
     explicit Scope(NeighbourStripes& stripes) noexcept : stripes_(stripes) { stripes_.open_ = true; }
@@ -69,7 +69,7 @@ class NeighbourStripes {
     StripeSet const any = held_.exclusive | held_.shared;
     return (wanted.exclusive & ~held_.exclusive) == 0 && (wanted.shared & ~any) == 0;
   }
-  /// Takes what is held in `hold`, if it may.
+  /// Takes over the stripes in `hold` if possible.
   void offer(StripeSets const& stripes, StripeHold& hold) noexcept {
     if (!open_) return;
     hold_ = std::move(hold);
@@ -94,11 +94,11 @@ struct HeldLock {
 
 /// An operation of several messages whose end is to be counted.
 struct Counted {
-  std::uint64_t bytes = 0;  ///< executed so far
+  std::uint64_t bytes = 0;  ///< bytes executed so far
   bool failed = false;
 };
 
-/// The tokens of some sessions that have ended: what is left of their messages is no surprise.
+/// The tokens of recently ended sessions, whose late messages are expected.
 class RecentTokens {
  public:
   void add(std::uint64_t token) noexcept { tokens_[next_++ % tokens_.size()] = token; }
@@ -111,11 +111,11 @@ class RecentTokens {
   std::size_t next_ = 0;
 };
 
-/// The processes that have ended last, as origins. Enough of them for messages that were still under way to
-/// be known; who began with an introduction longer ago than that has nothing left that could arrive.
+/// The most recently ended processes, as origins. Enough of them to recognise messages still in flight; a
+/// handshake that is older has no messages left that could arrive.
 class EndedOrigins {
  public:
-  /// Of a process that has never told which incarnation it was.
+  /// For a process whose incarnation is unknown.
   static constexpr std::uint64_t any_incarnation = UINT64_MAX;
 
   void add(std::uint64_t process, std::uint64_t incarnation, std::uint64_t messages) {
@@ -129,7 +129,7 @@ class EndedOrigins {
     std::size_t const place = place_of(process);
     return place != ended_.size() && incarnation <= ended_[place].incarnation;
   }
-  /// How many messages of the process were executed.
+  /// Returns the number of executed messages of the process.
   std::uint64_t messages_of(std::uint64_t process) const noexcept {
     std::size_t const place = place_of(process);
     return place != ended_.size() ? ended_[place].messages : 0;
@@ -157,23 +157,23 @@ class EndedOrigins {
   }
 
   std::vector<Ended> ended_;
-  std::size_t next_ = 0;  ///< the oldest, once there are `most`
+  std::size_t next_ = 0;  ///< the oldest one, once there are `most`
 };
 
-/// Requests that wait for the endpoint, or for the position of the stream that they come after. What an
-/// origin does with them costs this process the same for each.
+/// Requests that wait for the endpoint, or for a stream position to be executed. The cost per request does
+/// not depend on the origin's choices.
 class HeldRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }
   std::size_t size() const noexcept { return by_after_.size(); }
-  /// The position that the first of them comes after. Not when there is none.
+  /// Returns the position that the first request waits for. There must be a request.
   std::uint64_t first_after() const noexcept { return by_after_.begin()->first.first; }
   bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
   Kept const& add(std::uint64_t sequence, std::uint64_t after, Kept request) {
     sequences_.insert(sequence);
     return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
   }
-  /// One that comes after a position up to `executed`; nothing if there is none.
+  /// Returns a request that waits for a position up to `executed`; nothing if there is none.
   std::optional<Kept> take(std::uint64_t executed) {
     auto const first = by_after_.begin();
     if (first == by_after_.end() || first->first.first > executed) return std::nullopt;
@@ -182,16 +182,17 @@ class HeldRequests {
   }
 
  private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Kept> by_after_;  ///< and sequence
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Kept>
+      by_after_;  ///< key: position waited for, and sequence
   std::set<std::uint64_t> sequences_;
 };
 
-/// Of an origin whose requests are not just executed in the order in which they arrive.
+/// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
   std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
   HeldRequests held;
-  std::set<std::uint64_t> deferred;  ///< sequences of those that wait for stripes
-  std::uint64_t lock = 0;            ///< position that is taken when a lock is granted; 0: none
+  std::set<std::uint64_t> deferred;                    ///< sequences of requests that wait for stripes
+  std::uint64_t lock = 0;                              ///< position that a granted lock completes; 0: none
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
@@ -200,22 +201,22 @@ struct OutOfOrder {
   }
 };
 
-/// Made when its introduction is proven.
+/// Created when its handshake is verified.
 struct Origin {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t target = 0;      ///< identity under which it knows this process
-  std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest introduction
+  std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest handshake
   SessionTokens session;
-  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
-  std::uint64_t executed = 0;       ///< every request up to here
-  std::size_t kept_bytes = 0;       ///< of requests that are held or deferred
-  std::uint64_t messages = 0;       ///< executed, whatever became of them
-  std::uint64_t done = 0;           ///< cost of what is executed or refused
-  std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
-  std::uint64_t told_done = 0;      ///< and of `done`
-  std::size_t replies_waiting = 0;  ///< replies to it that are not sent
-  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
+  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a disconnect
+  std::uint64_t executed = 0;       ///< every request up to here is executed
+  std::size_t kept_bytes = 0;       ///< bytes of held or deferred requests
+  std::uint64_t messages = 0;       ///< executed messages, whatever their result
+  std::uint64_t done = 0;           ///< cost of executed or rejected requests
+  std::uint64_t acknowledged = 0;   ///< the value of `executed` that the origin knows
+  std::uint64_t told_done = 0;      ///< the value of `done` that the origin knows
+  std::size_t replies_waiting = 0;  ///< unsent replies to it
+  std::uint64_t last_use = 0;       ///< as Connections::note_use, at the last send to it
   bool owes_answer = false;
 
   bool has_seen(std::uint64_t sequence) const {
@@ -224,25 +225,25 @@ struct Origin {
                                 rest_->held.contains(sequence) || rest_->deferred.contains(sequence));
   }
 
-  /// Nothing of it is under way, and it knows all that it waits for.
+  /// Whether it has nothing in flight and all its answers.
   bool is_idle() const noexcept {
     return !owes_answer && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
   }
 
-  /// nullptr: there is nothing out of order.
+  /// nullptr: nothing is out of order.
   OutOfOrder* out_of_order() noexcept { return rest_.get(); }
   OutOfOrder const* out_of_order() const noexcept { return rest_.get(); }
   OutOfOrder& make_out_of_order() {
     if (rest_ == nullptr) rest_ = std::make_unique<OutOfOrder>();
     return *rest_;
   }
-  /// What the operation with this token holds; nullptr: nothing.
+  /// Returns the stripes held for the operation with this token, or nullptr.
   HeldLock* lock_of(std::uint64_t token) noexcept {
     if (rest_ == nullptr) return nullptr;
     auto const found = rest_->locks.find(token);
     return found != rest_->locks.end() ? &found->second : nullptr;
   }
-  /// Gives back what nothing is in any more.
+  /// Frees the out-of-order state if it is empty.
   void tidy() noexcept {
     if (rest_ != nullptr && rest_->empty()) rest_.reset();
   }

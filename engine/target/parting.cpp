@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Turns of progress between two looks for idle connections, which cost some time for each connection.
+// Number of progress turns between two searches for idle connections, whose cost grows with the connections.
 constexpr unsigned shortest_pause = 16;
 constexpr unsigned longest_pause = 16384;
 
@@ -21,9 +21,9 @@ void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
   std::optional<std::uint64_t> process = executor_.process_of(fields.session);
   if (!process) process = agent_path_.process_of(fields.session);
-  if (!process) return drops_.note("it belongs to no session");
+  if (!process) return drops_.note("it does not belong to a session");
   try {
-    // An answer behind a question may grant the lock that the sender of both did not know of when it asked.
+    // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
     connections_.note_farewell(*process, static_cast<wire::Farewell>(fields.kind), fields.token,
                                agent_path_.is_idle(*process));
   } catch (std::bad_alloc const&) {
@@ -42,7 +42,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
   bool const answered = connection.asked != 0 && connection.asked == farewell.token;
   switch (farewell.kind) {
     case wire::Farewell::ask:
-      // Both have asked: it is the one with the lower identity who is answered.
+      // Both sides have sent a request: the one with the lower identity is answered.
       if (connection.asked != 0 && process_ < farewell.process) break;
       connections_.note_asked(connection, 0);
       if (!farewell.idle || !is_idle(farewell.process, connection)) {
@@ -54,7 +54,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       break;
     case wire::Farewell::agree:
       if (!answered) break;
-      // It asked for a lock before it was asked, and has ended since.
+      // It requested a lock before it received the disconnect request, and has ended since.
       if (executor_.has_locks(farewell.process))
         return connections_.lose(farewell.process, "it ended with a lock");
       part(farewell.process);
@@ -80,7 +80,7 @@ std::size_t Parting::ask_idle() {
     if (process == process_ || !is_idle(process, connection)) return;
     idle.emplace_back(std::max(agent_path_.last_use(process), executor_.last_use(process)), process);
   });
-  // Some more than need be: to look at all of them takes time.
+  // Closes some more than necessary, because the search takes time.
   std::size_t const too_many = connections_.size() - limit_ + limit_ / 8;
   auto const oldest = idle.begin() + static_cast<std::ptrdiff_t>(std::min(too_many, idle.size()));
   std::partial_sort(idle.begin(), oldest, idle.end());
@@ -92,7 +92,7 @@ std::size_t Parting::ask_idle() {
 void Parting::ask(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
   std::uint64_t const token = ++newest_token_;
-  // What cannot be sent is lost in the usual way.
+  // A failed send is handled as a lost connection.
   if (!send(process, connection, wire::Farewell::ask, token)) return;
   connections_.note_asked(connection, token);
   agent_path_.suspend(process);

@@ -1,10 +1,10 @@
-/// Closes the connections that were not used for longest, once there are more than the process is to have.
-/// Under the channel's lock.
+/// Closes the least recently used connections, once there are more than the process should have. Under the
+/// channel's lock.
 ///
-/// Only where nothing is under way in either direction, and in agreement: who asks sends nothing before it
-/// has the answer, who agrees does not use the connection any more. Both go on with the positions of their
-/// streams and with their credit on the next connection, which begins like the first. An end that UCX reports
-/// meanwhile is the other side's closing, not its death.
+/// Only idle connections are closed, and by agreement: the requesting side sends nothing before it has the
+/// answer, and the agreeing side does not use the connection any more. Both sides continue with their stream
+/// positions and their credit on the next connection, which begins with a handshake. A connection end that
+/// UCX reports meanwhile is the other side's close, not its death.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 
 class Parting {
  public:
-  /// `limit`: connections that this process, `process`, is to have.
+  /// `limit`: number of connections that this process, `process`, should have.
   Parting(Transport& transport, Connections& connections, AgentPath& agent_path, Executor& executor,
           std::uint64_t process, std::size_t limit, Log const& log)
       : transport_(transport),
@@ -32,10 +32,10 @@ class Parting {
         limit_(limit),
         log_(log) {}
 
-  /// From UCX callbacks: only noted down.
+  /// Called from UCX callbacks; only queues the message.
   void on_farewell(std::span<std::byte const> header) noexcept;
 
-  /// After each progress of the transport, before introductions are looked at.
+  /// Called after each progress of the transport, before handshakes are processed.
   void drive() {
     if (connections_.has_farewells()) hear();
     if (is_crowded()) ask_now_and_then();
@@ -45,7 +45,7 @@ class Parting {
 
   bool is_crowded() const noexcept { return connections_.size() > limit_; }
 
-  /// Asks the other sides of connections that are idle and too many; returns how many there were.
+  /// Sends disconnect requests for excess idle connections; returns their number.
   std::size_t ask_idle();
 
  private:
@@ -66,7 +66,7 @@ class Parting {
   std::size_t limit_;
   Log const& log_;
   std::uint64_t newest_token_ = 0;
-  unsigned turns_ = 0;  ///< until idle connections are looked for again
+  unsigned turns_ = 0;  ///< turns until the next search for idle connections
   unsigned pause_ = 1;
   Drops drops_{"farewell", log_};
 };
