@@ -34,7 +34,7 @@ char const* known_device(ucp_context_h context) {
 
 enum class Kind { host, device, unknown };
 
-/// What UCX has seen of the devices' allocations.
+/// Returns the kind of the memory as UCX's memory type cache knows it.
 Kind kind_of([[maybe_unused]] void const* begin, [[maybe_unused]] std::size_t bytes) noexcept {
 #if MPIX_MEMTYPE_CACHE
   ucs_memory_info_t info{};
@@ -61,7 +61,7 @@ bool DeviceMemory::holds(void const* begin, std::size_t bytes, bool write) const
   auto const address = reinterpret_cast<std::uintptr_t>(begin);
   if (address < test_end_ && test_begin_ < address + bytes) return true;
   Kind const kind = kind_of(begin, bytes);
-  // Where UCX does not say, it is enough that nothing ends the process.
+  // If UCX does not know the kind, it is enough that nothing ends the process.
   return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, write));
 }
 

@@ -17,8 +17,7 @@ class PageRanges {
 
   /// `range` is apart from all that is there.
   void add(Range range);
-  /// What of `range` is there is not any more. Returns the rest of it: what was not there, in ascending
-  /// order.
+  /// Removes `range`. Returns the parts of it that were not contained, in ascending order.
   std::vector<Range> remove(Range range);
 
   std::size_t bytes() const noexcept { return bytes_; }

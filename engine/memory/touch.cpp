@@ -47,7 +47,7 @@ class KnownPages {
   bool include(std::uintptr_t first, std::uintptr_t last, std::size_t page) const noexcept {
     return word_ != 0 && first >= begin() && last <= end(page);
   }
-  /// What adjoins or overlaps is known with what was known before; else it takes its place.
+  /// Joins an adjoining or overlapping range with the range that is kept; any other range replaces it.
   void add(std::uintptr_t first, std::uintptr_t last, std::size_t page) noexcept {
     bool const adjoins = word_ != 0 && first <= end(page) + page && last + page >= begin();
     std::uintptr_t const low = adjoins ? std::min(first, begin()) : first;

@@ -11,13 +11,12 @@
 
 namespace mpixrma::engine {
 
-/// Names memory that a process lets others use (Engine::expose): a place in the tables of that process, and
-/// the generation that it has there. A name is not given a second time.
+/// Names memory that a process lets others use (Engine::expose): an index into the tables of that process,
+/// and the generation of the entry. A name is not reused.
 enum class ExposureId : std::uint64_t { none = 0 };
 
-/// How an operation names memory of the target other than by its address. Where there is an exposure, the
-/// address is an offset in it; whether the memory lies within it, and whether it may be used so, is looked at
-/// where the operation is executed.
+/// Names memory of the target other than by its address. If an exposure is given, the address is an offset in
+/// it; the process that executes the operation checks that the memory lies within it and may be used so.
 struct ExposedMemory {
   ExposureId target = ExposureId::none;
   ExposureId notify = ExposureId::none;
@@ -29,8 +28,8 @@ struct ExposedMemory {
 
 enum class Direction : std::uint8_t { put, get };
 
-/// What the caller asks for beyond a plain transfer, and what it vouches for. A set of bits; none costs
-/// anything unless set.
+/// Guarantees that the caller asks for beyond a plain transfer, and facts that it vouches for. A set of bits;
+/// none costs anything unless set.
 enum class Guarantee : std::uint32_t {
   none = 0,
   /// The whole operation, its origin and target memory, does not interleave with another such operation.
@@ -58,7 +57,8 @@ constexpr bool has(Guarantee set, Guarantee bit) noexcept {
   return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
 }
 
-/// Told once when an operation is complete. Embedded in a larger object of the caller's.
+/// An object whose function is called once when an operation is complete. Embedded in a larger object of the
+/// caller's.
 struct Completion {
   /// Called from any thread, the agent's included, while the engine is locked: must be short, must not
   /// call the engine. After it returns the engine does not touch the object again.
@@ -68,8 +68,8 @@ struct Completion {
 struct Transfer {
   Direction direction = Direction::put;
   Guarantee guarantees = Guarantee::none;
-  /// Caller's mark for operations without `completion`: a failure that arrives after issue() returned
-  /// is kept at the peer under this mark until Engine::take_error.
+  /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
+  /// is kept at the peer under this context until Engine::take_error.
   std::uint32_t context = 0;
   std::byte* origin = nullptr;  ///< not written by put
   Layout origin_layout;
@@ -107,12 +107,12 @@ struct Update {
   Completion* completion = nullptr;
 };
 
-/// Whether a counter at the target is to go up.
+/// Whether the operation increments a counter at the target.
 constexpr bool notifies(auto const& operation) noexcept {
   return operation.notify != 0 || operation.exposed.notify != ExposureId::none;
 }
 
-/// What became of an operation when issue() returned.
+/// The state of an operation when issue() returned.
 struct Issued {
   Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
   bool complete = true;        ///< complete at the level asked for; `completion` will not be called

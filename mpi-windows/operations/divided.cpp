@@ -16,10 +16,10 @@ using engine::LayoutCursor;
 using engine::OwnedLayout;
 using engine::Segment;
 
-/// So many runs of one side are cut at a time.
+/// Number of runs of one side that are cut at a time.
 constexpr std::size_t most_runs = 1u << 16;
 
-/// Part of one side of an operation: contiguous runs in the order of the data.
+/// A part of one side of an operation: contiguous runs in the order of the data.
 class Runs {
  public:
   void add(Segment run) {
@@ -33,7 +33,7 @@ class Runs {
   }
   bool is_empty() const noexcept { return runs_.empty(); }
 
-  /// Relative to the first run, which is at `*begin`.
+  /// Returns the layout relative to the first run, which is at `*begin`.
   OwnedLayout finish(std::ptrdiff_t* begin) {
     *begin = runs_.empty() ? 0 : runs_.front().offset;
     for (Segment& run : runs_) run.offset -= *begin;
@@ -48,7 +48,7 @@ class Runs {
   std::size_t bytes_ = 0;
 };
 
-/// The sides of an operation in the part of the target's memory that one process has.
+/// Both sides of the share of an operation in one process's part of the target's memory.
 struct Share {
   Runs target;
   Runs origin;
@@ -58,7 +58,7 @@ struct Share {
 /// Cuts an operation at the borders of stripes.
 class Cutter {
  public:
-  /// `origin`, `result`: empty where the operation has none.
+  /// `origin` and `result` are empty if the operation has none.
   Cutter(DividedMemory const& memory, std::uint64_t begin, Layout const& target, Layout const& origin,
          Layout const& result)
       : memory_(memory),
@@ -68,7 +68,7 @@ class Cutter {
         result_(result),
         shares_(memory.parts.size()) {}
 
-  /// What comes next, for all parts. False: there was nothing left.
+  /// Cuts the next runs for all parts. Returns false if nothing was left.
   bool next() {
     if (target_.remaining() == 0) return false;
     for (std::size_t runs = 0; target_.remaining() != 0 && runs < most_runs;) {
@@ -81,7 +81,7 @@ class Cutter {
   Share& share(std::size_t part) noexcept { return shares_[part]; }
 
  private:
-  /// The bytes from `offset` on that are in one stripe; how many.
+  /// Returns how many bytes from `offset` on, `most` at the most, are in one stripe.
   std::size_t take(std::uint64_t offset, std::size_t most) {
     std::uint64_t const stripe = offset / memory_.stripe_bytes;
     std::uint64_t const within = offset % memory_.stripe_bytes;
@@ -110,7 +110,7 @@ class Cutter {
   std::vector<Share> shares_;
 };
 
-/// Whether each element lies within one stripe, the size of which is a multiple of theirs.
+/// Whether each element lies within one stripe, whose size is a multiple of the elements' size.
 bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout const& target,
                     std::size_t element) {
   LayoutCursor cursor(target);
@@ -138,7 +138,7 @@ Layout result_of(engine::Update const& update) {
 }
 
 std::size_t element_of(engine::Transfer const&) { return 1; }
-/// Of types that are only moved bytes count.
+/// Returns the unit that a stripe must not cut: a byte for types without arithmetic.
 std::size_t element_of(engine::Update const& update) {
   return std::max<std::size_t>(engine::element_size(update.type), 1);
 }
@@ -171,7 +171,7 @@ void aim(engine::Update& part, Share& share, Sides& sides) {
   }
 }
 
-/// At a memory server, by requests: complete when it returns.
+/// Executes the operation at a memory server by requests: complete when it returns.
 template <typename Operation>
 int execute_by_request(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
   try {
@@ -187,7 +187,7 @@ int execute_by_request(Window& window, Target& target, Operation const& operatio
   return MPI_SUCCESS;
 }
 
-/// The part of an operation that goes to one of several servers.
+/// Executes the part of an operation that goes to one of several servers.
 template <typename Operation>
 engine::Status execute_by_request(Target& target, Operation const& operation) {
   try {
@@ -199,7 +199,7 @@ engine::Status execute_by_request(Target& target, Operation const& operation) {
   }
 }
 
-/// The part of `operation` that is `share`, at the part of the target's memory that is `target`.
+/// Issues `share` of `operation` to the part of the target's memory that is `target`.
 template <typename Operation>
 engine::Issued issue_share(Window& window, Target& target, Operation const& operation, Share& share,
                            engine::Completion* completion) {
@@ -218,7 +218,7 @@ engine::Issued issue_share(Window& window, Target& target, Operation const& oper
   return start(window, target, part);
 }
 
-/// What is told of the shares of an operation, to its request if it has one.
+/// Collects the outcomes of the shares of an operation, for its request if it has one.
 class Outcome {
  public:
   Outcome(Window& window, MPI_Request* request)

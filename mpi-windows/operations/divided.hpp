@@ -7,9 +7,10 @@
 
 namespace mpixrma::windows {
 
-/// An operation that lies within the target's memory, complete but for its context and its completion, with
-/// the offset in that memory in `operation.target`. Error class: MPI_ERR_DISP: elements lie across the border
-/// of two stripes, nothing is done; MPI_ERR_WIN: the target has no memory that can be reached.
+/// Issues an operation that lies within the target's memory and is complete but for its context and its
+/// completion; `operation.target` is the offset in that memory. Error class: MPI_ERR_DISP if elements lie
+/// across the border of two stripes, and then nothing is done; MPI_ERR_WIN if the target has no memory that
+/// can be reached.
 int issue_divided(Window& window, Target& target, engine::Transfer& operation, MPI_Request* request);
 int issue_divided(Window& window, Target& target, engine::Update& operation, MPI_Request* request);
 

@@ -43,7 +43,7 @@ void JointRequest::note(engine::Status status) noexcept {
 
 void JointRequest::end(engine::Status status) noexcept {
   note(status);
-  // Who ends the last part sees what the others have done.
+  // Acquire-release: the thread that ends the last part sees the results of all others.
   if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   std::unique_ptr<JointRequest> const owned(this);
   request_.done(request_, first_.load(std::memory_order_relaxed), 0);

@@ -1,4 +1,4 @@
-/// A request that is complete when the last of several things is.
+/// A request that is complete when the last of several operations is.
 #pragma once
 
 #include <mpi.h>
@@ -14,16 +14,17 @@ namespace mpixrma::windows {
 
 class JointRequest {
  public:
-  /// For an operation on the host's window `window`. `pending` counts those that are not complete. nullptr:
-  /// there is no memory.
+  /// Opens a request of an operation on the host's window `window`. `pending` counts the requests that are
+  /// not complete. Returns nullptr if there is no memory.
   static JointRequest* open(void* window, std::uint32_t context, std::atomic<std::size_t>& pending,
                             MPI_Request* request);
 
-  /// Something more to wait for, which is told once. nullptr: there is no memory. Not after close().
+  /// Adds one more operation to wait for, and returns its completion, which is called once. Returns nullptr
+  /// if there is no memory. Not to be called after close().
   engine::Completion* add() noexcept;
-  /// The same of something that has ended already.
+  /// Adds an operation that has ended already.
   void note(engine::Status status) noexcept;
-  /// That was all. The request may be complete from here on, and the object gone.
+  /// No more operations are added. From here on the request may be complete, and the object destroyed.
   void close() noexcept { end(engine::Status::ok); }
 
  private:

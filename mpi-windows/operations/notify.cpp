@@ -15,7 +15,7 @@ void Window::give_up_counters() {
   own_count_ = 0;
 }
 
-/// Counters that are all zero; of none there is no memory.
+/// Makes counters that are all zero. No memory is allocated for a count of 0.
 int Window::make_counters(int count, std::uint64_t** base) {
   if (count == 0) return MPI_SUCCESS;
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
@@ -25,7 +25,7 @@ int Window::make_counters(int count, std::uint64_t** base) {
   return MPI_SUCCESS;
 }
 
-/// In the place of those that this process has.
+/// Replaces the counters of this process.
 void Window::take_counters(std::uint64_t* base, int count) {
   give_up_counters();
   own_counters_ = base;
@@ -36,15 +36,16 @@ void Window::take_counters(std::uint64_t* base, int count) {
       .store(static_cast<std::uint64_t>(own_count_), std::memory_order_relaxed);
 }
 
-/// What is suggested fills a page.
+/// The suggested number of counters fills a page.
 CounterBounds Window::counter_bounds() const noexcept {
   if (origins_ != MPI_COMM_NULL) return {0, 0};
   int const asserted = hints_.counters();
   return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
 }
 
-/// Who may not have other counters takes part all the same: the others wait for it, and theirs are new. Where
-/// there is no memory for those of one process, all keep what they have.
+/// A process that may not change its counters takes part nevertheless, because the others wait for it and
+/// their counters are new. If memory for the counters of one process is missing, all processes keep the
+/// counters that they have.
 int Window::set_counters(int count) {
   if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
@@ -79,7 +80,7 @@ int Window::count_counters(int rank, int* count) {
   return error;
 }
 
-/// Under `creation_`.
+/// Called with `creation_` held.
 int Window::learn_counters(Target& target) {
   if (target.counters_round == counters_round_) return MPI_SUCCESS;
   std::uint64_t told[2] = {};

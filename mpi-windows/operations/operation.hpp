@@ -1,4 +1,5 @@
-/// What put, get and the accumulate family have in common: from what a call says to what the engine does.
+/// The steps that put, get and the accumulate family have in common, from the arguments of a call to the
+/// engine's operation.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +13,10 @@
 
 namespace mpixrma::windows {
 
-/// One side of an operation as the engine wants it. Not copied: the layout refers to its dimensions.
+/// One side of an operation, as the engine describes it. Not copied: the layout refers to its dimensions.
 class Side {
  public:
-  /// Error class. `*type` may be used for more.
+  /// Returns an error class. The caller may use `*type` for more than this operation.
   int describe(MPI_Datatype type, MPI_Count count) {
     type_ = Datatype::find(type);
     if (type_ == nullptr) return MPI_ERR_TYPE;
@@ -28,7 +29,7 @@ class Side {
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
 
-  /// The address to which layout() is relative from here on.
+  /// Returns the address to which layout() is relative from here on.
   std::byte* place(void* address) { return absolute_.name(address, &layout_); }
 
   Datatype const& type() const noexcept { return *type_; }
@@ -43,7 +44,7 @@ class Side {
   AbsoluteBuffer absolute_;
 };
 
-/// The target, open for an operation. Error class.
+/// Opens the target for an operation. Returns an error class.
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
   if (request != nullptr && !window.is_passive()) return MPI_ERR_RMA_SYNC;
   *target = window.open_target(rank);
@@ -52,8 +53,8 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
   return error;
 }
 
-/// Whether the target has communicatable memory there, be it several segments; may ask its agent. Error
-/// class.
+/// Checks that the target has communicatable memory there, even if it is in several segments; may ask the
+/// target's agent. Returns an error class.
 template <typename Operation>
 int check_address(Window const& window, Target const& target, Operation const& operation) {
   engine::SegmentInfo found{};
@@ -73,8 +74,8 @@ int check_address(Window const& window, Target const& target, Operation const& o
   return MPI_SUCCESS;
 }
 
-/// Where the operation's target is, in `operation->target` and `exposed`. MPI_ERR_RMA_RANGE: not within the
-/// window, as far as that can be told here.
+/// Sets `operation->target` and `exposed` to the place of the operation. Returns MPI_ERR_RMA_RANGE if it is
+/// not within the window, as far as this process can tell.
 template <typename Operation>
 int locate(Window const& window, Target const& target, MPI_Aint disp, Operation* operation) {
   if (window.is_dynamic()) {
@@ -95,8 +96,8 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
   return MPI_SUCCESS;
 }
 
-/// Carries out what is reached by load and store, with no other guarantee than that of elements; then the
-/// operation names its target by the address. False, with nothing done: it is not reached so.
+/// Carries out an operation whose memory is reached by load and store and that has no other guarantee than
+/// that of elements; then the operation names its target by the address. Returns false if nothing was done.
 template <typename Operation>
 bool try_direct(Window const& window, Target const& target, Operation& operation) {
   if (operation.notify != 0) return false;
@@ -109,11 +110,11 @@ bool try_direct(Window const& window, Target const& target, Operation& operation
     begin = target.view.exposure.base + offset;
     mapped = target.view.reach(offset, bytes, engine::Rights::all);
   } else if (!window.engine().issues_all() && !target.outstanding.is_set()) {
-    // The engine looks whether the operation has to wait for messages that are under way.
+    // The engine checks whether the operation has to wait for messages that are in flight.
     mapped = target.memory->reach(begin, bytes);
   }
   if (mapped == nullptr) return false;
-  // Stripes and modes of memory go by its address, whatever it is named by.
+  // Stripes and modes of memory depend on its address, however the operation names it.
   operation.target = begin - static_cast<std::uint64_t>(extent.begin);
   operation.exposed.target = engine::ExposureId::none;
   engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, begin, begin + bytes);
@@ -129,7 +130,7 @@ engine::Issued start(Window& window, Target& target, Operation& operation) {
   return issued;
 }
 
-/// Issues an operation that is complete but for its context and its completion. Error class.
+/// Issues an operation that is complete but for its context and its completion. Returns an error class.
 template <typename Operation>
 int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
   if (try_direct(window, target, operation)) {
@@ -160,10 +161,11 @@ int issue(Window& window, Target& target, Operation& operation, MPI_Request* req
   return MPI_SUCCESS;
 }
 
-/// Of an operation that is not notified.
+/// The counter number of an operation that is not notified.
 inline constexpr int no_notification = -1;
 
-/// The same as issue(), and the counter `notification` of the target goes up when its memory is done with.
+/// Like issue(), and increments the counter `notification` of the target when the target's memory is done
+/// with.
 template <typename Operation>
 int issue_notified(Window& window, Target& target, Operation& operation, int notification,
                    MPI_Request* request) {
@@ -175,20 +177,20 @@ int issue_notified(Window& window, Target& target, Operation& operation, int not
     operation.notify = counter;
     return issue(window, target, operation, request);
   }
-  // No data, or in the memory of another process than the one that is notified.
+  // There are no data, or the data are in the memory of another process than the notified one.
   if (operation.target_layout.size() != 0) {
     if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
   }
   return window.notify_behind(target, counter, request);
 }
 
-/// For an error text; 0 of a type that is none.
+/// For an error text. Returns 0 for an invalid datatype.
 inline std::uint64_t bytes_of(mpix_window_place const& place) {
   Datatype const* const type = place.count > 0 ? Datatype::find(place.type) : nullptr;
   return type != nullptr ? type->size() * static_cast<std::size_t>(place.count) : 0;
 }
 
-/// Of an operation without data.
+/// Completes an operation without data.
 inline int finish_empty(MPI_Request* request) {
   if (request != nullptr) *request = completed_request();
   return MPI_SUCCESS;

@@ -20,15 +20,15 @@ struct RequestCompletion : engine::Completion {
   RequestCompletion* next = nullptr;
 };
 
-/// For an operation on the host's window `window`, with the mark that the window has at the engine. nullptr:
-/// there is no memory.
+/// Opens a request of an operation on the host's window `window`, with the window's context at the engine.
+/// Returns nullptr if there is no memory.
 RequestCompletion* open_request(void* window, std::uint32_t context);
 
-/// Of an operation that was complete when its call returned.
+/// Returns a request of an operation that was complete when its call returned.
 MPI_Request completed_request();
-/// Completes the request of such an operation for which one was opened.
+/// Completes a request that was opened for an operation that was complete when its call returned.
 MPI_Request finish_request(RequestCompletion* completion);
-/// Of an operation that was not issued.
+/// Drops a request that was opened for an operation that was not issued.
 void drop_request(RequestCompletion* completion);
 
 }  // namespace mpixrma::windows

@@ -12,7 +12,7 @@ using engine::Direction;
 using Buffer = mpix_window_buffer;
 using Place = mpix_window_place;
 
-/// Last step of a transfer: a jump, not a call.
+/// Last step of a transfer: a tail call.
 __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* from,
                                                std::size_t bytes) noexcept {
   engine::copy_bytes(to, from, bytes);
@@ -60,8 +60,8 @@ __attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_cou
   return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
 }
 
-/// Contiguous memory of one type on both sides, at a target that was used lately, by load and store; any
-/// other the general way.
+/// Transfers contiguous memory of one type on both sides by load and store, at a target that was used lately;
+/// all other transfers take the general path.
 template <Direction direction>
 inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {

@@ -12,7 +12,7 @@ namespace {
 using engine::ElementType;
 using engine::Operation;
 
-/// What is updated with what.
+/// The arguments of an update.
 struct UpdateCall {
   Operation operation;
   mpix_window_buffer const* origin;
@@ -22,20 +22,20 @@ struct UpdateCall {
   int notification = no_notification;
 };
 
-/// Operation::count_: none that is predefined.
+/// Returns Operation::count_ for an operation that is not predefined.
 inline Operation operation_of(MPI_Op op) noexcept {
   if (op == MPI_SUM) [[likely]]
     return Operation::sum;
   return mpixrma::operation_of(op).value_or(Operation::count_);
 }
 
-/// Compare-and-swap is for one element of a type that the CPU's atomics update.
+/// Whether compare-and-swap is possible: one element of a type that the CPU's atomics update.
 inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
   return element != ElementType::none && engine::has_cpu_atomics(element) &&
          bytes == engine::element_size(element);
 }
 
-/// What the elements of a type are to an operation. Error class.
+/// Determines the element type of an update from the datatype. Returns an error class.
 int element_for(Operation operation, FlatType const& flat, ElementType* element) {
   if (flat.mixed) return MPI_ERR_TYPE;
   *element = flat.element;
@@ -47,8 +47,8 @@ int element_for(Operation operation, FlatType const& flat, ElementType* element)
   return engine::is_defined(operation, *element) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
-/// Contiguous elements of a predefined type, or of one made of it, at a target that was used lately, where
-/// loads and stores reach them.
+/// Contiguous elements of a predefined type, or of one that consists of it, at a target that was used lately
+/// and that loads and stores reach.
 struct Elements {
   std::byte* mapped = nullptr;  ///< null: they are not of that kind
   std::size_t bytes = 0;
@@ -68,7 +68,7 @@ inline Elements find_elements(Window& window, Operation operation, int rank, MPI
   return {mapped, bytes, target.address_of(offset), known, target.stripes};
 }
 
-/// One word by one instruction, where that is how its memory is updated. False, with nothing done: not so.
+/// Updates one word by one instruction, if its memory is updated that way. Returns false if nothing was done.
 template <typename Word>
 inline bool try_word(Elements const& element, Operation operation, void const* operand, void const* operand2,
                      void* result) noexcept {
@@ -93,14 +93,14 @@ inline bool try_one_word(Elements const& element, Operation operation, void cons
          try_word<std::uint32_t>(element, operation, operand, operand2, result);
 }
 
-/// An update of one element whose previous value is wanted. False, with nothing done: not of that kind.
+/// Updates one element and fetches its previous value. Returns false if nothing was done.
 inline bool try_fetch(Window& window, Operation operation, void const* operand, void const* operand2,
                       void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
   Elements const element = find_elements(window, operation, rank, disp, 1, type);
   return element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
 }
 
-/// An accumulate of elements that the CPU's atomics do not update, within a stripe that is free at once.
+/// Accumulates elements that the CPU's atomics do not update, within a stripe that is free at once.
 inline bool try_in_stripe(Window& window, Elements const& elements, Operation operation,
                           void const* origin) noexcept {
   ElementType const type = elements.type->flat().element;
@@ -132,7 +132,7 @@ inline bool try_accumulate(Window& window, Operation operation, void const* orig
   return try_in_stripe(window, elements, operation, origin);
 }
 
-/// Contiguous memory of one type on all sides, by load and store. False, with nothing done: any other.
+/// Updates contiguous memory of one type on all sides by load and store. Returns false if nothing was done.
 bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   mpix_window_place const& place = *call.target;
   auto const is_alike = [&](mpix_window_buffer const& side) {
@@ -166,7 +166,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   return engine::try_update_elements(reduction, mapped, sides, *stripes, address);
 }
 
-/// Describes `buffer`, whose data are to be as many as the target's. Error class.
+/// Describes `buffer`, which must have as many data as the target. Returns an error class.
 int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
   if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
   return side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;

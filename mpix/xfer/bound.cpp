@@ -1,4 +1,4 @@
-/// Bound transfers: what is the same for a series is found out once.
+/// Bound transfers: the checks of a series of transfers are made once.
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -15,7 +15,7 @@ namespace mpixrma {
 
 namespace {
 
-/// A datatype that stays as long as the handle, whatever the application does with its own.
+/// A datatype that remains valid as long as the handle, even if the application frees its own.
 class KeptType {
  public:
   explicit KeptType(MPI_Datatype type) : type_(type) {
@@ -46,7 +46,7 @@ std::atomic<std::uint64_t> next_number{1};
 }  // namespace
 }  // namespace mpixrma
 
-/// What MPIX_RMA_Bound points to.
+/// The object that MPIX_RMA_Bound points to.
 struct MPIX_RMA_Bound_s {
   MPIX_RMA_Bound_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target& rank)
       : origin_type(given.origin_type),
@@ -68,7 +68,7 @@ struct MPIX_RMA_Bound_s {
     attributes.accumulate_scale = scale;
   }
 
-  // Hot: what the direct way looks at.
+  // Hot: read by the direct path.
   std::uint64_t number = mpixrma::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
   std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types without attributes
   mpixrma::KeptType origin_type;
@@ -91,7 +91,8 @@ inline RecentBound const& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
   return *entry;
 }
 
-/// By load and store, with what the latest transfer of this handle found out. False: nothing done.
+/// Transfers by load and store, using what the previous transfer of this handle has found out. Returns false
+/// if nothing was done.
 template <typename Count>
 inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, Count count) {
   RecentBound const& recent = recent_of(bound);
@@ -108,7 +109,7 @@ inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void*
   return true;
 }
 
-/// For the next time: the segment of this address, when it can be reached.
+/// Keeps the segment of this address for the next transfer if the segment can be reached.
 void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
   if (bound.element_bytes == 0 || bound.target->peer->reach(address, 1) == nullptr) return;

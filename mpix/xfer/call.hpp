@@ -1,4 +1,4 @@
-/// One call of a transfer, in whatever form it came.
+/// One call of a transfer, in any of the forms of the interface.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mpixrma {
 
-/// The arguments, as given, and the name of the call.
+/// The arguments as given, and the name of the call.
 struct XferCall {
   char const* name;
   MPIX_RMA_Op operation;
@@ -25,7 +25,7 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that a transfer by load and store does not satisfy by itself, up to the final store fence; with
+/// Attributes that a transfer by load and store does not satisfy by itself, up to the final store fence, and
 /// those that are to be verified. Set when the library is set up. Kept as the complement, and hidden, so that
 /// the fast path tests it in memory with one instruction.
 __attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
@@ -35,7 +35,7 @@ __attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
 int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSlot& request,
                     Communicator& communicator, MPIX_RMA_Attributes* joined);
 
-/// Counter that the operation increments at `rank`, 0 for none.
+/// Finds the counter that the operation increments at `rank`; 0: none.
 int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Communicator& communicator,
                  int rank, engine::RemoteAddress* counter);
 
@@ -46,15 +46,15 @@ struct Span {
   std::size_t bytes;
 };
 
-/// Verifies what the call vouches for, when that is asked for.
+/// Verifies what the call vouches for, if verification is enabled.
 int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
                           Span<engine::RemoteAddress> there);
 
-/// For a count argument that is negative, or too large for its datatype, which can be used.
+/// Raises the error of a count argument that is negative, or too large for its datatype, which is valid.
 int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype);
-/// For a datatype argument that cannot be used.
+/// Raises the error of a datatype argument that cannot be used.
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
-/// For attributes of a call that are not known.
+/// Raises the error of unknown attributes of a call.
 int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes);
 
 /// A datatype's name, for the text of an error.
@@ -63,14 +63,14 @@ struct TypeName {
   char text[MPI_MAX_OBJECT_NAME] = "";
 };
 
-/// What is wrong with what a call has in common with others of a series.
+/// Checks the arguments that the call has in common with the others of a series.
 int check_kind(Site const& site, XferCall const& call);
 
-/// Everything that the fast ways leave over: checks, joins, issues. Returns an MPI error code, through the
-/// handler.
+/// Carries out any transfer that the fast paths have not: checks, joins attributes, issues. Returns an MPI
+/// error code, through the handler.
 int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator);
 
-/// What a transfer of contiguous elements by load and store still has to do for its attributes.
+/// Satisfies the attributes that a transfer of contiguous elements by load and store has left open.
 inline void finish_direct(std::uint64_t set) noexcept {
   if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
 }

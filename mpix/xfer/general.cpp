@@ -14,7 +14,7 @@ namespace mpixrma {
 
 namespace {
 
-/// MPI_BOTTOM is an address for a datatype with absolute displacements only.
+/// MPI_BOTTOM is an address only for a datatype with absolute displacements.
 bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes) noexcept {
   return address == nullptr && bytes != 0 && type.is_contiguous();
 }
@@ -61,7 +61,7 @@ bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes)
   return bytes <= info.length - (begin - info.base);
 }
 
-/// What both sides of the call look like.
+/// The layouts of both sides of the call.
 struct Sides {
   Sides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call)
       : origin(origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions)),
@@ -78,7 +78,7 @@ struct Sides {
   std::byte* origin_address;  ///< to which `origin` is relative
 };
 
-/// A call whose arguments are sound, and what applies to it.
+/// A call whose arguments have been checked, and the attributes that apply to it.
 struct Checked {
   Site const& site;
   XferCall const& call;

@@ -16,7 +16,7 @@ thread_local constinit RecentBound const* recent_bound = empty_cache.bound;
 
 namespace {
 
-/// The memory of a thread's cache, until the thread ends.
+/// Owns a thread's cache until the thread ends.
 class CacheOwner {
  public:
   CacheOwner() noexcept = default;
@@ -57,7 +57,7 @@ void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
   recent.words_length = 0;
   if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.by_element(address)) return;
   RemoteAddress const least = address - std::min(address - segment.begin, furthest);
-  // Not where a word would go beyond the segment.
+  // The part must not contain a word that would go beyond the segment.
   RemoteAddress const most = segment.begin + segment.length - (recent.atomic_word - 1);
   RemoteAddress begin = address & -granule;
   while (begin > least && modes.by_element(begin - 1)) begin -= granule;

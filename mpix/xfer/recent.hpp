@@ -1,6 +1,6 @@
-/// The shortest way of all: what a thread's latest transfers to a few ranks have found out, kept for the next
-/// one with the same communicator, datatype and rank. A put or get that finds everything here is a handful of
-/// comparisons and a copy.
+/// The shortest path: a thread keeps what its latest transfers to a few ranks have found out for the next
+/// transfer with the same communicator, datatype and rank. A put or get that finds everything here takes a
+/// few comparisons and a copy.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +28,7 @@ struct alignas(128) RecentTransfer {
   engine::Peer const* peer = nullptr;
   engine::SegmentView segment;  ///< where the latest target address was
   /// A part of `segment` in which the CPU's atomics update aligned words of `atomic_word` bytes, and which
-  /// has all of each that begins there. It may be empty.
+  /// contains the whole of each word that begins there. It may be empty.
   engine::RemoteAddress words_begin = 0;
   std::uint64_t words_length = 0;
   std::byte* words_local = nullptr;
@@ -44,10 +44,11 @@ struct alignas(128) RecentTransfer {
 };
 static_assert(sizeof(RecentTransfer) == 128);
 
-/// What is kept here has elements so small that an int of them cannot be too many to count their bytes.
+/// Whether the elements are so small that the bytes of any `int` number of them can be counted. Only such
+/// datatypes are kept here.
 inline bool can_be_kept(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }
 
-/// Bytes of `count` > 0 such elements; false: more than can be counted.
+/// Computes the bytes of `count` > 0 such elements. Returns false if they are too many to be counted.
 inline bool multiply(std::size_t element_bytes, int count, std::size_t* bytes) noexcept {
   *bytes = element_bytes * static_cast<std::size_t>(count);
   return true;
@@ -58,7 +59,7 @@ inline bool multiply(std::size_t element_bytes, MPI_Count count, std::size_t* by
 
 class RecentTransfers {
  public:
-  /// Where a transfer to `rank` is kept.
+  /// The entry for transfers to `rank`.
   RecentTransfer& at(int rank) noexcept { return const_cast<RecentTransfer&>(std::as_const(*this).at(rank)); }
   RecentTransfer const& at(int rank) const noexcept {
     RecentTransfer const* entry = &entries_[static_cast<unsigned>(rank) % entries];
@@ -71,7 +72,7 @@ class RecentTransfers {
   RecentTransfer entries_[entries];
 };
 
-/// Where the latest target addresses of a thread's bound transfers were.
+/// The segment of the latest target address of a thread's bound transfers.
 struct alignas(64) RecentBound {
   std::uint64_t number = 0;  ///< of the handle; 0: none
   engine::SegmentView segment;
@@ -85,19 +86,20 @@ struct ThreadCache {
   RecentBound bound[recent_bound_count];
 };
 
-// Compiled for the initial-exec model: accessed without a call. No more than pointers, because a library that
-// is loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, of all
-// threads, until the thread keeps something.
+// Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
+// loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, shared by
+// all threads, until the thread keeps something.
 extern thread_local constinit RecentTransfers const* recent_transfers;
 extern thread_local constinit RecentBound const* recent_bound;
 
-/// The thread's own, to be filled; nullptr when there is no memory for one, or the thread is at its end.
+/// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
+/// to end.
 ThreadCache* writable_thread_cache() noexcept;
 /// Forgets what the thread keeps. Async-signal-safe.
 void clear_thread_cache() noexcept;
 
-/// What the thread's latest operation with these found out; nullptr when it was another or handles were freed
-/// since.
+/// Returns what the thread's latest operation with these arguments has found out; nullptr if the latest one
+/// had other arguments or handles were freed since.
 inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
   RecentTransfer const& recent = recent_transfers->at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;

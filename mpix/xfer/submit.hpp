@@ -1,4 +1,5 @@
-/// The end that transfers and updates share: blocking, with a request, or left to Complete.
+/// The last step that transfers and updates share: wait, return a request, or leave the completion to
+/// Complete.
 #pragma once
 
 #include <type_traits>
@@ -11,14 +12,15 @@
 
 namespace mpixrma {
 
-/// By load and store, without the engine; false: nothing done.
+/// Carries the operation out by load and store, without the engine. Returns false if nothing was done.
 template <typename Operation>
 bool submit_direct(Target& target, Operation const& operation) {
   if constexpr (std::is_same_v<Operation, engine::Transfer>) {
     // An ordered get may have to wait for an earlier put of this process to itself.
     if (operation.direction == Direction::get && has(operation.guarantees, Guarantee::ordered)) return false;
   } else {
-    // May have to wait for stripes that are held across messages: the engine drives these meanwhile.
+    // The operation may have to wait for stripes that are held across messages, which the engine drives
+    // meanwhile.
     if (has(operation.guarantees, Guarantee::element_atomic)) return false;
   }
   return try_direct(target, operation);

@@ -20,7 +20,7 @@ struct Waiter : engine::Completion {
   engine::Status status = engine::Status::ok;
   std::atomic<bool> complete{false};
 
-  /// What became of what was issued with this completion.
+  /// Waits for the operation that was issued with this completion. Returns its status.
   engine::Status wait(engine::Peer& peer, engine::Issued const& issued) {
     if (engine::failed(issued.status) || issued.complete) return issued.status;
     engine_of_process().wait_until(peer, [&] { return complete.load(std::memory_order_acquire); });
@@ -104,7 +104,7 @@ engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) 
 }
 
 engine::Status complete_messages(Target& target, LateFailure* failed) {
-  // Only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`
+  // Completes only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`
   // until all that it covers is complete.
   std::uint64_t const sequence = target.outstanding.get();
   engine_of_process().complete(*target.peer, sequence);

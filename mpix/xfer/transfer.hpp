@@ -1,5 +1,5 @@
-/// The waist between the interfaces (MPIX_RMA, ARMCI) and the engine: transfers to a Target, with the
-/// direct path inline.
+/// The layer between the interfaces (MPIX_RMA, ARMCI) and the engine: transfers to a Target, with the direct
+/// path inline.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using engine::Guarantee;
 using engine::Layout;
 using engine::RemoteAddress;
 
-/// Between memory of this process and memory that is mapped here. True.
+/// Copies between memory of this process and memory that is mapped here. Returns true.
 template <Direction direction>
 inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexcept {
   if constexpr (direction == Direction::put) {
@@ -30,8 +30,8 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
   return true;
 }
 
-/// Contiguous put or get by load and store. Returns false, with nothing done, when the memory cannot be
-/// reached that way now; then issue() does it. Complete at both sides when it returns true, up to the
+/// Contiguous put or get by load and store. Returns false, with nothing done, if the memory cannot be reached
+/// that way now; then issue() does it. If it returns true, the transfer is complete at both sides, up to the
 /// store fence that complete() makes.
 template <Direction direction>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
@@ -39,7 +39,8 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
-/// The same, but not in small segments, for callers that have no more to do (Peer::reach_inline).
+/// Like try_direct(), but not for small segments: for callers that have no other case to handle
+/// (Peer::reach_inline).
 template <Direction direction>
 inline bool try_direct_inline(Target& target, void* origin, RemoteAddress address,
                               std::size_t bytes) noexcept {
@@ -47,14 +48,15 @@ inline bool try_direct_inline(Target& target, void* origin, RemoteAddress addres
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
-/// The end of try_direct_accumulate where elements are to be updated one as a whole each, and the CPU may do
+/// The last step of try_direct_accumulate() if each element is to be updated as a whole and the CPU may do
 /// it.
 MPIX_WAIST_API void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction,
                                         void const* origin, std::byte* remote, RemoteAddress address,
                                         std::size_t bytes) noexcept;
 
-/// Contiguous accumulate likewise. `reduction` is valid, `bytes` a multiple of its element. With its
-/// element_atomic, at most one operation with Guarantee::element_atomic or atomic updates an element at once.
+/// Contiguous accumulate by load and store. `reduction` is valid, `bytes` a multiple of its element. If its
+/// element_atomic is set, at most one operation with Guarantee::element_atomic or atomic updates an element
+/// at once.
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
@@ -70,8 +72,8 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// The same for any operation, its guarantees included. May leave to the engine what it could only do after a
-/// wait.
+/// Carries out any operation by load and store, with all of its guarantees. May leave to the engine an
+/// operation that would have to wait.
 MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept;
 MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Update const& update) noexcept;
 
@@ -91,9 +93,10 @@ inline bool try_direct(Target& target, Operation const& operation) noexcept {
   return true;
 }
 
-/// A sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by one
-/// instruction. Word is the unsigned type of that size. False, with nothing done, when the memory cannot be
-/// reached or updated that way now, and for the other operations; `operand` is not read before that is known.
+/// Carries out a sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by
+/// one instruction. Word is the unsigned type of that size. Returns false, with nothing done, if the memory
+/// cannot be reached or updated that way now, and for all other operations; `operand` is not read in that
+/// case.
 template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
@@ -103,45 +106,45 @@ inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAd
   return engine::update_word(word, operation, operand, operand2, result);
 }
 
-/// Starts the operation (its context is filled in here) on whatever path serves it.
+/// Fills in the context of the operation and starts it on whichever path serves it.
 MPIX_WAIST_API engine::Issued issue(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Issued issue(Target& target, engine::Update& update);
 
-/// The same, returning when complete at the level that the operation's guarantees ask for.
+/// Like issue(), but returns when the operation is complete at the level that its guarantees ask for.
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Update& update);
 
-/// Takes a lock of the target, as Engine::lock, and waits until it is held; an attempt waits for the answer
-/// only. The request's completion is filled in here.
+/// Takes a lock of the target, as Engine::lock, and waits until it is held; an attempt waits only for the
+/// answer. Fills in the request's completion.
 MPIX_WAIST_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
-/// As Engine::unlock. complete() waits until it is executed, and tells its failure.
+/// As Engine::unlock. complete() waits until it is executed, and reports its failure.
 MPIX_WAIST_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
 
-/// complete() where no messages are outstanding; else false.
+/// complete() for a target without outstanding messages. Returns false if there are some.
 inline bool complete_stores(Target& target) noexcept {
   if (target.outstanding.is_set()) return false;
-  // The stores leave this processor's buffer: from here on everybody sees them.
+  // The stores leave this processor's buffer: from here on all processes see them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;
 }
 
-/// complete() where messages are outstanding.
+/// complete() for a target with outstanding messages.
 MPIX_WAIST_API engine::Status complete_messages(Target& target, LateFailure* failed = nullptr);
 
-/// Waits until all that was issued through `target` is complete at the target. Returns the first error
-/// of an operation that had no request to report it. `*failed`: that operation, untouched where there is
-/// none.
+/// Waits until all that was issued through `target` is complete at the target. Returns the first error of an
+/// operation without a request that could report it. `*failed` receives that operation, and is not changed if
+/// there is none.
 inline engine::Status complete(Target& target, LateFailure* failed = nullptr) {
   return complete_stores(target) ? engine::Status::ok : complete_messages(target, failed);
 }
 
-/// complete() for every target of `communicator` that has something outstanding; the failure of the first
-/// target that has one.
+/// complete() for every target of `communicator` that has something outstanding. Returns the failure of the
+/// first target that has one.
 MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, LateFailure* failed = nullptr);
 
-/// Orders all that was issued through `target` before all that is issued later. Never waits. A full fence of
-/// the processor, whether or not this thread has stored since the last one: a note of that would cost every
-/// put more than it saves.
+/// Orders all that was issued through `target` before all that is issued later. Never waits. Always makes a
+/// full memory barrier, whether or not this thread has stored since the last one: to keep track of that would
+/// cost every put more than it saves.
 MPIX_WAIST_API void fence(Target& target) noexcept;
 
 /// fence() for every target of `communicator`.

@@ -1,5 +1,4 @@
-/// MPIX_RMA_xfer in its three forms: the common cases in a few instructions, the others on to the general
-/// way.
+/// MPIX_RMA_xfer in its three forms: common cases in a few instructions, all others by the general path.
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -31,22 +30,22 @@ inline int copy_last(std::byte* to, std::byte const* from, std::size_t bytes) no
   return MPI_SUCCESS;
 }
 
-/// What is left of a transfer when everything is found out.
+/// The copy that remains of a transfer after all checks.
 struct Copy {
   std::byte* to;
   std::byte const* from;
   std::size_t bytes;
 };
 
-/// Whether a copy alone satisfies the attributes, with order_before_store() before it: no fence behind it,
-/// nothing to wait for before it.
+/// Whether a copy alone, with order_before_store() before it, satisfies the attributes: no fence after it and
+/// no wait before it is needed.
 inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
   return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
-/// A put or get without request, with what the thread's latest one to this rank found out. False, with
-/// nothing checked for good, when that does not serve.
+/// Prepares a put or get without request from what the thread's latest transfer to this rank has found out.
+/// Returns false if that does not apply; then nothing counts as checked.
 template <typename Count>
 inline bool find_as_before(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype, int rank,
                            void* target_addr, MPI_Comm comm, MPIX_RMA_Attributes const* attributes,
@@ -78,8 +77,8 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
   if (request != nullptr) *request = completed_request();
 }
 
-/// What every quick way takes for granted: the same contiguous elements on both sides, datatype and target
-/// known already, and of the attributes only atomicity and those that loads and stores satisfy by themselves.
+/// The preconditions of all quick paths: the same contiguous elements on both sides, datatype and target
+/// known already, and no attributes but atomicity and those that loads and stores satisfy by themselves.
 struct Quick {
   Datatype const* type;
   Target* target;
@@ -87,7 +86,7 @@ struct Quick {
   std::size_t bytes;
 };
 
-/// False, with nothing checked for good, when the call is not of that kind.
+/// Returns false if the preconditions do not hold; then nothing counts as checked.
 inline bool find_quick(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
                        Quick* quick) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
@@ -137,8 +136,8 @@ inline bool add_quickly(Quick const& quick, void* origin, RemoteAddress address)
   return atomic_quickly(quick, origin, address, update);
 }
 
-/// A transfer by load and store. False, with nothing done and nothing checked for good, when that does not
-/// serve.
+/// Transfers by load and store. Returns false if that is not possible; then nothing is done, and nothing
+/// counts as checked.
 bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   Quick quick;
   if (!find_quick(call, request, communicator, &quick)) return false;
@@ -147,7 +146,7 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
   switch (call.operation) {
     case MPIX_RMA_PUT: done = copy_quickly<Direction::put>(quick, call.origin, address); break;
     case MPIX_RMA_GET:
-      // An ordered get has something to wait for.
+      // An ordered get may have to wait for earlier puts.
       done = (quick.set & MPIX_RMA_ATTR_ORDERING) == 0 &&
              copy_quickly<Direction::get>(quick, call.origin, address);
       break;
@@ -162,7 +161,7 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
   return true;
 }
 
-/// The calls of the C interface: the first two with a native request, the last one without any. Each with
+/// The calls of the C interface: the first two with a native request, the last one without. Each exists for
 /// counts of two types.
 enum class Form { attributes, native, own };
 
@@ -174,7 +173,7 @@ constexpr char const* name_of(Form form) noexcept {
   return names[static_cast<int>(form)][std::is_same_v<Count, MPI_Count> ? 1 : 0];
 }
 
-/// Everything else. The arguments are the call's own, in its order, so that they stay where they are.
+/// The general path. The arguments are the call's own, in its order, so that they stay in their registers.
 template <Form form, typename Count>
 __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
@@ -209,7 +208,7 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
                            target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
-/// With a request of the library's own.
+/// The form of the call with a request of the library's own.
 template <typename Count>
 inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,

@@ -38,7 +38,7 @@ enum class ElementType : std::uint8_t {
   count_
 };
 
-/// What an update does to an element. `origin` is the first, `operand2` the second operand.
+/// The function by which an update changes an element. `origin` is the first, `operand2` the second operand.
 enum class Operation : std::uint8_t {
   replace = 0,  ///< a swap if the previous value is fetched
   no_op,        ///< leaves the element unchanged; the operand is ignored
