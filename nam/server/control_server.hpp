@@ -58,9 +58,7 @@ class ControlServer {
   };
   using Handler = Json (ControlServer::*)(ClientId, Json const&);
 
-  // control_server.cpp: connections, and who is at their other end.
-  void open_listeners();
-  void add_listener(FileDescriptor listener);
+  // clients.cpp: connections, and the users at their other end.
   void take_connections(FileDescriptor const& listener);
   void admit(FileDescriptor socket);
   Standing standing_of(uid_t uid) const;
@@ -73,8 +71,12 @@ class ControlServer {
   Json begin_session(ClientId id, Json const& request);
   Json prove(ClientId id, Json const& request);
   Json own_secret(ClientId id, Json const& request);
-  Json rotate_key(ClientId id, Json const& request);
   bool is_admin(uid_t uid) const;
+
+  // control_server.cpp
+  void open_listeners();
+  void add_listener(FileDescriptor listener);
+  Json rotate_key(ClientId id, Json const& request);
   void on_signal(int signal);
   void reread_options();
   void end();

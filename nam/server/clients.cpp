@@ -1,0 +1,208 @@
+/// ControlServer: connections of clients, and the users at their other end.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "nam/process/log.hpp"
+#include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
+#include "nam/server/control_server.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
+constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
+constexpr std::chrono::milliseconds shortage_pause{100};
+constexpr std::chrono::seconds longest_unauthenticated{2};
+constexpr std::chrono::seconds longest_silence{
+    60};  ///< of a host that may have died: its user needs the place
+
+/// The name of a user for shares and turns.
+std::string share_of(uid_t uid) { return "user " + std::to_string(uid); }
+
+}  // namespace
+
+std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
+    {"repair", &ControlServer::repair},       {"secret", &ControlServer::own_secret},
+    {"grant", &ControlServer::grant},         {"revoke", &ControlServer::revoke},
+    {"extend", &ControlServer::extend},       {"list", &ControlServer::list},
+    {"show", &ControlServer::show},           {"usage", &ControlServer::usage},
+    {"open", &ControlServer::open},           {"connect", &ControlServer::connect},
+    {"evict", &ControlServer::evict},         {"names", &ControlServer::names},
+    {"publish", &ControlServer::publish},     {"lookup", &ControlServer::lookup},
+    {"unpublish", &ControlServer::unpublish}, {"rotate_key", &ControlServer::rotate_key},
+    {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
+
+void ControlServer::take_connections(FileDescriptor const& listener) {
+  for (int taken = 0; taken < 64; ++taken) {
+    FileDescriptor socket = accept_from(listener);
+    if (socket) {
+      admit(std::move(socket));
+      continue;
+    }
+    if (!is_shortage(errno)) return;
+    // The connections wait in the queue of the listener.
+    loop_.pause(listener.get(), shortage_pause);
+    auto const now = Retry::Clock::now();
+    if (!shortage_log_.is_due(now)) return;
+    shortage_log_.note_failure(now);
+    return log(Severity::error, std::string("cannot take connections now: ") + std::strerror(errno));
+  }
+}
+
+void ControlServer::admit(FileDescriptor socket) {
+  Client client;
+  auto const credentials = credentials_of(socket);
+  client.is_local = credentials.has_value();
+  client.from = describe_peer(socket);
+  if (!credentials) bound_silence(socket, longest_silence);
+  client.admitted_at = Retry::Clock::now();
+  std::string const peer = credentials ? share_of(credentials->uid) : host_of_peer(socket);
+  try {
+    client.place =
+        admission_.admit(peer, credentials ? standing_of(credentials->uid) : Standing::unauthenticated);
+  } catch (Error const& error) {
+    Channel channel(std::move(socket), stranger_limits);
+    channel.post(to_answer(error));
+    (void)channel.flush();
+    return;
+  }
+  if (credentials) {
+    client.identity = identities_.of(credentials->uid, credentials->gid);
+    client.identity->is_admin = is_admin(credentials->uid);
+  }
+  ClientId const id = next_client_++;
+  client.connection = std::make_unique<Connection>(
+      loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
+      [this, id](Message& message) { on_request(id, message); },
+      [this, id] { loop_.later([this, id] { clients_.erase(id); }); });
+  client.connection->serve_in_turn(peer);
+  clients_.emplace(id, std::move(client));
+}
+
+Standing ControlServer::standing_of(uid_t uid) const {
+  if (is_admin(uid)) return Standing::administrator;
+  bool const is_owner = std::any_of(grants_.begin(), grants_.end(),
+                                    [&](auto const& entry) { return entry.second.grant.owner == uid; });
+  return is_owner ? Standing::owner : Standing::user;
+}
+
+/// From here on the connection counts for its user.
+void ControlServer::authenticated(Client& client) {
+  uid_t const uid = client.identity->uid;
+  client.place = admission_.admit(share_of(uid), standing_of(uid), std::move(client.place));
+  client.connection->serve_in_turn(share_of(uid));
+}
+
+/// Once a second.
+void ControlServer::end_unauthenticated() {
+  auto const latest = Retry::Clock::now() - longest_unauthenticated;
+  for (auto& [id, client] : clients_) {
+    if (!client.identity && client.admitted_at < latest) client.connection->close();
+  }
+}
+
+/// Sockets of clients take three quarters of the descriptors at most: grants and the catalog need the others.
+std::size_t ControlServer::most_connections() const {
+  return std::min<std::size_t>(options_.max_connections, descriptor_limit_ - descriptor_limit_ / 4);
+}
+
+bool ControlServer::is_admin(uid_t uid) const {
+  return uid == 0 || uid == ::geteuid() ||
+         std::find(options_.admins.begin(), options_.admins.end(), uid) != options_.admins.end();
+}
+
+void ControlServer::on_request(ClientId id, Message& message) {
+  auto const op = field<std::string>(message.head, "op");
+  try {
+    Json const answer = answer_to(id, op, message.head);
+    audit_request(id, op, message.head, nullptr);
+    if (!answer.is_null()) clients_.at(id).connection->post(answer);
+  } catch (Error const& error) {
+    audit_request(id, op, message.head, &error);
+    throw;
+  }
+}
+
+Json ControlServer::answer_to(ClientId id, std::string const& op, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.is_local && !client.has_version) check_protocol(request);
+  client.has_version = true;
+  if (op == "hello") return hello(id, request);
+  if (op == "prove") return prove(id, request);
+  if (!client.identity) throw Error(ErrorCode::malformed, "authentication required");
+  auto const found = handlers.find(op);
+  if (found == handlers.end()) throw Error(ErrorCode::malformed, "there is no request '" + op + "'");
+  return (this->*found->second)(id, request);
+}
+
+/// Over a Unix socket the system has told who it is.
+Json ControlServer::hello(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (!client.identity) return begin_session(id, request);
+  return {{"user", user_name(client.identity->uid)}, {"admin", client.identity->is_admin}};
+}
+
+/// Over TCP everything is encrypted after this answer.
+Json ControlServer::begin_session(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.transcript) throw Error(ErrorCode::malformed, "the session has begun already");
+  ServerHandshake const made = ServerHandshake::answer_to(
+      request,
+      [this](std::optional<PublicKey> const& expected) -> KeyPair const& { return keys_.find(expected); });
+  client.connection->post(made.answer);
+  client.connection->protect(SecureStream(made.session.keys));
+  client.transcript = made.session.transcript;
+  return nullptr;
+}
+
+/// Who is unknown, and who has no secret, learns no more than who has the wrong one.
+Json ControlServer::prove(ClientId id, Json const& request) {
+  Client& client = clients_.at(id);
+  if (client.identity || !client.transcript)
+    throw Error(ErrorCode::malformed, "a proof without the beginning of a session");
+  Transcript const transcript = *std::exchange(client.transcript, std::nullopt);
+  auto const user = field<std::string>(request, "user");
+  auto identity = identity_of(user);
+  std::optional<UserSecret> secret;
+  if (identity) secret = read_secret(options_.directory / "secrets" / std::to_string(identity->uid));
+  bool const proven = is_proof(secret.value_or(random_secret()), Prover::client, user, transcript,
+                               field<std::string>(request, "proof"));
+  if (!proven || !secret)
+    throw Error(ErrorCode::denied, "authentication of user '" + user +
+                                       "' failed: wrong secret, or none was made with 'mpix-nam secret'");
+  identity->is_admin = is_admin(identity->uid);
+  client.identity = std::move(identity);
+  try {
+    authenticated(client);
+  } catch (Error const& error) {
+    // Without a place it counts for nobody: there would be no bound to connections like this one.
+    client.identity.reset();
+    client.connection->post(to_answer(error));
+    client.connection->close_when_sent();
+    return nullptr;
+  }
+  client.connection->set_limits(client_limits);
+  return {{"proof", make_proof(*secret, Prover::server, user, transcript)},
+          {"user", user},
+          {"admin", client.identity->is_admin},
+          {"key", address_.key}};
+}
+
+/// Made at the first request, and only shown to the user himself, on this host.
+Json ControlServer::own_secret(ClientId id, Json const&) {
+  if (!clients_.at(id).is_local)
+    throw Error(ErrorCode::denied, "the secret is shown on the server's host only");
+  std::filesystem::path const file = options_.directory / "secrets" / std::to_string(identity(id).uid);
+  auto secret = read_secret(file);
+  if (!secret) {
+    secret = random_secret();
+    write_secret(file, *secret);
+  }
+  return {{"secret", to_hex(*secret)}, {"address", nam::format(address_)}};
+}
+
+}  // namespace mpixrma::nam
