@@ -10,6 +10,7 @@
 
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
+#include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -18,47 +19,6 @@ namespace {
 
 constexpr uid_t attacker = 64001;
 constexpr uid_t user = 64002;
-
-/// A process of another user that holds what `attack` returns, which is not null, until the end of the
-/// object.
-class Attack {
- public:
-  Attack(uid_t uid, std::function<std::shared_ptr<void>()> const& attack) {
-    int ends[2] = {-1, -1};
-    int done[2] = {-1, -1};
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    EXPECT_EQ(::pipe2(done, O_CLOEXEC), 0);
-    life_ = FileDescriptor(ends[1]);
-    FileDescriptor const theirs(ends[0]);
-    FileDescriptor const ready(done[0]);
-    FileDescriptor signal(done[1]);
-    child_ = ::fork();
-    if (child_ == 0) {
-      life_ = FileDescriptor();
-      if (::setgid(uid) != 0 || ::setuid(uid) != 0) ::_exit(1);
-      std::shared_ptr<void> const held = attack();
-      signal = FileDescriptor();
-      char ignored = 0;
-      (void)!::read(theirs.get(), &ignored, 1);
-      ::_exit(held ? 0 : 1);
-    }
-    signal = FileDescriptor();
-    char ignored = 0;
-    (void)!::read(ready.get(), &ignored, 1);
-  }
-  ~Attack() {
-    life_ = FileDescriptor();
-    int status = 0;
-    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  }
-  Attack(Attack const&) = delete;
-  Attack& operator=(Attack const&) = delete;
-
- private:
-  FileDescriptor life_;
-  pid_t child_ = -1;
-};
 
 class Strangers : public ::testing::Test {
  protected:
